@@ -233,7 +233,9 @@ fn group(api_version: &str) -> &str {
 
 /// A text that must equal `expected`, or be empty.
 struct Same {
+    /// The text that is accepted.
     expected: &'static str,
+    /// Returns the part of a text that is compared.
     found: fn(&str) -> &str,
 }
 
@@ -253,6 +255,7 @@ impl Visitor<'_> for Same {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
+        // An empty text names no other kind: it is no contradiction.
         if text.is_empty() || (self.found)(text) == self.expected {
             Ok(())
         } else {

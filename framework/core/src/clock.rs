@@ -150,6 +150,7 @@ impl Clock {
     /// century.
     #[doc(hidden)]
     pub fn after(&self, time: Duration) -> Instant {
+        /// Far beyond the life of a process, and near enough to be added to any clock.
         const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
         self.now().checked_add(time).unwrap_or_else(|| self.now() + CENTURY)
     }

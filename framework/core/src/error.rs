@@ -205,13 +205,17 @@ pub struct Error {
 
 /// Boxed, so that a `Result` stays small.
 struct Inner {
+    /// Kind, by which callers decide.
     kind: ErrorKind,
+    /// Attempted operation, reason and remedy.
     message: String,
+    /// The server's answer, if there was one.
     status: Option<ApiStatus>,
     /// From the header `Retry-After`, or from the Status.
     retry_after: Option<Duration>,
     /// Boxed once more: few errors have it, and it is large.
     doubt: Option<Box<UncertainWrite>>,
+    /// The error that caused this one.
     source: Option<BoxError>,
 }
 

@@ -178,6 +178,7 @@ impl HistogramSeries {
 /// environment under `/metrics`.
 #[derive(Clone)]
 pub struct Metrics {
+    /// Shared by all clones.
     inner: Arc<Inner>,
 }
 

@@ -30,6 +30,7 @@ pub mod verbs {
         /// The verb as RBAC prints it.
         const NAME: &'static str;
     }
+    /// Defines a type for each verb.
     macro_rules! verb {
         ($($type:ident = $name:literal),*) => {$(
             #[doc = concat!("The verb `", $name, "`.")]

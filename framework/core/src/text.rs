@@ -5,6 +5,7 @@
 /// A `limit` below the three bytes of the ellipsis gives the ellipsis alone, which is then longer
 /// than the limit; no limit of the Kubernetes API is that small.
 pub fn shorten(mut text: String, limit: usize) -> String {
+    /// Three bytes in UTF-8.
     const ELLIPSIS: char = '…';
     if text.len() <= limit {
         return text;

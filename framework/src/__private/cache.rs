@@ -14,10 +14,15 @@ use windlass_core::wire::{
 
 /// The cache of one kind, with changes that were read and not applied yet.
 pub struct Cache {
+    /// The store.
     core: Arc<store::Core>,
+    /// Number of the list that objects belong to.
     run: ListGeneration,
+    /// Changes that were read and not applied yet.
     read: Vec<Delta<Observed, StreamMark>>,
+    /// State of the list that is being read.
     list: ListSplitter,
+    /// State of the watch that is being read.
     watch: FrameDecoder,
 }
 

@@ -53,12 +53,14 @@ pub struct ScannedMetadata {
     pub name: String,
     /// `metadata.namespace`.
     pub namespace: Option<String>,
+    /// Places of the other metadata in `kept`.
     offsets: MetadataOffsets,
     /// Bytes that the cache stores: the object without `apiVersion`, `kind` and `managedFields`.
     pub kept: Box<[u8]>,
 }
 
 impl ScannedMetadata {
+    /// Copies the result of a scan.
     fn of(scan: &MetadataScan<'_>) -> Self {
         Self {
             name: scan.name.clone().into_owned(),

@@ -84,6 +84,7 @@ pub(super) fn colours() -> bool {
 
 /// Format for people: `   0.112 apply deployments.apps "home" in "default"  website default/home`.
 struct ForPeople {
+    /// Time since the program started.
     since: Uptime,
 }
 
@@ -114,8 +115,10 @@ where
         write!(writer, "{dim}{}{off} {style}", &time[..end])?;
         context.format_fields(writer.by_ref(), event)?;
         write!(writer, "{off}")?;
+        // From the innermost span outwards.
         for span in context.event_scope().into_iter().flatten() {
             let extensions = span.extensions();
+            // Formatted once when the span began, and not for each event.
             let fields = extensions.get::<FormattedFields<N>>();
             if let Some(fields) = fields.filter(|_| span.name() == "reconcile") {
                 let (object, reasons) = fields.split_once(REASONS).unwrap_or((fields, ""));

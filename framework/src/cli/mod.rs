@@ -82,7 +82,9 @@ pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
 /// | samples | created on an embedded server only | left out |
 #[must_use = "call `main`"]
 pub struct App {
+    /// Creates the operator for a client.
     build: Build,
+    /// Package of the program; `None` if it was not named.
     package: Option<Package>,
     /// Objects to create on the embedded server, in their order.
     samples: Vec<Result<Sample, Error>>,
@@ -220,6 +222,7 @@ impl App {
         Ok(manager.run().await?.report())
     }
 
+    /// Runs the operator on an embedded API server.
     #[cfg(feature = "local")]
     async fn run_without_cluster(self, options: Options) -> Result<ExitCode, Error> {
         logging::start(&options, true);
@@ -228,6 +231,7 @@ impl App {
         quickstart::run(self.build, (samples, definitions), &options).await
     }
 
+    /// Returns the error of a build without an embedded API server.
     #[cfg(not(feature = "local"))]
     async fn run_without_cluster(self, _: Options) -> Result<ExitCode, Error> {
         let text = "no cluster is configured: set KUBECONFIG, write ~/.kube/config, or run in a Pod \
@@ -248,6 +252,7 @@ impl App {
         let had_an_election = built.election.is_some();
         let mut manager = options.apply(built)?;
         for definition in self.definitions {
+            // Kinds that the operator does not install are part of its manifests nevertheless.
             manager = manager.describes(definition?);
         }
         let mut manifest_options = ManifestOptions::default();
@@ -322,9 +327,11 @@ impl Options {
 }
 
 impl Election {
+    /// Overrides the election's settings, or adds or removes the election.
     fn apply(&self, mut manager: Manager) -> Result<Manager, Error> {
         self.check()?;
         match self.leader_elect {
+            // The flag wins over the program: one binary runs with and without replicas.
             Some(false) => manager = manager.without_leader_election(),
             // A process that asks for a lease must not work without one.
             elect if manager.election.is_none() && (elect.is_some() || self.ask_for_lease) => {

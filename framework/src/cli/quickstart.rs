@@ -67,11 +67,13 @@ async fn run_operator(
     let awaited = samples.iter().filter(|one| becomes_ready(one, definitions)).collect();
     let mut show = Show::new(&running, definitions, awaited, footer);
     let outcome = async {
+        // First of all, so that the addresses are there even if a sample is refused.
         print_text(&welcome(&cluster, definitions, &running).await);
         create(cluster.client(), samples).await?;
         watch(&mut show, options).await
     };
     let outcome = outcome.await;
+    // Otherwise the operator ends by a signal or by itself, and is joined below.
     if options.until_ready || outcome.is_err() {
         running.stop();
     }
@@ -91,6 +93,7 @@ async fn watch(show: &mut Show<'_>, options: &Options) -> Result<(), Error> {
         }
         return Ok(());
     }
+    // Only with `--until-ready`, as in a script; a person ends the program by a signal.
     let limit = options.ready_timeout;
     let is_ready = show.clock().timeout(limit, show.until_ready(false)).await.transpose()?;
     if is_ready == Some(true) {
@@ -114,6 +117,7 @@ async fn welcome(
         cluster.addr(),
         cluster.kubeconfig().display(),
     );
+    // The ports are free ones of the moment: they are known once the servers listen.
     if let Some(addr) = running.metrics_addr().await {
         let _ = writeln!(text, "  metrics     http://{addr}/metrics");
     }

@@ -83,8 +83,12 @@ impl<'a> Show<'a> {
         let mut checked = None;
         while self.running.is_running() {
             let now = self.clock.now();
+            // A script needs the outcome only; a person sees after some time that the program does
+            // not hang.
             let late = patient && now - self.began >= LATE;
             let has_changed = self.changes.has_changed(self.running, now);
+            // Checked without a change, too: a sample may be of a kind that the operator has no
+            // cache of.
             if has_changed || checked.is_none_or(|at| now - at >= CHECK_EVERY) {
                 checked = Some(now);
                 if self.why_not().await?.is_none() {
@@ -123,6 +127,7 @@ impl<'a> Show<'a> {
     /// Shows the trees, if they differ from the last ones or there is a text.
     pub(super) async fn show(&mut self, text: &str) -> Result<(), Error> {
         let object_trees = ObjectTrees::read(self.running, &self.roots).await?;
+        // A change of a cache may be one that the trees do not show.
         if self.shown.as_ref() == Some(&object_trees) && text.is_empty() {
             return Ok(());
         }

@@ -12,6 +12,7 @@ use windlass_runtime::manager::Running;
 
 /// Most objects of a kind that are read, and most lines that are printed.
 const MOST_OBJECTS: u32 = 500;
+/// Most lines of an output; the number of the others is printed.
 const MOST_LINES: usize = 40;
 
 /// An object and its kind.
@@ -20,16 +21,20 @@ type KindObject = (ResourceInfo, DynamicObject);
 /// The objects of some kinds with everything that they own, at one moment.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ObjectTrees {
+    /// One tree for each object without a shown owner.
     trees: Vec<Tree>,
 }
 
 /// An object and its children.
 #[derive(Debug, PartialEq)]
 struct Tree {
+    /// Kind and name, with the namespace unless it is `default`.
     label: String,
+    /// Identity: an object that was created again is a new one.
     uid: String,
     /// The parts of the object whose change is shown.
     state: State,
+    /// The objects that it owns.
     children: Vec<Tree>,
 }
 
@@ -39,15 +44,20 @@ struct State {
     /// Generation, or the resourceVersion of a kind without one. With generations, other changes of
     /// the version are bookkeeping.
     version: String,
+    /// Whether it has a deletion timestamp.
     is_being_deleted: bool,
+    /// In the order of the object.
     conditions: Vec<Condition>,
 }
 
 /// The part of a condition that is shown.
 #[derive(Clone, Debug, PartialEq)]
 struct Condition {
+    /// `type` of the condition.
     kind: String,
+    /// `True`, `False` or `Unknown`.
     status: String,
+    /// Empty if there is none.
     reason: String,
 }
 
@@ -66,6 +76,7 @@ impl ObjectTrees {
             let api = running.client().dynamic(kind.clone(), None);
             match api.list().limit(MOST_OBJECTS).await {
                 Ok(list) => found.extend(list.items.into_iter().map(|one| (kind.clone(), one))),
+                // Its definition may not be installed yet, or was removed meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -108,11 +119,13 @@ impl ObjectTrees {
         for tree in &self.trees {
             tree.print_at(&mut printer, "", "");
         }
+        // Roots only: a child that is gone has no line of its own.
         for gone in before.iter().flat_map(|before| &before.trees) {
             if self.trees.iter().all(|tree| tree.uid != gone.uid) {
                 printer.lines.push(format!("{} is gone", gone.label));
             }
         }
+        // Trees of many objects are cut, so that the log lines around them stay on the screen.
         let more = printer.lines.len().saturating_sub(MOST_LINES);
         printer.lines.truncate(MOST_LINES);
         let mut text = printer.lines.join("\n");
@@ -126,10 +139,13 @@ impl ObjectTrees {
 
 /// Output of the trees.
 struct TreePrinter<'a> {
+    /// Lines so far.
     lines: Vec<String>,
     /// States that were shown before, by uid.
     known: BTreeMap<&'a str, &'a State>,
+    /// Whether changes are marked: not in the first output.
     marks: bool,
+    /// Whether the output is for a terminal with colours.
     colours: bool,
 }
 
@@ -161,6 +177,7 @@ impl Tree {
         // The children are removed from the map: a cycle of owners ends.
         let children = by_owner.remove(object.uid()).unwrap_or_default();
         let place = match object.namespace() {
+            // Most trials run in this namespace: its name would stand in every line.
             None | Some("default") => String::new(),
             Some(namespace) => format!(" in {namespace}"),
         };

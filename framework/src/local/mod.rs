@@ -59,9 +59,12 @@ impl LocalCluster {
     /// # Errors
     /// [`ErrorKind::Config`] when no loopback port can be opened or the kubeconfig not be written.
     pub async fn start(name: &str) -> Result<Self, Error> {
+        // No controller manager runs here: without stand-ins a Deployment would never become
+        // available.
         let server = ApiServer::builder().stand_ins(true).start();
         let client = embedded::client(&server, None, "default", Environment::system())?;
         let new_server = Arc::new(NewServer::default());
+        // Other processes can reach the port as soon as it is open, and may hold a lease then.
         new_server.open(client.environment().clock.mark());
         let client = client.of_new_server(&new_server);
         let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await.map_err(|error| {

@@ -13,6 +13,8 @@ pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
 /// arrived.
 const EARLY: Duration = Duration::from_secs(1);
 /// Interval of warnings that the end of a streaming list is missing.
+///
+/// Long enough for the list of a large kind on a healthy server; the list is not ended by it.
 const MISSING_END_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Times of a watch's events, and of the next check when nothing arrives.
@@ -20,6 +22,7 @@ const MISSING_END_INTERVAL: Duration = Duration::from_secs(10);
 pub(super) struct Stream {
     /// Time at which the stream was opened.
     pub(super) opened: Instant,
+    /// Timeout that the request asked the server for.
     timeout: Duration,
     /// Whether the stream is still in the first part of a streaming list.
     pub(super) is_listing: bool,
@@ -28,6 +31,8 @@ pub(super) struct Stream {
     /// Time since which a frame is incomplete.
     partial_since: Option<Instant>,
     /// Time of the next warning that the end of the list is missing.
+    ///
+    /// Counts only while `is_listing`.
     next_reminder: Instant,
     /// Number of frames that advanced the version.
     pub(super) progress: usize,
@@ -38,6 +43,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
+    /// Begins the timing of a stream that was opened at `now`.
     pub(super) fn new(now: Instant, timeout: Duration, is_listing: bool) -> Self {
         Self {
             opened: now,
@@ -64,6 +70,8 @@ impl Stream {
     /// Notes the state after a read at `now`: whether a frame is incomplete, and whether it is
     /// another one than before.
     pub(super) fn partial(&mut self, now: Instant, is_inside: bool, is_another: bool) {
+        // A frame that ended and another that began in one read is progress: the new one has its
+        // own half a minute.
         let begun = self.partial_since.filter(|_| !is_another);
         self.partial_since = is_inside.then(|| begun.unwrap_or(now));
     }
@@ -76,6 +84,8 @@ impl Stream {
     }
 
     /// Returns the deadline of the next frame.
+    ///
+    /// A stream whose deadline has passed hangs: the caller drops it and opens another.
     pub(super) fn deadline(&self) -> Instant {
         let patience = match self.is_listing {
             true => NO_PROGRESS,
@@ -88,6 +98,9 @@ impl Stream {
     }
 
     /// Returns the time of the next check without a frame.
+    ///
+    /// It is no later than the moment at which a stream that stays open counts as healthy, so that
+    /// the status changes then without a frame.
     pub(super) fn wake(&self) -> Instant {
         let mut wake = self.deadline();
         if !self.is_confirmed {
@@ -114,6 +127,8 @@ impl Stream {
     /// end may be that of a server whose store is set back before it restarts, and silence may come
     /// from such a server.
     pub(super) fn was_orderly(&self, now: Instant) -> bool {
+        // The server's timer runs by its own clock: the tolerance grows with the
+        // timeout, as the difference of two clocks does.
         let slack = EARLY + self.timeout / 64;
         self.has_received && now.saturating_duration_since(self.opened) + slack >= self.timeout
     }

@@ -96,6 +96,7 @@ impl<T: ReflectorSink> Reflector<T> {
                 () = check_request.as_mut() => WatchInput::CheckRequested,
             };
             let outcome = match next {
+                // A piece may hold many frames: they are handed over together.
                 WatchInput::Piece(next) => self.arrived(next, chunks, &mut frames, stream).await,
                 WatchInput::VersionRead(result) => self.finish_check(result),
                 WatchInput::CheckRequested => {

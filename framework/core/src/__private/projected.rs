@@ -285,9 +285,12 @@ impl<'de, P: SelectedValues<'de>> Visitor<'de> for Without<P> {
 
 /// A map that hides some of its members.
 struct Filtered<A, P> {
+    /// The map with all members.
     map: A,
+    /// Names of the hidden members.
     skip: MemberNames,
-    selected: P,
+    /// Reads the values of the hidden members, or skips them.
+    picks: P,
 }
 
 impl<'de, A: MapAccess<'de>, P: SelectedValues<'de>> MapAccess<'de> for Filtered<A, P> {

@@ -26,9 +26,11 @@ use super::Readable;
 /// A field that serde requires, with its default.
 #[derive(Debug)]
 pub struct Missing {
+    /// Name in the JSON.
     name: String,
     /// Other names by which the type reads the field.
     aliases: Vec<&'static str>,
+    /// The default.
     value: Value,
 }
 
@@ -144,6 +146,7 @@ where
 
 /// Names of a struct's fields, aliases included; empty for a type that is read in another way.
 fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    /// A deserializer without a value, which notes the names that a struct asks for.
     struct FieldNamesProbe<'a>(&'a Cell<&'static [&'static str]>);
 
     impl<'de> Deserializer<'de> for FieldNamesProbe<'_> {
@@ -177,7 +180,9 @@ fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
 
 /// Reads an optional status; a given one is completed.
 struct Optional<T> {
+    /// Defaults of the type.
     missing: &'static [Missing],
+    /// Type of the status.
     status: PhantomData<T>,
 }
 
@@ -205,16 +210,21 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Optional<T> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Option<T>, D::Error> {
+        // Only a status that is there is completed: an absent one stays absent, as the server
+        // stored it.
         T::deserialize(Filled { inner, missing: self.missing }).map(Some)
     }
 }
 
 /// An object with the missing fields after its own.
 struct Filled<D> {
+    /// The deserializer or visitor that is wrapped.
     inner: D,
+    /// Fields to add.
     missing: &'static [Missing],
 }
 
+/// Methods that pass a value on unchanged.
 macro_rules! forwarded {
     ($($method:ident($($argument:ident: $type:ty),*);)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
@@ -223,6 +233,7 @@ macro_rules! forwarded {
     )*};
 }
 
+/// Methods whose visitor is wrapped, so that the object it receives is completed.
 macro_rules! filled {
     ($($method:ident($($argument:ident: $type:ty),*);)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
@@ -278,6 +289,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Filled<D> {
     }
 }
 
+/// Methods that pass a scalar on unchanged.
 macro_rules! visited {
     ($($method:ident: $type:ty;)*) => {$(
         fn $method<E: de::Error>(self, value: $type) -> Result<V::Value, E> {
@@ -334,6 +346,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        // A new list for each object: fields that are given are removed from it.
         let missing = self.missing.iter().collect();
         self.inner.visit_map(FieldsWithMissing { map, is_read: false, missing, next: None })
     }
@@ -341,8 +354,11 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<V> {
 
 /// The fields of the object, then the missing ones.
 struct FieldsWithMissing<A> {
+    /// The object's own fields.
     map: A,
+    /// Whether all own fields were read.
     is_read: bool,
+    /// Defaults of the fields that have not come.
     missing: Vec<&'static Missing>,
     /// The missing field whose name was returned last, and whose value is next.
     next: Option<&'static Missing>,
@@ -364,6 +380,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for FieldsWithMissing<A> {
                 });
                 return seed.deserialize(name.into_deserializer()).map(Some);
             }
+            // A map must not be asked for a name again after its end.
             self.is_read = true;
         }
         self.next = self.missing.pop();

@@ -15,6 +15,7 @@ use prometheus_client::metrics::{MetricType, TypedMetric};
 /// A histogram: the number of values by upper bound, and their sum; clones are the same histogram.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
+    /// Shared by all clones, and by the registry.
     inner: Arc<Mutex<Inner>>,
 }
 
@@ -32,6 +33,7 @@ struct Inner {
 impl Histogram {
     /// Returns an empty histogram; one more bucket is for values beyond the last bound.
     pub(super) fn new(bounds: Vec<f64>) -> Self {
+        // An infinite bound of the caller would give two last buckets.
         let bounds = bounds.into_iter().filter(|bound| bound.is_finite());
         let buckets = bounds.chain([f64::INFINITY]).map(|bound| (bound, 0)).collect();
         Self { inner: Arc::new(Mutex::new(Inner { sum: 0.0, count: 0, buckets })) }

@@ -106,6 +106,7 @@ impl fmt::Display for ResourceInfo {
     }
 }
 
+/// Percent-encodes a segment of a URL's path.
 fn escape(segment: &str) -> String {
     utf8_percent_encode(segment, SEGMENT).to_string()
 }

@@ -50,6 +50,7 @@ pub enum Requirement {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
+    /// All of them must hold; none matches everything.
     requirements: Vec<Requirement>,
 }
 

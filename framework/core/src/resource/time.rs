@@ -32,7 +32,9 @@ use crate::wire::times;
 /// As a field of a custom resource its schema is `type: string, format: date-time`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ApiTime {
+    /// The text as the server wrote it.
     text: String,
+    /// Its moment, within the range of jiff.
     at: Timestamp,
 }
 

@@ -23,6 +23,7 @@ pub struct OrderedWatch<T> {
 }
 
 impl<T: Clone> OrderedWatch<T> {
+    /// Creates a watch of `value`, without waiters.
     #[doc(hidden)]
     pub fn new(value: T) -> Self {
         Self { value: Mutex::new(value), changed: Notify::new() }

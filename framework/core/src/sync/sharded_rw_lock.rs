@@ -17,6 +17,7 @@ use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteG
 pub struct ShardedRwLock<T>(ShardedLock<T>);
 
 impl<T> ShardedRwLock<T> {
+    /// Creates an unlocked lock of `value`.
     #[doc(hidden)]
     pub fn new(value: T) -> Self {
         Self(ShardedLock::new(value))

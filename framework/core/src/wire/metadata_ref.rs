@@ -50,12 +50,17 @@ pub struct MetadataOffsets {
     /// Without its quotes.
     #[doc(hidden)]
     pub resource_version: Span,
+    /// The object of labels, braces included.
     pub(crate) labels: Span,
+    /// The object of annotations, braces included.
     pub(crate) annotations: Span,
+    /// The array of finalizers, brackets included.
     pub(crate) finalizers: Span,
+    /// The array of owner references, brackets included.
     pub(crate) owners: Span,
     /// All of `metadata`; empty if the bytes are those of the metadata alone.
     pub(crate) metadata: Span,
+    /// Generation and deletion mark.
     pub(crate) state: Revision,
     /// Copies of the metadata, for bytes that cannot be read in place; replaces the spans of all
     /// but annotations.
@@ -103,6 +108,7 @@ impl MetadataOffsets {
     pub fn without(&self, cuts: &[(usize, usize)]) -> Self {
         let after = |position: u32| {
             let position = position as usize;
+            // A position inside of a cut moves to the start of that cut.
             let before = cuts.iter().take_while(|(start, _)| *start < position);
             position - before.map(|(start, end)| (*end).min(position) - start).sum::<usize>()
         };
@@ -134,11 +140,15 @@ impl MetadataOffsets {
 #[derive(Clone, Debug, Default)]
 #[doc(hidden)]
 pub struct Plain {
+    /// `uid`.
     pub(crate) uid: Box<str>,
+    /// `resourceVersion`.
     pub(crate) resource_version: Box<str>,
     /// Sorted by key.
     pub(crate) labels: Vec<(Box<str>, Box<str>)>,
+    /// In the order of the object.
     pub(crate) finalizers: Vec<Box<str>>,
+    /// In the order of the object.
     pub(crate) owners: Vec<PlainOwner>,
 }
 
@@ -156,10 +166,15 @@ impl Plain {
 /// A copied owner reference.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainOwner {
+    /// Group and version of the owner.
     pub(crate) api_version: Box<str>,
+    /// Kind of the owner.
     pub(crate) kind: Box<str>,
+    /// Name of the owner.
     pub(crate) name: Box<str>,
+    /// Uid of the owner.
     pub(crate) uid: Box<str>,
+    /// Whether the owner manages the object; false if absent.
     pub(crate) controller: bool,
 }
 
@@ -185,6 +200,7 @@ impl PlainOwner {
 /// finalizers. A view: reading it copies and allocates nothing.
 #[derive(Clone, Copy)]
 pub struct MetadataRef<'a> {
+    /// Places of the values in the bytes below.
     offsets: &'a MetadataOffsets,
     /// The bytes of uid, resourceVersion and annotations.
     bytes: &'a [u8],
@@ -349,11 +365,14 @@ impl Eq for MetadataRef<'_> {}
 
 /// The members of an object whose values are texts without escapes.
 struct Pairs<'a> {
+    /// The object.
     bytes: &'a [u8],
+    /// `None` after a fault, and for bytes that are no object.
     cursor: Option<Cursor<'a>>,
 }
 
 impl<'a> Pairs<'a> {
+    /// Iterates over an object; other values have no members.
     fn of(bytes: &'a [u8]) -> Self {
         Self { bytes, cursor: Cursor::open(bytes).ok() }
     }

@@ -13,15 +13,21 @@ use super::scanner::scan::{Malformed, text_end};
 /// it is new there.
 #[derive(Debug, Default)]
 pub struct MetadataScan<'a> {
+    /// `metadata.name`; never empty, except in bookmarks.
     #[doc(hidden)]
     pub name: Cow<'a, str>,
+    /// `metadata.namespace`; `None` of a cluster-scoped object.
     #[doc(hidden)]
     pub namespace: Option<Cow<'a, str>>,
+    /// `metadata.uid`; empty if there is none.
     #[doc(hidden)]
     pub uid: Cow<'a, str>,
+    /// `metadata.resourceVersion`; empty if there is none.
     #[doc(hidden)]
     pub resource_version: Cow<'a, str>,
+    /// `metadata.generation`; 0 if there is none.
     generation: i64,
+    /// Whether `metadata.deletionTimestamp` is there.
     terminating: bool,
     /// Spans of the values in `read`.
     spans: Spans,
@@ -31,18 +37,26 @@ pub struct MetadataScan<'a> {
     read: &'a [u8],
     /// The bytes to keep, except for the cuts.
     bytes: &'a [u8],
+    /// Ranges of `bytes` that are not kept.
     cuts: Cuts,
 }
 
 /// Spans of the metadata's values, quotes included.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spans {
+    /// The text of `uid`.
     uid: Span,
+    /// The text of `resourceVersion`.
     resource_version: Span,
+    /// The object of labels.
     labels: Span,
+    /// The object of annotations.
     annotations: Span,
+    /// The array of finalizers.
     finalizers: Span,
+    /// The array of owner references.
     owners: Span,
+    /// The whole of `metadata`.
     metadata: Span,
 }
 
@@ -73,7 +87,8 @@ impl<'a> MetadataScan<'a> {
     #[doc(hidden)]
     pub fn of_beginning(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let (mut scan, _) = Self::scan(bytes);
-        scan.bytes = b"{}";
+        // The bytes end inside of a value, so that nothing of them is a complete object.
+        skim.bytes = b"{}";
         scan.cuts = Cuts::default();
         if scan.name.is_empty() {
             return Err(Malformed::new("metadata is not in the part that was kept"));
@@ -418,14 +433,19 @@ fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
 struct RawOwner<'a> {
+    /// Group and version of the owner; empty if absent.
     #[serde(borrow)]
     api_version: Cow<'a, str>,
+    /// Kind of the owner.
     #[serde(borrow)]
     kind: Cow<'a, str>,
+    /// Name of the owner.
     #[serde(borrow)]
     name: Cow<'a, str>,
+    /// Uid of the owner; an owner of another uid is another object.
     #[serde(borrow)]
     uid: Cow<'a, str>,
+    /// Null counts as absent.
     controller: Option<bool>,
 }
 
@@ -438,6 +458,7 @@ struct Cuts {
     /// On the stack: an object is scanned for each event, and an allocation would cost more than
     /// the cuts.
     ranges: [(usize, usize); MOST_CUTS],
+    /// Number of ranges in use.
     count: usize,
 }
 

@@ -30,6 +30,7 @@ const PARTS: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReference
 struct Node {
     /// The numbers of the paths that end here.
     ends: Vec<usize>,
+    /// The next steps, by the name of the member; few, so that a search in order is fast.
     children: Vec<(&'static str, Node)>,
 }
 

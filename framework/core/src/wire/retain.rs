@@ -14,6 +14,7 @@ use super::scanner::scan::Malformed;
 /// The members of an object that are kept: paths of fields, and the metadata that a cache reads.
 #[derive(Debug)]
 pub struct FieldMask {
+    /// The step at the object itself.
     root: Node,
 }
 
@@ -22,6 +23,7 @@ pub struct FieldMask {
 struct Node {
     /// Whether the whole value is kept.
     is_whole: bool,
+    /// The members of which a part is kept, by name.
     children: Vec<(&'static str, Node)>,
 }
 

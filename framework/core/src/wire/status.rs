@@ -15,8 +15,10 @@ use crate::error::{ApiStatus, StatusDetails};
 /// Longest text of a foreign error body that an error keeps, in bytes.
 pub(crate) const TEXT_LIMIT: usize = 2 * 1024;
 
+/// The kind of a body, read before the rest.
 #[derive(Deserialize)]
 struct Kind<'a> {
+    /// `None` when the body has none.
     #[serde(borrow, default)]
     kind: Option<std::borrow::Cow<'a, str>>,
 }

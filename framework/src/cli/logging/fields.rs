@@ -44,6 +44,7 @@ impl<'w> FormatFields<'w> for ForScreens {
 struct RecordedFields(Vec<(&'static str, String)>);
 
 impl RecordedFields {
+    /// Records all fields of an event or a span.
     fn of(recorded: impl RecordFields) -> Self {
         let mut fields = Self::default();
         recorded.record(&mut fields);

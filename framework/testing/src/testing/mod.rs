@@ -64,6 +64,8 @@ use windlass_core::rng::Rng;
 use windlass_runtime::manager::{Manager, definition_of, install_all};
 
 /// Start of simulated wall time: 2026-01-01T00:00:00Z.
+///
+/// Server and clients agree on it, so that ages and expiry times are those of one clock.
 const EPOCH: i64 = 1_767_225_600;
 
 /// Settings of a [`TestCluster`].

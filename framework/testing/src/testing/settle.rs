@@ -19,12 +19,22 @@ use windlass_runtime::controller::ErasedController;
 use windlass_runtime::manager::{Exit, Running};
 
 /// Default time to settle: long enough for some retries with backoff; simulated time costs nothing.
+///
+/// Of the cluster's clock.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Time between two looks.
+///
+/// Short beside the time that a reconcile against the embedded server needs, long enough that the
+/// lists of a comparison do not keep a real server busy.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Time after which a throttled operator that does not loop has finished its work.
+///
+/// The report of an endless loop needs more than 50 reconciles within a minute; a burst that has
+/// reached this number is over by then.
 const ENDLESS: Duration = Duration::from_secs(5);
 /// Time that the end of a test waits for the operator to become quiet.
+///
+/// A test that ended in order is not delayed: the wait is over at the first quiet moment.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 /// Time without work after which the operator counts as quiet.
 const QUIET: Duration = Duration::from_millis(50);
@@ -36,12 +46,16 @@ pub struct RunningOperator {
     /// The operator.
     running: Running,
     /// Controllers that are checked for endless reconciles when this is dropped.
+    ///
+    /// A field of its own, since [`stop`](Self::stop) moves `running` out and must disarm the
+    /// check.
     watched: Watched,
 }
 
 /// Fails the test whose operator reconciles without end when it is dropped.
 #[derive(Debug)]
 struct Watched {
+    /// Controllers of the operator; empty once a report was made or is not wanted.
     controllers: Vec<Arc<dyn ErasedController>>,
 }
 
@@ -68,6 +82,8 @@ impl Drop for Watched {
 }
 
 /// Prefixes each sentence with its controller.
+///
+/// Input: names of controllers, each with its sentences.
 fn told<N: AsRef<str>>(said: impl Iterator<Item = (N, Vec<String>)>) -> Vec<String> {
     let one = |name: &N, said: &str| format!("controller {:?}: {said}", name.as_ref());
     said.flat_map(|(name, said)| said.iter().map(|said| one(&name, said)).collect::<Vec<_>>())
@@ -83,6 +99,7 @@ impl Deref for RunningOperator {
 }
 
 impl RunningOperator {
+    /// Wraps an operator that was started; its controllers are watched from now on.
     pub(super) fn new(running: Running) -> Self {
         let watched = Watched { controllers: running.controllers() };
         Self { running, watched }
@@ -136,12 +153,15 @@ impl RunningOperator {
         };
         let in_time = clock.timeout(deadline, wait).await.unwrap_or(false);
         let waited = clock.now() - began;
+        // Before the outcome: an operator that ended has nothing left to do, and is not settled for
+        // that.
         if !self.running.is_running() {
             return Err(Error::new(ErrorKind::Other, "the operator has ended; join it to see why"));
         }
         if in_time {
             return Ok(());
         }
+        // Only in the error: the reasons of each object's reconciles are long.
         left.extend(self.busy_report());
         let what =
             if self.endless().is_empty() { "is not settled" } else { "reconciles without end" };
@@ -195,6 +215,8 @@ impl RunningOperator {
     }
 
     /// Whether, within some time, a moment passes without work.
+    ///
+    /// A requeue after a success does not count as work until it is due.
     async fn is_quiet(&self) -> bool {
         let clock = self.running.client().environment().clock.clone();
         let quiet = async {
@@ -227,6 +249,9 @@ impl RunningOperator {
 
     /// Returns the reasons why the operator is not settled. Controllers are asked before and after
     /// the caches were compared, so that work which began meanwhile is seen.
+    ///
+    /// Empty exactly when the operator is settled. The order is that of the module's invariant:
+    /// readiness, work, caches, work again, number of reconciles.
     async fn left_to_do(&self) -> Vec<String> {
         let readiness = self.running.readiness();
         let mut left: Vec<String> = readiness
@@ -257,12 +282,15 @@ impl RunningOperator {
         // Work that began and ended during the comparison: the caches may have been compared too
         // early.
         if left.is_empty() && self.running.states() != before {
+            // Not a fault by itself: the caller looks again.
             left.push("a controller worked meanwhile".to_owned());
         }
         left
     }
 
     /// Returns the controllers that have work, a sentence each.
+    ///
+    /// Keys that wait for a periodic requeue are not counted: they are no sign of unfinished work.
     fn busy(&self) -> Vec<String> {
         self.running
             .states()
@@ -279,6 +307,9 @@ impl RunningOperator {
 }
 
 /// Returns the differences between a cache and the objects that the server of `client` stores.
+///
+/// Keys and versions are compared, not contents: one version has one content. Lists use the labels
+/// and fields of the cache, so that objects outside of its selection do not count as missing.
 async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
     let mut cached: BTreeMap<&ObjectKey, &str> =
         view.versions.iter().map(|(key, version)| (key, version.as_str())).collect();
@@ -286,6 +317,8 @@ async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
     let mut left = Vec::new();
     for namespace in &view.namespaces {
         let api = client.dynamic(view.info.clone(), namespace.as_deref());
+        // The server's list is read after the cache's versions were: an event that arrives in
+        // between shows as a difference, which the next look resolves.
         let mut list = api.list();
         if let Some(labels) = &view.labels {
             list = list.labels(labels);
@@ -297,6 +330,7 @@ async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
             Ok(list) => list.items,
             // A kind that is not served has no objects.
             Err(error) if error.is_not_found() => Vec::new(),
+            // An unreachable server settles no operator: its error is the reason that is reported.
             Err(error) => return vec![format!("cache {}: {error}", view.info)],
         };
         for object in &items {
@@ -312,6 +346,7 @@ async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
         }
     }
     let gone = |key: &&ObjectKey| format!("cache {}: {key} is gone on the server", view.info);
+    // The rest is in the cache only: a deletion whose event has not arrived.
     left.extend(cached.keys().map(gone));
     left
 }

@@ -58,6 +58,7 @@ impl MemoryResponse {
     }
 }
 
+/// Returns the `Status` of a scripted failure.
 fn failure(code: u16, reason: &str) -> ApiStatus {
     ApiStatus {
         status: "Failure".to_owned(),
@@ -69,6 +70,8 @@ fn failure(code: u16, reason: &str) -> ApiStatus {
 }
 
 /// A function that replaces answers: by the number of earlier requests and the request.
+///
+/// It runs outside of the source's lock.
 type Script = Arc<dyn Fn(usize, &Read) -> Option<MemoryResponse> + Send + Sync>;
 
 /// An API server for one kind, in memory: its watches follow its writes, and a script can replace
@@ -95,10 +98,15 @@ type Script = Arc<dyn Fn(usize, &Read) -> Option<MemoryResponse> + Send + Sync>;
 /// ```
 #[derive(Clone)]
 pub struct MemorySource {
+    /// State of the server, which all handles share. Its lock is never held over an `await`.
     world: Arc<Mutex<World>>,
+    /// Kind of the objects.
     info: ResourceInfo,
+    /// Namespace that this handle reads; `None` reads all.
     namespace: Option<String>,
+    /// Whether this handle reports support for streaming lists.
     streams_lists: bool,
+    /// Clock that dates requests.
     clock: Clock,
 }
 
@@ -242,10 +250,13 @@ impl ListWatch for MemorySource {
         };
         // The script is user code and runs outside of the lock.
         let scripted = script.and_then(|script| script(number, &read));
+        // Objects and version are read after the script has run: a script may let another thread
+        // write.
         let answer = self.world.lock().answer(&read, scripted, self.namespace.as_deref());
         Box::pin(async move {
             match answer {
                 Ok(Some(body)) => Ok(Chunks::from(body)),
+                // The caller's own timeout has to end the request.
                 Ok(None) => std::future::pending().await,
                 Err(error) => Err(error),
             }

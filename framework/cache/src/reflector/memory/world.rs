@@ -13,49 +13,72 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
 
 /// Most events that are kept for watches from an earlier version.
+///
+/// A watch from an earlier version is answered by 410.
 const MOST_HISTORY: usize = 10_000;
 /// Most requests that are recorded.
+///
+/// Tests of this crate fail at that number: a reflector that works sends far fewer.
 const MOST_REQUESTS: usize = 20_000;
 /// Most undelivered pieces of a watch, which is cut beyond that.
+///
+/// A real server closes the watch of a slow client as well.
 const MOST_BEHIND: usize = 4096;
 /// Default size of a piece of a list in bytes.
 const PIECE: usize = 64 * 1024;
 /// Distance of a bookmark from the version before.
+///
+/// On a real server the versions of other kinds lie between.
 const BOOKMARK_STEP: u64 = 40;
 
 /// Namespace and name.
 type Key = (Option<String>, String);
+/// Pieces of an answer; an error ends it like a broken connection.
 type Body = mpsc::Receiver<Result<Bytes, Error>>;
 
 /// An event of the history.
 struct Past {
+    /// Version at which the event occurred.
     version: u64,
+    /// Namespace of the object; `None` of a cluster-scoped one.
     namespace: Option<String>,
+    /// The event as watches receive it.
     frame: Bytes,
 }
 
 /// An open watch.
 pub(super) struct Watcher {
+    /// Namespace that it follows; `None` follows all.
     namespace: Option<String>,
     /// It receives events after this version.
     after: u64,
+    /// Closed when the reader has dropped the answer.
     sender: mpsc::Sender<Result<Bytes, Error>>,
 }
 
 /// The server's state.
 pub(super) struct World {
+    /// Kind of the objects, written into each of them.
     kind: String,
+    /// Group and version, written into each object.
     api_version: String,
+    /// Version of the last write; begins at 10, so that a test can restore an earlier one.
     pub(super) version: u64,
+    /// Objects in the order of a list: by namespace, then name.
     objects: BTreeMap<Key, Value>,
+    /// The last events, oldest first.
     history: VecDeque<Past>,
     /// Watches from before this version are too old.
     oldest: u64,
     /// Bytes of a piece of a list.
     pub(super) piece: usize,
+    /// Open answers; closed ones are removed at the next write or count.
     pub(super) watchers: Vec<Watcher>,
+    /// The last requests, oldest first, with the time of each.
     pub(super) requests: VecDeque<(Instant, Read)>,
+    /// Number of all requests, those included that `requests` no longer has.
     asked: usize,
+    /// Function that replaces answers, if one is set.
     pub(super) script: Option<Script>,
 }
 
@@ -70,21 +93,26 @@ impl fmt::Debug for World {
     }
 }
 
+/// Returns the key of an object; an empty namespace is none.
 fn key_of(object: &Value) -> Key {
     let text = |name: &str| object["metadata"][name].as_str().map(str::to_owned);
     (text("namespace").filter(|namespace| !namespace.is_empty()), text("name").unwrap_or_default())
 }
 
+/// Returns the resourceVersion of an object; empty if there is none.
 fn version_of(object: &Value) -> &str {
     object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
 }
 
 /// Returns a frame of a watch.
+///
+/// It ends with a line feed, as those of API servers do.
 pub(in crate::reflector) fn frame(event: &str, object: &str) -> Bytes {
     Bytes::from(format!("{{\"type\":\"{event}\",\"object\":{object}}}\n"))
 }
 
 impl World {
+    /// Creates a server without objects.
     pub(super) fn new(info: &ResourceInfo) -> Self {
         Self {
             kind: info.kind.to_string(),
@@ -119,6 +147,9 @@ impl World {
     }
 
     /// Creates or changes an object; returns its version.
+    ///
+    /// A changed object keeps its uid, unless the caller gives another: that is an object that was
+    /// deleted and created again without a deletion event.
     pub(super) fn put(&mut self, mut object: Value) -> u64 {
         self.version += 1;
         let key = key_of(&object);
@@ -137,6 +168,7 @@ impl World {
         self.version
     }
 
+    /// Deletes an object and sends the event, whose object has the version of the deletion.
     pub(super) fn delete(&mut self, namespace: Option<&str>, name: &str) -> Option<Value> {
         let mut object = self.lose(namespace, name)?;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -144,6 +176,7 @@ impl World {
         Some(object)
     }
 
+    /// Deletes an object without an event; the version advances all the same.
     pub(super) fn lose(&mut self, namespace: Option<&str>, name: &str) -> Option<Value> {
         let object = self.objects.remove(&(namespace.map(str::to_owned), name.to_owned()))?;
         self.version += 1;
@@ -153,6 +186,8 @@ impl World {
     /// Sends an event to the open watches and adds it to the history.
     fn record(&mut self, event: &str, object: &Value, namespace: Option<String>) {
         let frame = frame(event, &self.text(object));
+        // Watches first, then the history: both happen under the source's lock, so that a watch
+        // that opens later finds the event in the history, and none receives it twice.
         self.send(&frame, namespace.as_deref(), Some(self.version));
         self.history.push_back(Past { version: self.version, namespace, frame });
         if self.history.len() > MOST_HISTORY
@@ -166,6 +201,8 @@ impl World {
     /// watches that begin later.
     pub(super) fn send(&mut self, bytes: &Bytes, namespace: Option<&str>, version: Option<u64>) {
         self.watchers.retain(|watcher| {
+            // After `restore` a watch may be ahead of the server: it stays silent until the
+            // versions catch up.
             if version.is_some_and(|version| version <= watcher.after) {
                 return true;
             }
@@ -188,12 +225,14 @@ impl World {
         frame("BOOKMARK", &self.text(&json!({"metadata": metadata})))
     }
 
+    /// Advances the version and sends a bookmark; the history has no event for it.
     pub(super) fn bookmark(&mut self) {
         self.version += BOOKMARK_STEP;
         let mark = self.mark(false);
         self.send(&mark, None, Some(self.version));
     }
 
+    /// Ends every watch with an error of the transport.
     pub(super) fn break_watches(&mut self) {
         for watcher in self.watchers.drain(..) {
             let error = Error::new(ErrorKind::Transport, "the connection was reset");
@@ -202,12 +241,16 @@ impl World {
         }
     }
 
+    /// Removes the watches whose readers are gone, and returns the number of the others.
     pub(super) fn open_watches(&mut self) -> usize {
         self.watchers.retain(|watcher| !watcher.sender.is_closed());
         self.watchers.len()
     }
 
     /// Forgets the history.
+    ///
+    /// The version advances, so that even a watch from the newest version known to clients is too
+    /// old.
     pub(super) fn expire(&mut self) {
         self.version += 1;
         self.oldest = self.version;
@@ -215,8 +258,11 @@ impl World {
     }
 
     /// Continues at another version, without a history.
+    ///
+    /// Objects stay as they are; callers change them as the backup had them.
     pub(super) fn restore(&mut self, version: u64) {
         self.version = version;
+        // No version is too old: the watch of a client that is ahead is opened and stays silent.
         self.oldest = 0;
         self.history.clear();
         self.break_watches();
@@ -256,6 +302,8 @@ impl World {
         }
         if stays_open {
             self.open_watches();
+            // A streaming list begins with all objects, and has no version before which it would be
+            // silent.
             let after = match read {
                 Read::Watch { resource_version, .. } => resource_version.parse().unwrap_or(0),
                 _ => 0,
@@ -266,6 +314,9 @@ impl World {
     }
 
     /// Returns the pieces of an unscripted answer, and whether it stays open.
+    ///
+    /// Errors become frames or answers in the way of an API server: an expired watch is opened, and
+    /// its first frame is the error.
     fn well(&self, read: &Read, namespace: Option<&str>) -> Result<(Vec<Bytes>, bool), Error> {
         match read {
             Read::Page { limit, continue_token, .. } => {
@@ -310,6 +361,8 @@ impl World {
             let (version, start) = token.split_once(':').unwrap_or_default();
             (version.parse::<u64>().unwrap_or_default(), start.parse().unwrap_or(0))
         });
+        // The index counts items of the present objects: a write between two pages may move items,
+        // as no page has a snapshot here.
         let (version, start) = place.unwrap_or((self.version, 0_usize));
         if version < self.oldest {
             return Err(Error::from_status("list", failure(410, "Expired")));

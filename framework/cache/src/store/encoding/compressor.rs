@@ -36,25 +36,35 @@ const BETWEEN: usize = 8 * SAMPLES;
 /// Compresses the objects of one store.
 #[derive(Default)]
 pub(crate) struct Compressor {
+    /// Dictionary, samples and ratio.
     state: Mutex<State>,
+    /// Contexts for unpacking, which all dictionaries of the store share.
     readers: Arc<Readers>,
+    /// Heads that objects have in common, each with its dictionary.
     heads: InternedMeta<ColdShared>,
 }
 
 /// The state of the compressor that its lock protects.
 #[derive(Default)]
 struct State {
+    /// The dictionary for new objects; `None` until the first training.
     dictionary: Option<Arc<Dictionary>>,
+    /// Context for packing; made at its first use.
     writer: Option<CCtx<'static>>,
+    /// Buffer of the last packing; reused.
     packed: Vec<u8>,
+    /// Samples of the next dictionary; `None` while no training is due.
     samples: Option<Samples>,
+    /// Ratio of the present dictionary.
     ratio: Ratio,
 }
 
 /// Input of the training of a dictionary.
 #[derive(Default)]
 struct Samples {
+    /// The sampled bodies, one behind the other, as zstd takes them.
     bytes: Vec<u8>,
+    /// Length of each body.
     lengths: Vec<usize>,
     /// The sampled objects, which stay compact until there is a dictionary.
     waiting: Vec<Weak<Object>>,
@@ -63,8 +73,11 @@ struct Samples {
 /// Compression ratio of the current dictionary.
 #[derive(Default)]
 struct Ratio {
+    /// Objects in the present window.
     count: usize,
+    /// Bytes of their bodies.
     raw: usize,
+    /// Bytes that they were packed into; an object that was not packed counts with its body.
     packed: usize,
     /// Packed bytes per 1000, in the first window.
     at_first: Option<usize>,
@@ -181,6 +194,7 @@ impl Compressor {
 }
 
 impl State {
+    /// Packs `body` behind `head`; `None` when that does not save a quarter, or zstd fails.
     fn pack(
         &mut self,
         dictionary: &Arc<Dictionary>,

@@ -16,7 +16,9 @@ use windlass_core::wire::{MetadataScan, object_at_path};
 
 /// Converts the objects of one store, as its mode says.
 pub(in crate::store) struct Encoder {
+    /// Buffers and statistics of the store.
     pub(super) shared: Arc<StoreShared>,
+    /// Form and transform.
     pub(in crate::store) mode: Mode,
     #[cfg(feature = "cold")]
     compressor: Compressor,
@@ -25,6 +27,7 @@ pub(in crate::store) struct Encoder {
 }
 
 impl Encoder {
+    /// Creates the encoder of a store with this mode.
     pub(in crate::store) fn new(shared: Arc<StoreShared>, mode: Mode) -> Self {
         Self {
             shared,
@@ -95,6 +98,7 @@ impl Encoder {
         let Some(metadata) = object_at_path(body, &["metadata"]) else {
             return Arc::clone(object);
         };
+        /// Bytes around the metadata.
         const FRAME: [&[u8]; 2] = [b"{\"metadata\":", b"}"];
         // The object consists of its metadata already.
         if metadata.len() + FRAME[0].len() + FRAME[1].len() >= body.len() {
@@ -107,6 +111,8 @@ impl Encoder {
         }
     }
 
+    /// Returns the object compressed; as it is while there is no dictionary, or when it would not
+    /// get smaller.
     #[cfg(feature = "cold")]
     fn cold(&self, object: &Arc<Object>, body: &[u8], before: Option<&Object>) -> Arc<Object> {
         let (mut own, mut common) = (Vec::new(), Vec::new());
@@ -126,6 +132,7 @@ impl Encoder {
         }
     }
 
+    /// Returns the object as it is: this build cannot compress.
     #[cfg(not(feature = "cold"))]
     fn cold(&self, object: &Arc<Object>, _: &[u8], _: Option<&Object>) -> Arc<Object> {
         Arc::clone(object)

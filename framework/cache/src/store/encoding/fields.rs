@@ -44,6 +44,7 @@ impl FieldPaths {
 /// The members that are kept of a kind's objects.
 #[derive(Debug)]
 pub(in crate::store) struct Selection {
+    /// Finds the members to cut in an object's bytes.
     pub(super) mask: FieldMask,
     /// The fields of the type that they are read as.
     pub(in crate::store) fields: FieldPaths,

@@ -16,7 +16,9 @@ use windlass_core::wire::is_kept_metadata;
 /// The settings with which a store keeps its objects.
 #[derive(Clone, Debug, Default)]
 pub struct Mode {
+    /// Form in which objects are kept.
     pub(super) form: Encoding,
+    /// Change of each object before it is kept.
     pub(crate) transform: Option<Transform>,
     /// The cluster in the objects' keys.
     pub(crate) cluster: ClusterId,
@@ -25,18 +27,25 @@ pub struct Mode {
 /// The form of kept objects, with the settings that it needs.
 #[derive(Clone, Default)]
 pub(super) enum Encoding {
+    /// JSON without the members that the cache never keeps.
     #[default]
     Compact,
+    /// JSON of the members that a projection reads; shared, as a mode is cloned.
     Projected(Arc<Selection>),
+    /// JSON of the metadata alone.
     Metadata,
+    /// JSON compressed with a dictionary of the kind; compact until there is one.
     Cold,
+    /// Values of a type, beside their metadata.
     Decoded(Decoded),
 }
 
 /// The type whose values are kept.
 #[derive(Clone)]
 pub(super) struct Decoded {
+    /// Decodes an object into the type; the error is the reason.
     pub(super) decode: fn(&Object) -> Result<Shared, String>,
+    /// The type.
     of: TypeId,
     /// The paths that the type reads.
     fields: FieldPaths,
@@ -157,6 +166,7 @@ impl fmt::Debug for Encoding {
 }
 
 impl Decoded {
+    /// Builds the settings for values of `K`, which reads these paths.
     fn of<K: Resource>(fields: &'static [&'static [&'static str]]) -> Self {
         let decode = |object: &Object| -> Result<Shared, String> {
             let mut value = object.parse::<K>()?;

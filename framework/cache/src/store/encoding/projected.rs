@@ -73,6 +73,7 @@ impl Encoder {
     }
 }
 
+/// Copies the labels.
 fn labels(metadata: MetadataRef<'_>) -> BTreeMap<String, String> {
     metadata.labels().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }

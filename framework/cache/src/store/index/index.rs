@@ -114,7 +114,10 @@ impl<K: Resource, V: IndexValue> Index<K, V> {
 /// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexId {
+    /// The path; compared by its members, so that equal paths are one index.
     Path(&'static [&'static str]),
+    /// Name, and address of the function: two functions may share an address after the linker has
+    /// merged equal code.
     Function(&'static str, usize),
 }
 

@@ -13,16 +13,23 @@ const MOST_SORTED: usize = if cfg!(test) { 6 } else { 64 };
 
 /// All groups of one index. A group that loses its last member is removed.
 pub(in crate::store) struct Postings {
+    /// Groups by number; `None` is a free number.
     groups: Vec<Option<Group>>,
+    /// Free numbers, the last one to be used first.
     free: Vec<GroupId>,
+    /// Numbers by the hash of the text.
     ids: Ids,
+    /// The hash function of the store.
     hasher: Hasher,
+    /// Number of members of all groups, counted so that statistics need no pass over them.
     links: usize,
 }
 
 /// The objects that share a text.
 pub(in crate::store) struct Group {
+    /// The text that the members share; held once per group and not per object.
     text: Box<str>,
+    /// At least one.
     members: GroupMembers,
 }
 
@@ -32,10 +39,12 @@ enum GroupMembers {
     One(Id),
     /// In key order.
     Few(Vec<Id>),
+    /// In no order; boxed, because few groups are that large.
     Many(Box<IdSet>),
 }
 
 impl Postings {
+    /// Returns an index without groups.
     pub(in crate::store) fn new(hasher: Hasher) -> Self {
         Self { groups: Vec::new(), free: Vec::new(), ids: Ids::default(), hasher, links: 0 }
     }
@@ -50,14 +59,17 @@ impl Postings {
         self.links
     }
 
+    /// Returns the group of that number, if there is one.
     pub(in crate::store) fn at(&self, group: GroupId) -> Option<&Group> {
         self.groups.get(group as usize)?.as_ref()
     }
 
+    /// Returns the group of `text`; `None` when no object has it.
     pub(in crate::store) fn find(&self, text: &str) -> Option<&Group> {
         self.at(self.id(self.hasher.text(text), text)?)
     }
 
+    /// Returns the number of the group of `text`, whose hash is `hash`.
     fn id(&self, hash: Hash, text: &str) -> Option<GroupId> {
         self.ids.find(hash, |id| self.at(id).is_some_and(|group| *group.text == *text))
     }
@@ -122,6 +134,7 @@ impl Postings {
 }
 
 impl Group {
+    /// Returns the text that the members share.
     pub(in crate::store) fn text(&self) -> &str {
         &self.text
     }
@@ -148,6 +161,7 @@ impl Group {
 }
 
 impl GroupMembers {
+    /// Number of members.
     fn len(&self) -> usize {
         match self {
             Self::One(_) => 1,
@@ -186,6 +200,7 @@ impl GroupMembers {
     /// Removes a member; returns false if none is left.
     fn remove(&mut self, member: Id, slots: &Slots) -> bool {
         match self {
+            // The group is removed as a whole, hence this form stays as it is.
             Self::One(id) => return *id != member,
             Self::Few(ids) => {
                 if let Some(at) = ids.iter().position(|id| *id == member) {
@@ -213,6 +228,7 @@ impl GroupMembers {
         true
     }
 
+    /// Bytes on the heap; a single member has none.
     fn resident(&self) -> usize {
         match self {
             Self::One(_) => 0,

@@ -9,10 +9,13 @@ use crate::store::slots::{Hasher, Id, Slots};
 
 /// An index. Updating an object with unchanged values does not touch it.
 pub(in crate::store) struct Table {
+    /// Identity, by which a lookup finds the index.
     pub(in crate::store) id: IndexId,
+    /// Computes the values of an object, outside of the store's lock.
     pub(in crate::store) evaluator: Evaluator,
     /// Whether all objects were indexed; no lookup uses the index before.
     pub(in crate::store) is_ready: bool,
+    /// Objects by value.
     groups: Postings,
     /// The group of each object by its place, or `NONE`, or `MANY`.
     column: Vec<GroupId>,
@@ -26,6 +29,7 @@ const NONE: GroupId = GroupId::MAX;
 const MANY: GroupId = GroupId::MAX - 1;
 
 impl Table {
+    /// Returns an index without objects, which is not ready.
     pub(in crate::store) fn new(id: IndexId, evaluator: Evaluator, hasher: Hasher) -> Self {
         Self {
             id,
@@ -58,6 +62,7 @@ impl Table {
         if known.iter().map(text).eq(texts.iter().map(Some)) {
             return;
         }
+        // A copy: `known` borrows the table, which joining a group changes.
         let before = known.to_vec();
         let mut now = Vec::with_capacity(texts.len());
         for text in texts.iter() {
@@ -119,6 +124,7 @@ impl Table {
 
     /// Bytes that the index takes up.
     pub(in crate::store) fn resident(&self) -> usize {
+        // 64 bytes stand for the entry's share of a node of the map.
         let many = |groups: &Vec<GroupId>| 64 + groups.capacity() * size_of::<GroupId>();
         self.groups.resident()
             + self.column.capacity() * size_of::<GroupId>()

@@ -15,22 +15,28 @@ use windlass_core::wire::{PathTree, Scalar};
 /// Computation of the values of all indexes, by the number of the index.
 #[derive(Default)]
 pub(in crate::store) struct IndexPlan {
+    /// The paths as a tree, so that one scan serves all of them.
     paths: PathTree,
     /// The same paths as a list.
     declared: Vec<(usize, Path)>,
+    /// The functions, each with the number of its index.
     functions: Vec<(usize, Arc<dyn Evaluate>)>,
 }
 
 /// One value of one object in one index.
 struct Value {
+    /// Number of the index.
     index: usize,
+    /// Place in the text of [`Values`].
     text: Range<usize>,
 }
 
 /// The values of some objects.
 #[derive(Default)]
 pub(in crate::store) struct Values {
+    /// The texts of all values, one behind the other; those of removed values stay until the end.
     text: String,
+    /// The values; those of one object are neighbours.
     values: Vec<Value>,
 }
 
@@ -54,6 +60,7 @@ impl IndexPlan {
         plan
     }
 
+    /// Whether there is no index.
     pub(in crate::store) fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.functions.is_empty()
     }
@@ -104,6 +111,7 @@ impl IndexPlan {
 }
 
 impl Values {
+    /// Adds a value by its text.
     fn add(&mut self, index: usize, value: &dyn Display) {
         let start = self.text.len();
         // A value whose `Display` fails is no value.
@@ -112,6 +120,7 @@ impl Values {
         }
     }
 
+    /// Adds a text; unlike [`add`](Self::add) it needs no formatting.
     fn add_text(&mut self, index: usize, text: &str) {
         let start = self.text.len();
         self.text.push_str(text);
@@ -158,15 +167,19 @@ impl Values {
 /// Sorted, distinct texts.
 #[derive(Clone, Copy)]
 pub(in crate::store) struct Texts<'a> {
+    /// The texts of all values.
     text: &'a str,
+    /// The values of one object in one index, in the order of their texts.
     values: &'a [Value],
 }
 
 impl<'a> Texts<'a> {
+    /// Number of texts.
     pub(in crate::store) fn len(&self) -> usize {
         self.values.len()
     }
 
+    /// Iterates in ascending order.
     pub(in crate::store) fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let Self { text, values } = *self;
         values.iter().map(move |value| &text[value.text.clone()])

@@ -6,8 +6,11 @@
 use hashbrown::HashTable;
 
 /// The hash function of one store.
+///
+/// Not a cryptographic one: hashes never leave the process.
 #[derive(Clone, Copy)]
 pub(crate) struct Hasher {
+    /// Start of every state; odd, hence never zero.
     seed: u64,
 }
 
@@ -15,6 +18,7 @@ pub(crate) struct Hasher {
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher {
+    /// Creates a hash function; equal seeds give equal hashes.
     pub(crate) fn new(seed: u64) -> Self {
         // Never zero: with a zero seed, a zero word would hide the words before it.
         Self { seed: fold(seed ^ SPREAD, SPREAD) | 1 }
@@ -26,6 +30,9 @@ impl Hasher {
     }
 
     /// Returns the hash of a key's parts.
+    ///
+    /// A key without a namespace hashes as one with an empty namespace; the comparison
+    /// of keys separates them.
     pub(crate) fn parts(self, namespace: Option<&str>, name: &str) -> Hash {
         let state = self.bytes(self.seed, namespace.unwrap_or_default().as_bytes());
         Hash(narrow(self.bytes(state, name.as_bytes())))
@@ -50,6 +57,7 @@ fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
+/// Returns the upper half, into which all bits of the product have been mixed.
 fn narrow(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
@@ -66,8 +74,11 @@ impl Hash {
 }
 
 /// A map from hashed keys to their numbers in a slab.
+///
+/// Keys are not kept: a look-up compares with the objects in the slab, through a closure.
 #[derive(Default)]
 pub(crate) struct Ids {
+    /// The hash stands beside its number, so that growing and most mismatches touch no object.
     table: HashTable<(Hash, u32)>,
 }
 
@@ -83,6 +94,7 @@ impl Ids {
         self.table.insert_unique(hash.wide(), (hash, id), |(hash, _)| hash.wide());
     }
 
+    /// Removes a number that was inserted with this hash; others are ignored.
     pub(crate) fn remove(&mut self, hash: Hash, id: u32) {
         if let Ok(entry) = self.table.find_entry(hash.wide(), |(_, other)| *other == id) {
             entry.remove();
@@ -102,14 +114,17 @@ impl Ids {
 /// A set of numbers, hashed by their value.
 #[derive(Default)]
 pub(crate) struct IdSet {
+    /// The numbers; each is its own hash before [`Hash::wide`].
     table: HashTable<u32>,
 }
 
 impl IdSet {
+    /// Number of elements.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
+    /// Iterates over the numbers, in no order that callers may expose.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.table.iter().copied()
     }
@@ -119,6 +134,7 @@ impl IdSet {
         self.table.insert_unique(Hash(id).wide(), id, |id| Hash(*id).wide());
     }
 
+    /// Removes a number, if it is there.
     pub(crate) fn remove(&mut self, id: u32) {
         if let Ok(entry) = self.table.find_entry(Hash(id).wide(), |other| *other == id) {
             entry.remove();

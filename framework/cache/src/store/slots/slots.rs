@@ -15,16 +15,26 @@ pub(in crate::store) type Id = u32;
 
 /// An object in the store.
 pub(in crate::store) struct Slot {
+    /// The object; replaced as a whole, so that readers who hold the former one keep it.
     pub(in crate::store) object: Arc<Object>,
     /// The last run that showed the object.
+    ///
+    /// An object whose run is older than a complete list was not in that list, and is swept.
     pub(in crate::store) run: ListGeneration,
 }
 
 /// All objects of a store.
+///
+/// A place keeps its number while its object is there: indexes name objects by numbers of four
+/// bytes.
 pub(in crate::store) struct Slots {
+    /// Objects by number; `None` is a free place.
     places: Vec<Option<Slot>>,
+    /// Numbers of the free places, the last one to be used first.
     free: Vec<Id>,
+    /// Numbers by the hash of the key.
     ids: Ids,
+    /// Seeded per store; the store's indexes use the same.
     hasher: Hasher,
 }
 
@@ -37,6 +47,7 @@ pub(in crate::store) fn parts(key: &ObjectKey) -> Parts<'_> {
 }
 
 impl Slots {
+    /// Creates an empty slab.
     pub(in crate::store) fn new(hasher: Hasher) -> Self {
         Self { places: Vec::new(), free: Vec::new(), ids: Ids::default(), hasher }
     }
@@ -66,14 +77,18 @@ impl Slots {
         self.ids.find(hash, |id| self.at(id).is_some_and(|slot| parts(slot.object.key()) == key))
     }
 
+    /// Returns the object at a place with its run; `None` for a free place.
     pub(in crate::store) fn at(&self, id: Id) -> Option<&Slot> {
         self.places.get(id as usize)?.as_ref()
     }
 
+    /// As [`at`](Self::at), for a change. The key of the object must stay, since `ids` has its
+    /// hash.
     pub(in crate::store) fn at_mut(&mut self, id: Id) -> Option<&mut Slot> {
         self.places.get_mut(id as usize)?.as_mut()
     }
 
+    /// Returns the object with that key, and its run.
     pub(in crate::store) fn get(&self, key: Parts<'_>) -> Option<&Slot> {
         self.at(self.find(key)?)
     }
@@ -89,6 +104,7 @@ impl Slots {
         deltas: &[Delta<Observed, StreamMark>],
     ) -> Vec<Option<ObjectKey>> {
         let coming = |delta: &Delta<Observed, StreamMark>| match delta {
+            // An object that others hold cannot be changed, so that its key cannot be replaced.
             Delta::Put(seen) | Delta::Delete(seen) => Arc::strong_count(&seen.object) == 1,
             Delta::StreamMark(_) => false,
         };
@@ -98,6 +114,8 @@ impl Slots {
         let likely = |delta: &Delta<Observed, StreamMark>| match delta {
             Delta::Put(seen) | Delta::Delete(seen) if coming(delta) => {
                 let hash = self.hash(parts(seen.object.key()));
+                // By the hash alone: a comparison of keys would read the object, for which the
+                // second step is.
                 Some((hash, self.ids.find(hash, |_| true)?))
             }
             _ => None,
@@ -117,6 +135,7 @@ impl Slots {
         deltas.iter().zip(&likely).map(found).collect()
     }
 
+    /// Returns the object at a place.
     pub(in crate::store) fn object(&self, id: Id) -> Option<&Arc<Object>> {
         self.at(id).map(|slot| &slot.object)
     }
@@ -127,6 +146,8 @@ impl Slots {
     }
 
     /// Inserts an object under a new key and returns its place.
+    ///
+    /// The caller has looked the key up: a second object under one key would not be found.
     pub(in crate::store) fn insert(&mut self, hash: Hash, slot: Slot) -> Id {
         let id = match self.free.pop() {
             Some(id) => {
@@ -143,6 +164,8 @@ impl Slots {
     }
 
     /// Removes the object at a place.
+    ///
+    /// Indexes must have released the number before: the next object may get it at once.
     pub(in crate::store) fn remove(&mut self, id: Id) -> Option<Slot> {
         let slot = self.places.get_mut(id as usize)?.take()?;
         self.ids

@@ -57,14 +57,18 @@ pub(super) type Node = Map<String, Value>;
 /// The translation of one root field, with the current position in it.
 #[derive(Debug)]
 pub(super) struct Lower<'a> {
+    /// Schemas of the types that are referred to, by name.
     definitions: &'a Map<String, Value>,
+    /// Receiver of the errors and warnings of all root fields.
     faults: &'a mut Faults,
+    /// Steps from the root field to the current position; part of each message.
     path: Vec<String>,
     /// References on the way to the current position: a second one to the same type is a recursion.
     open: Vec<String>,
 }
 
 impl<'a> Lower<'a> {
+    /// Begins at the root.
     pub(super) fn new(definitions: &'a Map<String, Value>, faults: &'a mut Faults) -> Self {
         Self { definitions, faults, path: Vec::new(), open: Vec::new() }
     }

@@ -100,13 +100,16 @@ fn settings() -> SchemaSettings {
 /// Collects the faults of the types.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
+    /// Faults that make a definition impossible, each once.
     errors: Vec<String>,
+    /// Faults that the API server will not check, each once.
     warnings: Vec<String>,
 }
 
 impl Faults {
     /// Adds a fault that makes a definition impossible.
     pub(super) fn add(&mut self, message: String) {
+        // A position may be translated more than once, and the fault is reported once.
         if !self.errors.contains(&message) {
             self.errors.push(message);
         }

@@ -24,6 +24,7 @@ use super::times;
 
 /// The reason for which JSON does not decode. Its texts contain no value.
 pub struct Undecodable {
+    /// Place and reason.
     text: String,
 }
 

@@ -27,6 +27,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
+    /// Creates an error at the present value.
     fn new(reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..Self::default() }
     }
@@ -61,6 +62,7 @@ fn kind_of(unexpected: &Unexpected<'_>) -> &'static str {
     }
 }
 
+/// Lists the names that a type knows, which are no part of the value.
 fn one_of(names: &[&str]) -> String {
     match names {
         [] => "there are none".to_owned(),
@@ -210,6 +212,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
             Value::Object(members) if members.len() == 1 => {
                 visitor.visit_enum(MapAccessDeserializer::new(NodeMembers::of(members)))
             }
+            // An enum is written as an object with the variant as its only member.
             Value::Object(_) => Err(Fault::new("invalid value: object, expected one member")),
             _ => self.any(visitor),
         }
@@ -218,7 +221,9 @@ impl<'de> Deserializer<'de> for Node<'de> {
 
 /// The items of a list.
 struct Items<'de> {
+    /// Items that were not read yet.
     left: std::slice::Iter<'de, Value>,
+    /// Index of the next item, for the path.
     at: usize,
 }
 
@@ -243,12 +248,14 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 
 /// The members of an object.
 struct NodeMembers<'de> {
+    /// Members that were not read yet.
     left: serde_json::map::Iter<'de>,
     /// The value that is next, and its name if the type has a field for it.
     next: Option<(Option<&'de str>, &'de Value)>,
 }
 
 impl<'de> NodeMembers<'de> {
+    /// Begins before the first member.
     fn of(members: &'de serde_json::Map<String, Value>) -> Self {
         Self { left: members.iter(), next: None }
     }
@@ -272,6 +279,8 @@ impl<'de> MapAccess<'de> for NodeMembers<'de> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+        // A type that asks for a value before its name: a fault of the type, about which nothing is
+        // known.
         let Some((name, value)) = self.next.take() else { return Err(Fault::default()) };
         let read = seed.deserialize(Node(value));
         read.map_err(|fault| fault.below(format!(".{}", name.unwrap_or("*"))))

@@ -39,11 +39,15 @@ pub(crate) fn decoded<T: DeserializeOwned>(text: &str) -> Option<T> {
 
 /// A value that begins at `start`; its end is known once it was read or skipped.
 struct Value<'de> {
+    /// The text that contains the value.
     text: &'de str,
     /// Set when input is given up that `serde_json` may be able to read.
     odd: &'de Cell<bool>,
+    /// Position of the first byte.
     start: usize,
+    /// Position behind the last byte; `None` until it is known.
     end: Option<usize>,
+    /// Levels of objects that may still be entered; deeper ones are left to `serde_json`.
     depth: u8,
 }
 
@@ -56,6 +60,7 @@ impl<'de> Value<'de> {
         self.end
     }
 
+    /// Whether the value is an object within the limit of depth.
     fn is_object(&self) -> bool {
         self.depth > 0 && self.text.as_bytes().get(self.start) == Some(&b'{')
     }
@@ -168,11 +173,15 @@ impl<'de> Deserializer<'de> for &mut Value<'de> {
 
 /// The members of an object.
 struct TextMembers<'de> {
+    /// The text from the opening brace on.
     text: &'de str,
+    /// As in [`Value`].
     odd: &'de Cell<bool>,
+    /// Position between the members.
     cursor: Cursor<'de>,
     /// Start of the value whose name was read last.
     next: Option<usize>,
+    /// Levels that the members' values may still have.
     depth: u8,
 }
 

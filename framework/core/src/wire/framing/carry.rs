@@ -18,6 +18,7 @@ pub enum RawItem<'a> {
 /// Bytes that were carried over from earlier reads.
 #[derive(Debug, Default)]
 pub(crate) struct Carry {
+    /// The bytes; its capacity is reused for the next piece.
     bytes: Vec<u8>,
     /// Largest piece that is kept whole, in bytes.
     limit: usize,
@@ -26,10 +27,12 @@ pub(crate) struct Carry {
 }
 
 impl Carry {
+    /// Creates an empty buffer, which allocates nothing yet.
     pub(crate) fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), limit, too_large: false }
     }
 
+    /// Returns the size of the largest piece that is kept whole, in bytes.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
@@ -41,6 +44,7 @@ impl Carry {
 
     /// Appends bytes; beyond the limit only the beginning is kept.
     pub(crate) fn extend(&mut self, piece: &[u8]) {
+        // Before the lengths are compared: the buffer was cut, and would have space again.
         if self.too_large {
             return;
         }

@@ -263,6 +263,7 @@ fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
 /// ```
 #[derive(Debug)]
 pub struct FrameDecoder {
+    /// Beginning of the frame that has not ended.
     carry: Carry,
 }
 

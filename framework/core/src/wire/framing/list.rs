@@ -7,8 +7,10 @@ use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 /// The members of a list beside its items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListMeta {
+    /// `metadata.resourceVersion`, from which a watch continues.
     #[doc(hidden)]
     pub resource_version: String,
+    /// `metadata.continue`; `None` on the last page.
     #[doc(hidden)]
     pub continue_token: Option<String>,
 }
@@ -16,34 +18,53 @@ pub struct ListMeta {
 /// The position of the splitter: the token that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SplitterState {
+    /// The opening brace of the list.
     Start,
+    /// The first member's name, or the closing brace.
     FirstName,
+    /// A member's name.
     Name,
+    /// The colon behind a name.
     Colon,
+    /// The value of a member; of `items` the opening bracket.
     Value,
+    /// A comma, or the closing brace of the list.
     AfterValue,
+    /// The first item, or the closing bracket.
     FirstItem,
+    /// An item.
     Item,
+    /// A comma, or the closing bracket of the items.
     AfterItem,
+    /// Nothing but blanks.
     End,
 }
 
 /// The member of the list whose value comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
+    /// `items`, whose elements are split.
     Items,
+    /// `metadata`, with the version and the continue token.
     Metadata,
+    /// Any other member; skipped.
     Other,
 }
 
 /// The splitter of one list; feed it the body's pieces in order, then `finish`.
 #[derive(Debug)]
 pub struct ListSplitter {
+    /// The token that comes next.
     at: SplitterState,
+    /// The member whose value comes next, or is being read.
     field: Field,
+    /// Scan of the name or value that has begun; `None` between values.
     scan: Option<ValueScan>,
+    /// Bytes of a name or value that earlier pieces began.
     carry: Carry,
+    /// The members that were read so far.
     meta: ListMeta,
+    /// Whether `items` has come, null included: without it the body is no list.
     has_items: bool,
 }
 
@@ -144,6 +165,8 @@ impl ListSplitter {
     ) -> Result<(), Malformed> {
         match self.at {
             SplitterState::Name => {
+                // A name with escapes is none of these, and its value is skipped: API servers write
+                // none.
                 self.field = match part {
                     RawItem::Whole(b"\"items\"") => Field::Items,
                     RawItem::Whole(b"\"metadata\"") => Field::Metadata,
@@ -189,12 +212,14 @@ impl ListSplitter {
     #[doc(hidden)]
     pub fn finish(self) -> Result<ListMeta, Malformed> {
         if self.at != SplitterState::End {
+            // A connection that broke off: the objects that are missing must not count as deleted.
             return Err(Malformed::new("the list ended before its closing brace"));
         }
         if !self.has_items {
             return Err(Malformed::new("the answer has no `items`: it is not a list"));
         }
         if self.meta.resource_version.is_empty() {
+            // Without it no watch can follow the list.
             return Err(Malformed::new("the list has no resourceVersion"));
         }
         Ok(self.meta)

@@ -12,6 +12,7 @@ use super::scan::{Malformed, is_space, skip_space, text_end, value_end};
 pub(crate) struct Member<'a> {
     /// The name as it is written, without quotes; a name with escapes is never one of ours.
     pub(crate) name: &'a [u8],
+    /// The value as it is written, without blanks around it.
     pub(crate) value: &'a [u8],
     /// Position of the name's quote.
     pub(crate) start: usize,
@@ -22,15 +23,18 @@ pub(crate) struct Member<'a> {
 /// A position between the members of an object.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
+    /// The bytes that all positions refer to.
     bytes: &'a [u8],
     /// Behind the opening brace or the last value; at the closing brace in the end.
     at: usize,
+    /// Whether no member was read yet, so that no comma is expected.
     first: bool,
 }
 
 /// A member whose value was not scanned yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'a> {
+    /// The name as it is written, without quotes.
     pub(crate) name: &'a [u8],
     /// Position of the name's quote.
     pub(crate) start: usize,
@@ -41,6 +45,7 @@ pub(crate) struct Name<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    /// Opens the object that begins at the first byte that is no blank.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, Malformed> {
         Self::open_at(bytes, 0)
     }
@@ -169,6 +174,7 @@ pub(crate) fn elements<'a>(
 /// The elements of an array, each with its position; ends with the array or at the first fault.
 #[derive(Debug)]
 pub(crate) struct Elements<'a> {
+    /// The array.
     bytes: &'a [u8],
     /// Start of the next element.
     at: Option<usize>,

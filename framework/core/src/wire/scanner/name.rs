@@ -9,6 +9,7 @@ pub(in crate::wire) fn is_name(raw: &[u8], wanted: &str) -> bool {
     raw == wanted.as_bytes() || (is_escaped() && plain(raw).as_deref() == Some(wanted))
 }
 
+/// Decodes the escapes; `None` if the bytes are no JSON string.
 fn plain(raw: &[u8]) -> Option<String> {
     serde_json::from_slice(&[b"\"", raw, b"\""].concat()).ok()
 }

@@ -14,6 +14,7 @@ use super::simd::{BLOCK, Marks, Spread, backslashes, escaped};
 /// Bytes that are not the expected JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
+    /// The fault; borrowed for constant texts.
     message: Cow<'static, str>,
 }
 
@@ -32,6 +33,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
+/// The position of a scan in its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Before the value's first byte.
@@ -49,6 +51,7 @@ enum Mode {
 /// A scan for the end of one value; feed it the pieces in order.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueScan {
+    /// Position at the end of the piece before.
     mode: Mode,
     /// Number of open brackets; 0 when the value is no object or array.
     depth: u32,
@@ -279,6 +282,7 @@ fn text_mark(bytes: &[u8], from: usize) -> Option<usize> {
 
 /// Returns the highest bit of the first byte of `word` that equals `byte`; lower bits are zero.
 fn bytes_equal(word: u64, byte: u8) -> u64 {
+    /// The number 1 in each byte.
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     let zeros = word ^ (ONES * u64::from(byte));
     zeros.wrapping_sub(ONES) & !zeros & (ONES << 7)

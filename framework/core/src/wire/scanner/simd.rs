@@ -21,6 +21,7 @@ pub(in crate::wire) struct Spread(pub(in crate::wire) u64);
 /// Positions of the structural marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::wire) struct Marks {
+    /// `"`, escaped ones included.
     pub(in crate::wire) quotes: Spread,
     /// `{` and `[`.
     pub(in crate::wire) opens: Spread,
@@ -29,6 +30,7 @@ pub(in crate::wire) struct Marks {
 }
 
 impl Marks {
+    /// Finds the marks of a block.
     #[inline]
     pub(in crate::wire) fn of(block: &[u8; BLOCK]) -> Self {
         // With this bit set `[` is `{` and `]` is `}`, and nothing else is.
@@ -146,6 +148,7 @@ impl Spread {
 /// `first` says whether that holds for the first byte; the returned flag says so for the byte
 /// behind the block.
 pub(in crate::wire) fn escaped(backslashes: u64, first: bool) -> (u64, bool) {
+    /// The bits at even places.
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let first = u64::from(first);
     // A backslash that is escaped escapes nothing.

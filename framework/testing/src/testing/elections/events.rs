@@ -12,20 +12,33 @@ pub(super) enum EventKind {
     /// A node tries to acquire or renew.
     Wake,
     /// A request about the lease arrives at the server.
+    ///
+    /// `id` is the number of the request, `sent` the time at which the node sent it. It is executed
+    /// even if the node crashed meanwhile.
     Execute { id: u64, request: LockRequest, sent: u64 },
     /// The answer arrives.
     Response {
+        /// Number of the request. A node drops an answer to any other request than the one it waits
+        /// for.
         id: u64,
+        /// The request, which the election's machine needs to judge the answer.
         request: LockRequest,
+        /// Time at which the request was sent: validity of a lease counts from there.
         sent: u64,
+        /// The stored record after the request; `None` when there is no Lease.
         answer: Option<Box<ObservedRecord>>,
+        /// Whether the server refused the write, because the version had changed.
         conflict: bool,
     },
     /// No answer came in time.
+    ///
+    /// The request may still be executed: a timeout says nothing about the server.
     GiveUp { id: u64, request: LockRequest, sent: u64 },
     /// The work of a node attempts a write.
     Write,
     /// The server begins to execute a write that the node's gate admitted.
+    ///
+    /// `until` is the time at which the execution ends.
     Begin { until: u64 },
     /// A fault occurs at a node or at the Lease.
     Fault,
@@ -36,11 +49,15 @@ pub(super) enum EventKind {
 /// An event at a node, in microseconds of real time.
 #[derive(Debug)]
 pub(super) struct Event {
+    /// Time of the event.
     pub(super) at: u64,
+    /// Number of creation; decides between events of one moment, so that a seed gives one history.
     order: u64,
+    /// Index of the node in the world.
     pub(super) node: usize,
     /// Number of the node's restart to which the event belongs.
     pub(super) life: u32,
+    /// Kind, with the data that it needs.
     pub(super) kind: EventKind,
 }
 
@@ -64,7 +81,10 @@ impl Ord for Event {
 /// Events by time; those of one moment in the order of their creation.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
+    /// Reversed, because the heap pops its largest element first.
     events: BinaryHeap<Reverse<Event>>,
+    /// The last number that was given to an event or a request; starts at 0, so that no event has
+    /// number 0.
     order: u64,
 }
 
@@ -75,11 +95,13 @@ impl EventQueue {
         self.order
     }
 
+    /// Adds an event at time `at` of the process `life` of a node.
     pub(super) fn push(&mut self, at: u64, node: usize, life: u32, kind: EventKind) {
         let order = self.number();
         self.events.push(Reverse(Event { at, order, node, life, kind }));
     }
 
+    /// Removes the earliest event.
     pub(super) fn pop(&mut self) -> Option<Event> {
         self.events.pop().map(|Reverse(event)| event)
     }

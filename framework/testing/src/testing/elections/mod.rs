@@ -38,6 +38,9 @@ pub use oracle::Tally;
 use windlass_runtime::leader::simulated::LeaseDurations;
 
 /// Number of elections in one world before the next seed's world begins.
+///
+/// Many short worlds cover more combinations of clock rates and numbers of nodes than one long
+/// world; a fault that needs a long history still has dozens of terms.
 const PER_WORLD: u64 = 50;
 
 /// A framework that is broken on purpose.
@@ -84,6 +87,7 @@ impl Defect {
 /// them.
 #[derive(Clone, Copy, Debug)]
 pub struct Elections {
+    /// Lease duration, renewal and margin of all nodes; the defaults of the framework.
     pub(super) timing: LeaseDurations,
     /// Clocks run at rates between 1/`rate` and 1.
     pub(super) rate: f64,
@@ -91,6 +95,7 @@ pub struct Elections {
     pub(super) pause: Duration,
     /// Time from the gate to the server beyond the promise.
     pub(super) late: Duration,
+    /// The defect that all nodes have; `None` for the framework as it is.
     pub(super) defect: Option<Defect>,
 }
 
@@ -129,8 +134,11 @@ impl Elections {
     /// The counts are the same on every machine.
     pub fn hold(&self, seed: u64, count: u64) -> Tally {
         let mut tally = Tally::default();
+        // A prime factor keeps the worlds of neighbouring seeds apart: seed 1 with many elections
+        // does not repeat the worlds of seed 2.
         let mut world = seed.wrapping_mul(1_000_003);
         while tally.elections < count {
+            // The last world is cut short, so that the number of elections is close to `count`.
             let left = (count - tally.elections).min(PER_WORLD);
             tally.add(&world::run(world, *self, left));
             world = world.wrapping_add(1);

@@ -50,6 +50,7 @@ impl Tally {
         self.freezes += other.freezes;
         self.lost += other.lost;
         self.conflicts += other.conflicts;
+        // Last, so that the digest depends on the order of the worlds as well.
         self.note(other.digest);
     }
 
@@ -99,20 +100,27 @@ struct NodeWrites {
 /// Checks the writes of all nodes of one world.
 #[derive(Debug)]
 pub(super) struct Oracle {
+    /// Writes of each node, by its index.
     nodes: Vec<NodeWrites>,
+    /// The counts so far.
     pub(super) tally: Tally,
 }
 
 impl Oracle {
+    /// Creates an oracle for this number of nodes, without any write.
     pub(super) fn new(nodes: usize) -> Self {
         Self { nodes: vec![NodeWrites::default(); nodes], tally: Tally::default() }
     }
 
     /// Notes that the server begins to execute a write.
+    ///
+    /// An overlap is counted for each other node whose write is executing at `at`; writes of one
+    /// node may overlap freely, since one leader may send several at a time.
     pub(super) fn write_begins(&mut self, at: u64, node: usize, until: u64) {
         let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
         let overlaps = others.filter(|(_, writes)| writes.until > at).count() as u64;
         let writes = &mut self.nodes[node];
+        // A later write of the node may end before an earlier one.
         writes.until = writes.until.max(until);
         self.tally.writes += 1;
         self.tally.overlaps += overlaps;
@@ -120,6 +128,9 @@ impl Oracle {
     }
 
     /// Notes that a gate is open: a write that it lets out now can be executing until `horizon`.
+    ///
+    /// Called after every step of a node, and not once per write: an unsafe moment counts even if
+    /// no write was attempted in it.
     pub(super) fn gate_is_open(&mut self, at: u64, node: usize, horizon: u64) {
         let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
         self.tally.chances += others.filter(|(_, writes)| writes.horizon > at).count() as u64;
@@ -128,7 +139,12 @@ impl Oracle {
     }
 
     /// Notes that all work of the node has ended: no write of it can be executing.
+    ///
+    /// Ends the horizon early: a lease that is released in order lets the next leader write at
+    /// once.
     pub(super) fn work_has_ended(&mut self, at: u64, node: usize) {
+        // Not a maximum: the horizon was that of the longest write that could have been admitted,
+        // and none is left.
         self.nodes[node].horizon = at;
     }
 }

@@ -21,13 +21,18 @@ const SECOND: u64 = 1_000_000;
 
 /// One process on one machine.
 struct Node {
+    /// The framework's election of this process, with its rules for asking for a lease and lending
+    /// it.
     handover: Handover,
+    /// Records that this process wrote; shared with the election's machine.
     own_records: OwnRecords,
     /// Number of restarts so far; events of an earlier process are void.
     life: u32,
     /// Rate of its clocks against real time.
     rate: f64,
     /// Lag of the monotonic clock, because the machine slept.
+    ///
+    /// Only the steady clock has it: the clock that counts sleep does not fall behind.
     lag: Duration,
     /// Offset of the wall clock, in seconds.
     wall: i64,
@@ -40,22 +45,39 @@ struct Node {
     /// Whether the node is to release the lease: it begins no new writes.
     drains: bool,
     /// Time at which its work has ended: its last write was answered or given up.
+    ///
+    /// Time of the node's own knowledge: it has no work left then, though the server may have.
     busy_until: u64,
     /// Time until which its gate assumes that a write that was given up may still be executed.
+    ///
+    /// Microseconds of real time, as all times of the world; the node reads it through its own
+    /// rate.
     doubt_until: u64,
 }
 
 /// All state of a simulation.
+///
+/// Times are microseconds since the beginning of the world. The state is changed by one event at a
+/// time, so that a run depends on nothing but its seed and its settings.
 struct World {
+    /// Lease durations, rates and defect.
     settings: Elections,
+    /// The only source of randomness.
     rng: Rng,
     /// The rate of the server's clock.
     rate: f64,
+    /// Origin of the steady clocks: an `Instant` cannot be made from a number.
     origin: Instant,
+    /// Events to come.
     queue: EventQueue,
+    /// Two to five nodes; one that crashes keeps its index and its clocks.
     nodes: Vec<Node>,
+    /// The Lease at the server; `None` before the first election, and after it was deleted.
     stored: Option<ObservedRecord>,
+    /// resourceVersion of the last write; increases also over deletions, as that of a real server
+    /// does.
     version: u64,
+    /// Observer in real time. No node reads it.
     oracle: Oracle,
 }
 
@@ -71,11 +93,17 @@ pub(super) fn run(seed: u64, settings: Elections, elections: u64) -> Tally {
 
 impl World {
     /// Creates a world of two to five nodes, each with clocks of a rate of its own.
+    ///
+    /// All nodes start within two seconds, in an order that the seed decides.
     fn new(seed: u64, settings: Elections) -> Self {
         let rng = Rng::seeded(seed);
         let nodes = 2 + rng.below(4) as usize;
+        // No clock is faster than real time: the promise is about the ratio of two clocks, and real
+        // time only has to be as fast as the fastest one.
         let slowest = 1.0 / settings.rate;
         let rate = || slowest + (1.0 - slowest) * rng.unit();
+        // Five rates are drawn in any case: the draws that follow are the same for every number of
+        // nodes.
         let (of_server, of_nodes) = (rate(), [(); 5].map(|()| rate()));
         let mut world = Self {
             settings,
@@ -126,20 +154,26 @@ impl World {
         self.push(fault, node, EventKind::Fault);
     }
 
+    /// Draws a number below `bound`.
     fn random(&self, bound: u64) -> u64 {
         self.rng.below(bound)
     }
 
+    /// Adds an event of the node's present process.
     fn push(&mut self, at: u64, node: usize, kind: EventKind) {
         let life = self.nodes[node].life;
         self.queue.push(at, node, life, kind);
     }
 
+    /// Whether the framework has this defect in these elections.
     fn is_broken(&self, defect: Defect) -> bool {
         self.settings.defect == Some(defect)
     }
 
     /// Reads the clocks of a node.
+    ///
+    /// The reading is the input of the election's machine; two of the defects change it instead of
+    /// the machine, since the machine has no way to measure time wrongly.
     fn read_clocks(&self, node: usize, at: u64) -> ClockReading {
         let local = self.local(node, at);
         let wall = self.wall(node, at);
@@ -152,6 +186,7 @@ impl World {
                 let read = if self.nodes[node].wall < 0 { whole - moved } else { whole + moved };
                 ClockReading::new(read, None, Timestamp::UNIX_EPOCH)
             }
+            // Without the reading that counts sleep, nothing but the lagging clock is left.
             Some(Defect::SleepNotCounted) => ClockReading::new(steady, None, Timestamp::UNIX_EPOCH),
             _ => ClockReading::new(steady, Some(local), wall),
         }
@@ -177,8 +212,12 @@ impl World {
             EventKind::Execute { id, request, sent } => {
                 self.execute(at, node, life, id, request, sent)
             }
+            // Counted also when the process is gone: the server executes what has reached it.
             EventKind::Begin { until } => self.oracle.write_begins(at, node, until),
+            // An answer or a timer of a process that crashed: no code is left to receive it.
             _ if life != self.nodes[node].life => {}
+            // Delivered in the old order after the freeze, all at one moment: a process that wakes
+            // up finds its answers and its timers due at the same time.
             kind if at < self.nodes[node].frozen_until => {
                 self.push(self.nodes[node].frozen_until, node, kind);
             }
@@ -191,6 +230,9 @@ impl World {
     }
 
     /// Handles an event of a node's election.
+    ///
+    /// Answers go through the framework's own `Handover`, and so does the request that follows at
+    /// once.
     fn step(&mut self, at: u64, node: usize, kind: EventKind) {
         let (id, request, sent, answer) = match kind {
             EventKind::Fault => return self.inject_fault(at, node),
@@ -213,6 +255,8 @@ impl World {
         }
         self.nodes[node].waiting_for = None;
         let (now, wall) = (self.read_clocks(node, at), self.wall(node, at));
+        // The server may have stored the renewal directly after it was sent: other nodes count from
+        // then.
         let counted = if self.is_broken(Defect::CountedFromAnswer) { at } else { sent };
         let sent = self.read_clocks(node, counted);
         let next = self.nodes[node].handover.answered(&request, answer, &sent, &now, wall);
@@ -231,6 +275,8 @@ impl World {
         let (now, wall) = (self.read_clocks(node, at), self.wall(node, at));
         self.nodes[node].handover.machine.expire(&now);
         self.observe(at, node);
+        // The machine assumes that no lease was held before, so that it leads as soon as it has
+        // created one.
         if self.is_broken(Defect::MakersDoNotWait) {
             self.nodes[node].own_records.set_unheld_since(now);
         }
@@ -240,15 +286,19 @@ impl World {
 
     /// Schedules the next attempt of a node, no later than the end of its lease.
     fn schedule_attempt(&mut self, at: u64, node: usize, now: &ClockReading) {
+        // Jitter of up to a fifth: nodes that started together do not stay in step.
         let pause = self.settings.timing.retry_period.mul_f64(1.0 + 0.2 * self.rng.unit());
         let left = self.nodes[node].handover.machine.time_left(now).unwrap_or(pause);
         let pause = pause.min(left).as_micros() as u64;
+        // Up to a millisecond for the timer and the scheduler.
         let late = self.random(1_000);
         self.push(at + pause + late, node, EventKind::Wake);
     }
 
     /// Draws the delay of a message: mostly some milliseconds, sometimes up to twice the lease
     /// duration; `None` when the message is lost.
+    ///
+    /// One message of 40 is lost, and two are late enough to arrive after the lease has ended.
     fn delay(&mut self) -> Option<u64> {
         let longest = 2 * self.settings.timing.lease_duration.as_micros() as u64;
         match self.random(40) {
@@ -274,10 +324,15 @@ impl World {
                 EventKind::Execute { id, request: request.clone(), sent: at },
             );
         }
+        // Also when the answer comes: the number of the request decides which of the two is first,
+        // and the other is dropped.
         self.push(at + limit, node, EventKind::GiveUp { id, request, sent: at });
     }
 
     /// Executes a request at the server, and sends the answer.
+    ///
+    /// As a Kubernetes API server does with optimistic concurrency: a replacement counts only if it
+    /// names the stored version, a creation only if there is no Lease.
     fn execute(
         &mut self,
         at: u64,
@@ -303,6 +358,7 @@ impl World {
             self.version += 1;
             self.stored = Some(ObservedRecord::new(record, self.version.to_string()));
         }
+        // Taken now, delivered later: the answer may be out of date when it arrives.
         let answer = self.stored.clone().map(Box::new);
         if let Some(delay) = self.delay() {
             let kind = EventKind::Response { id, request, sent, answer, conflict };
@@ -311,6 +367,9 @@ impl World {
     }
 
     /// Attempts a write by the work of a node; the gate admits or refuses it.
+    ///
+    /// Attempts come every second on average, by leaders and by all others; those of the others are
+    /// refused, which checks that the gate is shut.
     fn write(&mut self, at: u64, node: usize) {
         let next = 1 + self.random(2 * SECOND);
         self.push(at + next, node, EventKind::Write);
@@ -319,6 +378,8 @@ impl World {
         }
         let held = self.nodes[node].handover.machine.held();
         let left = if self.is_broken(Defect::GateNotAsked) {
+            // A leader that trusts its last notification writes with a whole timeout, however
+            // little of the lease is left.
             held.map(|_| self.settings.timing.request_limit())
         } else {
             let now = self.read_clocks(node, at);
@@ -328,6 +389,8 @@ impl World {
             self.oracle.tally.refused += 1;
             return;
         };
+        // The gate's decision and the sending are one step: a pause between the two is part of the
+        // way to the server.
         self.begin_write(at, node, left);
     }
 
@@ -335,6 +398,7 @@ impl World {
     /// execution. The server counts the timeout from the arrival, by its own clock.
     fn begin_write(&mut self, at: u64, node: usize, left: Duration) {
         let micros = |time: Duration, rate: f64| (time.as_micros() as f64 / rate) as u64;
+        // Whole seconds, as the `timeout` parameter of a request has them.
         let timeout = Duration::from_secs(left.as_secs().max(1));
         let longest = micros(self.settings.pause + self.settings.late, 1.0);
         let begin = at + self.random(1 + longest);
@@ -346,9 +410,12 @@ impl World {
         let state = &mut self.nodes[node];
         // No node waits for longer than its lease lasts.
         let waits_until = at + micros(left, state.rate);
+        // A caller that drops its future, as a `select!` does: the request is under way all the
+        // same.
         let given_up = self.rng.below(8) == 0;
         let answered = if given_up { at + self.rng.below(1 + until - at) } else { until };
         state.busy_until = state.busy_until.max(answered.min(waits_until));
+        // The node stopped waiting before the execution ended.
         if answered.min(waits_until) < until {
             let doubt = at + micros(timeout + self.settings.timing.margin, state.rate);
             state.doubt_until = state.doubt_until.max(doubt);
@@ -357,6 +424,9 @@ impl World {
 
     /// Injects a random fault: the node freezes, sleeps, crashes, has its wall clock set or
     /// releases the lease, or another writer changes or deletes the Lease.
+    ///
+    /// Faults of a node come twice a minute on average and last up to 45 s, which is longer than a
+    /// lease.
     fn inject_fault(&mut self, at: u64, node: usize) {
         let next = self.random(60 * SECOND);
         self.push(at + next, node, EventKind::Fault);
@@ -364,6 +434,7 @@ impl World {
         match self.random(8) {
             0 => self.freeze(at + long, node),
             1 => {
+                // The machine sleeps: the process stands still, and its steady clock with it.
                 self.freeze(at + long, node);
                 let local = long as f64 * self.nodes[node].rate;
                 self.nodes[node].lag += Duration::from_micros(local as u64);
@@ -372,9 +443,11 @@ impl World {
                 self.oracle.tally.crashes += 1;
                 self.restart(at, node, long);
             }
+            // Up to 100 s in either direction: several lease durations.
             3 => self.nodes[node].wall += self.rng.below(200) as i64 - 100,
             4 => self.touch_lease(),
             5 => self.delete(at + long),
+            // Two of eight: handing over is the path with most interleavings.
             _ => self.drain(at, node),
         }
     }
@@ -386,6 +459,8 @@ impl World {
     }
 
     /// Labels the Lease by hand: the record stays, its version does not.
+    ///
+    /// The renewal in flight is answered with a conflict, though the node still holds the lease.
     fn touch_lease(&mut self) {
         if let Some(lease) = &mut self.stored {
             self.version += 1;
@@ -400,6 +475,8 @@ impl World {
         self.oracle.tally.deleted += 1;
         let holder = lease.record.holder.as_deref().and_then(|name| name.split_once('.'));
         let node = holder.and_then(|(node, _)| node.parse().ok());
+        // The holder cannot see the deletion while it hangs: the next node must wait although there
+        // is no record of a holder.
         if let Some(node) = node.filter(|_| self.random(4) > 0) {
             self.freeze(until, node);
         }
@@ -417,6 +494,7 @@ impl World {
         } else {
             at.max(self.nodes[node].busy_until)
         };
+        // An event and not a call: the writes that are under way end first.
         self.push(ended, node, EventKind::Release);
     }
 
@@ -428,6 +506,8 @@ impl World {
         let doubt = self.nodes[node].doubt_until;
         let is_held = self.nodes[node].handover.machine.held().is_some();
         if is_careful && doubt > at {
+            // A short doubt is waited for; after a longer one the lease is left to expire, since a
+            // release would let the next leader write beside the unanswered write.
             if doubt <= at + WRITE_DRAIN.as_micros() as u64 {
                 return self.push(doubt, node, EventKind::Release);
             }
@@ -435,6 +515,7 @@ impl World {
         } else if is_held {
             let wall = self.wall(node, at);
             if is_careful {
+                // With a defect the horizon stays: the node only believes that its work has ended.
                 self.oracle.work_has_ended(at, node);
             }
             let request = self.nodes[node].handover.release(wall);
@@ -450,6 +531,8 @@ impl World {
     }
 
     /// Starts a new process under a new identity, `long` microseconds later.
+    ///
+    /// Nothing of the process survives: the framework keeps no state on disk.
     fn restart(&mut self, at: u64, node: usize, long: u64) {
         let process = self.new_process(node, self.nodes[node].life + 1);
         let state = &mut self.nodes[node];
@@ -463,6 +546,9 @@ impl World {
     }
 
     /// Reports to the oracle, after every step of the node, whether its gate is open.
+    ///
+    /// An election is counted when the gate opens, and not when the Lease is written: a node may
+    /// acquire a lease whose validity has already ended by its clock.
     fn observe(&mut self, at: u64, node: usize) {
         let now = self.read_clocks(node, at);
         let held = self.nodes[node].handover.machine.held();

@@ -9,6 +9,11 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Source of the shell, run as `sh -c SCRIPT guard FOLDER PROGRAM ARGUMENT…`.
+///
+/// The program's standard input is empty, and its output is appended to `log`, so that a second
+/// start keeps the log of the first. `INT` has an empty handler: Ctrl-C in a terminal reaches the whole
+/// process group, and the shell must outlive the test process to clean up. Each word is answered by
+/// `done` once it was obeyed.
 const SCRIPT: &str = r#"folder="$1"; shift
 trap : INT
 child=
@@ -33,9 +38,11 @@ rm -rf "$folder""#;
 /// A program that runs until it is ended by a word, or until this is dropped.
 #[derive(Debug)]
 pub(super) struct Guard {
+    /// The shell; its end is waited for when this is dropped.
     shell: Child,
     /// Input of the shell; `None` while this is dropped.
     words: Option<ChildStdin>,
+    /// Output of the shell: a line `done` for each word.
     answers: Option<BufReader<ChildStdout>>,
 }
 
@@ -56,6 +63,9 @@ pub(super) enum Word {
 
 impl Guard {
     /// Starts `command`; its output goes to the file `log` in `folder`.
+    ///
+    /// Returns when the shell was started, which is before the program is ready, and also when the
+    /// program does not exist: its log has the reason then.
     pub(super) fn start(folder: &Path, program: &Path, arguments: &[String]) -> io::Result<Self> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "guard"])
@@ -73,6 +83,9 @@ impl Guard {
 
     /// Sends a command and waits, blocking the thread, until it was obeyed: after
     /// [`Word::Terminate`] and [`Word::Kill`] until the program is gone.
+    ///
+    /// A failure is [`BrokenPipe`](io::ErrorKind::BrokenPipe): the shell is gone, and the program
+    /// with it.
     pub(super) fn send(&mut self, word: Word) -> io::Result<()> {
         let word = match word {
             Word::Begin => "begin\n",
@@ -84,6 +97,7 @@ impl Guard {
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "its guard is gone");
         let (words, answers) = self.words.as_mut().zip(self.answers.as_mut()).ok_or_else(gone)?;
         words.write_all(word.as_bytes())?;
+        // The answer comes only after the shell has read a whole line.
         words.flush()?;
         let mut answer = String::new();
         answers.read_line(&mut answer)?;

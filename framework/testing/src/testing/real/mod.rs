@@ -50,6 +50,8 @@ pub(super) fn as_user(
             Error::new(ErrorKind::Usage, text).because(error)
         })
     };
+    // The request is sent with the administrator's credentials, and the server grants it the rights
+    // of the impersonated user only.
     config.headers.insert("impersonate-user", value(user)?);
     for group in groups {
         // Appended: a user may have several groups, each in a header of its own.
@@ -59,6 +61,8 @@ pub(super) fn as_user(
 }
 
 /// An error of the equipment itself.
+///
+/// It is of kind [`Config`](ErrorKind::Config): the environment of the tests lacks a part.
 fn failed(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, text)
 }

@@ -20,6 +20,8 @@ use windlass_core::error::Error;
 #[derive(Clone, Debug)]
 pub struct ClientCertificate {
     /// The certificate.
+    ///
+    /// As [`ClientConfig`](windlass_client::client::ClientConfig) takes it.
     pub certificate: String,
     /// Its key.
     pub key: Secret,
@@ -27,6 +29,7 @@ pub struct ClientCertificate {
 
 /// A certificate authority.
 pub(super) struct Authority {
+    /// Name and private key of the authority, which sign certificates.
     issuer: Issuer<'static, KeyPair>,
     /// Its own certificate, PEM.
     pub(super) certificate: String,
@@ -34,16 +37,22 @@ pub(super) struct Authority {
 
 /// A certificate and its key, PEM.
 pub(super) struct PemIdentity {
+    /// The certificate.
     pub(super) certificate: String,
+    /// Its private key.
     pub(super) key: String,
 }
 
 impl Authority {
     /// Creates an authority with a new key.
+    ///
+    /// `name` is the common name in its certificate, by which a failed verification is recognized.
     pub(super) fn new(name: &str) -> Result<Self, Error> {
         let make = || -> Result<Self, rcgen::Error> {
             let mut params = named(name);
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            // Verifiers reject a CA whose certificate lists usages without that of signing
+            // certificates.
             params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
             let key = KeyPair::generate()?;
             let certificate = params.self_signed(&key)?.pem();
@@ -53,6 +62,8 @@ impl Authority {
     }
 
     /// Creates a certificate for a server on loopback.
+    ///
+    /// It is valid for `127.0.0.1` and `localhost`, and for no other host.
     pub(super) fn server(&self) -> Result<PemIdentity, Error> {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         let params = CertificateParams::new(hosts).map_err(unmade)?;
@@ -60,6 +71,9 @@ impl Authority {
     }
 
     /// Creates a client certificate of `user` in `group`, valid until `until`.
+    ///
+    /// User and group are the subject's common name and organization, from which kube-apiserver
+    /// takes them.
     pub(super) fn client(
         &self,
         user: &str,
@@ -70,6 +84,7 @@ impl Authority {
         if let Some(group) = group {
             params.distinguished_name.push(DnType::OrganizationName, group);
         }
+        // A time before 1970 becomes 1970: such a certificate has expired either way.
         let since_1970 = Duration::from_secs(until.as_second().try_into().unwrap_or_default());
         params.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_1970;
         let pair = self.sign(params, ExtendedKeyUsagePurpose::ClientAuth)?;
@@ -82,6 +97,7 @@ impl Authority {
         mut params: CertificateParams,
         usage: ExtendedKeyUsagePurpose,
     ) -> Result<PemIdentity, Error> {
+        // One usage only: a client's certificate must not pass for a server's.
         params.extended_key_usages = vec![usage];
         let key = KeyPair::generate().map_err(unmade)?;
         let certificate = params.signed_by(&key, &self.issuer).map_err(unmade)?;

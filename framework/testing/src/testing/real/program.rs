@@ -7,6 +7,9 @@ use windlass_core::error::Error;
 
 /// Returns `WINDLASS_KUBE_BIN/name`, or the program beside the newest kube-apiserver in the cache
 /// folder.
+///
+/// The variable takes precedence, and there is no fallback from it: a misspelt folder is an error
+/// instead of a test against another version.
 pub(super) fn find(name: &str) -> Result<PathBuf, Error> {
     let (found, looked) = match std::env::var_os("WINDLASS_KUBE_BIN") {
         Some(folder) => {
@@ -31,6 +34,9 @@ pub(super) fn find(name: &str) -> Result<PathBuf, Error> {
 }
 
 /// Returns the folder of `build.sh`'s builds.
+///
+/// `WINDLASS_CACHE`, else `windlass` in `XDG_CACHE_HOME`, else `.cache/windlass` in `HOME`. Empty
+/// variables count as unset.
 fn cache() -> PathBuf {
     let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("WINDLASS_CACHE")
@@ -39,6 +45,8 @@ fn cache() -> PathBuf {
 }
 
 /// Returns the kube-apiserver of the newest build in the cache folder.
+///
+/// By the time of the program file, and not by its version: a rebuilt program is the one meant.
 fn newest_build(cache: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(cache).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let builds = entries.filter(|path| {

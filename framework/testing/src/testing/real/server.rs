@@ -21,8 +21,13 @@ use windlass_core::clock::Clock;
 use windlass_core::error::Error;
 
 /// Longest time from the start of the process until it reports that it is ready.
+///
+/// An idle machine needs 3 s.
 const READY: Duration = Duration::from_secs(60);
 /// Name, uid and groups of the users that have a static token.
+///
+/// Groups are separated by commas, as the file of static tokens has them. RBAC grants everything to
+/// `system:masters`.
 const USERS: &[(&str, &str, &str)] = &[
     ("admin", "admin-uid", "system:masters"),
     ("alice", "alice-uid", "readers,writers"),
@@ -54,6 +59,8 @@ pub struct RealServer {
     /// Loopback address; the port was free when the server was made.
     address: SocketAddr,
     /// Certificates, keys and the data of etcd.
+    ///
+    /// The guard removes it when the processes have ended.
     folder: PathBuf,
     /// Authority whose client certificates the server accepts.
     clients: Authority,
@@ -97,8 +104,12 @@ impl RealServer {
     ///
     /// # Errors
     /// When it cannot be started; the text gives the reason and the remedy.
+    ///
+    /// It ends with the process: a static is never dropped, and the guard sees the end of its
+    /// input.
     pub async fn try_shared() -> Result<&'static Self, Error> {
         static SHARED: OnceCell<RealServer> = OnceCell::const_new();
+        // A failure is not kept: the next test tries again.
         SHARED.get_or_try_init(Self::try_start).await
     }
 
@@ -111,11 +122,14 @@ impl RealServer {
     }
 
     /// Prepares the folder, starts the processes, and waits until the server is ready.
+    ///
+    /// `flags` follow the flags of all servers, so that a flag given twice has the caller's value.
     async fn launch(flags: &[&str]) -> Result<Self, Error> {
         let program = program::find("kube-apiserver")?;
         let clients = Authority::new("windlass test clients")?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         let folder = new_folder()?;
+        // Before the process starts, which reads the files once.
         let server_ca = Mutex::new(furnish(&folder, &clients)?);
         let mut arguments = arguments(&folder, address.port());
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
@@ -126,6 +140,7 @@ impl RealServer {
         // Shared with the blocking threads that send commands.
         let guard = Arc::new(Mutex::new(guard));
         let server = Self { address, folder, clients, server_ca, guard };
+        // On failure `server` is dropped, which ends the processes and removes the folder.
         server.ready().await?;
         Ok(server)
     }
@@ -185,6 +200,7 @@ impl RealServer {
         group: Option<&str>,
         lifetime: Duration,
     ) -> ClientCertificate {
+        // The server's clock is the machine's: lifetimes cannot be simulated.
         let until = Clock::system().wall().checked_add(lifetime).unwrap_or_default();
         match self.clients.client(user, group, until) {
             Ok(made) => made,
@@ -294,9 +310,12 @@ impl RealServer {
     }
 
     /// Replaces a folder of the server by a copy of another, or removes it.
+    ///
+    /// The processes must be ended: etcd keeps its files open, and would write into removed ones.
     fn replace_store(&self, name: &str, by: Option<&str>) {
         let place = self.folder.join(name);
         let replace = || {
+            // Removed first: a copy into an existing folder would mix the files of two stores.
             if place.exists() {
                 std::fs::remove_dir_all(&place)?;
             }
@@ -309,6 +328,9 @@ impl RealServer {
     }
 
     /// Sends a command to the guard, and panics when it is not obeyed.
+    ///
+    /// The lock is held until the command was obeyed, so that commands take effect one after
+    /// another.
     async fn send(&self, word: Word) {
         // The guard answers over a pipe, which blocks the thread.
         let guard = Arc::clone(&self.guard);
@@ -320,12 +342,16 @@ impl RealServer {
     }
 
     /// Waits until `/readyz` answers ok.
+    ///
+    /// Polls every 100 ms, as the administrator.
     async fn ready(&self) -> Result<(), Error> {
         let clock = Clock::system();
         // The log of earlier starts does not count.
         let before = self.log().len();
         let wait = async {
             loop {
+                // A new client for each look: no backoff and no connection of an earlier attempt
+                // delays it, and it trusts the present CA.
                 let client = Client::builder().config(self.admin()).build()?;
                 let request = Prepared::get("/readyz", "ask whether the real API server is ready");
                 if client.send(request).await.is_ok() {
@@ -343,11 +369,14 @@ impl RealServer {
         outcome.unwrap_or_else(|| Err(self.not_ready("was not ready after 60 s")))
     }
 
+    /// Returns the output of the processes so far; empty if there is none.
     fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
     /// Returns the error about a server that does not start, with the end of its log.
+    ///
+    /// Its last 15 lines have the reason in most cases, and fit on a screen.
     fn not_ready(&self, what: &str) -> Error {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
@@ -366,6 +395,8 @@ impl fmt::Debug for RealServer {
 }
 
 /// Fails the test with the attempted action and the error.
+///
+/// The text names the remedy if the error has one.
 fn cannot(what: &str, error: &Error) -> ! {
     panic!("cannot {what} the real API server: {error:?}")
 }
@@ -386,7 +417,10 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// Creates a folder that no other running server uses.
+///
+/// It is in the system's folder for temporary files; the name has the process id and a number.
 fn new_folder() -> Result<PathBuf, Error> {
+    /// Number of folders that this process has created.
     static COUNT: AtomicU64 = AtomicU64::new(0);
     // `Relaxed`: the number need only be unique.
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -400,6 +434,8 @@ fn new_folder() -> Result<PathBuf, Error> {
 }
 
 /// Writes keys, certificates and tokens; returns the CA of the server's certificate.
+///
+/// The key pair of `accounts.*` signs tokens of service accounts and verifies them.
 fn furnish(folder: &Path, clients: &Authority) -> Result<String, Error> {
     let accounts = KeyPair::generate().map_err(unmade)?;
     write(folder, "accounts.key", &accounts.serialize_pem())?;
@@ -414,6 +450,8 @@ fn furnish(folder: &Path, clients: &Authority) -> Result<String, Error> {
 }
 
 /// Writes a certificate of a new CA for the server; returns the CA's certificate.
+///
+/// A new CA each time, so that a client which trusts the former one rejects the new certificate.
 fn write_server_certificate(folder: &Path) -> Result<String, Error> {
     let authority = Authority::new("windlass test servers")?;
     let pair = authority.server()?;
@@ -430,6 +468,9 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
 }
 
 /// Returns the command line of kube-apiserver.
+///
+/// The first eight flags name files of the server's folder; `etcd-data-dir` is a flag of the
+/// project's build, which runs etcd in the same process.
 fn arguments(folder: &Path, port: u16) -> Vec<String> {
     let files = [
         ("etcd-data-dir", "etcd"),
@@ -446,8 +487,11 @@ fn arguments(folder: &Path, port: u16) -> Vec<String> {
         "--bind-address=127.0.0.1",
         "--authorization-mode=RBAC",
         "--service-account-issuer=https://windlass.test",
+        // No controller creates the default ServiceAccount, without which this plugin refuses every
+        // Pod.
         "--disable-admission-plugins=ServiceAccount",
         "--service-cluster-ip-range=10.0.0.0/24",
+        // The address is loopback, which is not valid in the Endpoints of the `kubernetes` Service.
         "--endpoint-reconciler-type=none",
         "--shutdown-delay-duration=0",
         // Without it one open watch keeps the server for a minute after SIGTERM.
@@ -460,14 +504,21 @@ fn arguments(folder: &Path, port: u16) -> Vec<String> {
 
 /// Returns a free port below those that the kernel gives to outgoing connections, so that none of
 /// them takes it while the server is down.
+///
+/// The port may be taken between the check and the server's start; ports of different processes and
+/// calls differ, which makes that unlikely.
 fn free_port() -> Result<u16, Error> {
+    /// Lowest port; Linux gives outgoing connections those from 32768 by default.
     const FIRST: u16 = 20_000;
+    /// Number of ports.
     const COUNT: u16 = 10_000;
+    /// Offset of the next port to try in this process.
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let own = (std::process::id() % u32::from(COUNT)) as u16;
     let free = (0..COUNT).find_map(|_| {
         // Offset by the process id: test processes that run beside each other try different ports
         // first.
+        // `Relaxed`: the number need only differ between calls, the bind decides.
         let offset = own.wrapping_mul(7).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
         let port = FIRST + offset;
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok().then_some(port)
