@@ -290,7 +290,7 @@ struct Filtered<A, P> {
     /// Names of the hidden members.
     skip: MemberNames,
     /// Reads the values of the hidden members, or skips them.
-    picks: P,
+    selected: P,
 }
 
 impl<'de, A: MapAccess<'de>, P: SelectedValues<'de>> MapAccess<'de> for Filtered<A, P> {

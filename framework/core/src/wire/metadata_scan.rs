@@ -88,7 +88,7 @@ impl<'a> MetadataScan<'a> {
     pub fn of_beginning(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let (mut scan, _) = Self::scan(bytes);
         // The bytes end inside of a value, so that nothing of them is a complete object.
-        skim.bytes = b"{}";
+        scan.bytes = b"{}";
         scan.cuts = Cuts::default();
         if scan.name.is_empty() {
             return Err(Malformed::new("metadata is not in the part that was kept"));

@@ -50,7 +50,7 @@ async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_
     assert!(
         matches!(&troubles[0].state, State::Degraded(why) if why.contains("verb watch on configmaps"))
     );
-    assert_eq!(troubles[0].what, "configmaps");
+    assert_eq!(troubles[0].resource, "configmaps");
     let bounds = [800, 1600, 3200].map(Duration::from_millis);
     for (error, bound) in troubles.iter().zip(bounds) {
         assert!(error.pause < bound, "{error:?}");
