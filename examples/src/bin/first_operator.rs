@@ -3,8 +3,6 @@
 //!
 //! `examples/tests/tutorial.rs` compares the two.
 
-// DESIGN.md, 88: `tests/pages.sh` runs every command of the first pages
-
 use std::process::ExitCode;
 use std::time::Duration;
 

@@ -10,9 +10,9 @@ const PARTS: [&str; 4] = ["Context", "Decision", "Consequences", "Rejected"];
 /// Longest entry, in lines with text below its title.
 const LINES: usize = 12;
 
-/// Entries about files that are no Rust: the module of the real server, the harness of compile errors, the
-/// harness of mutants, images.
-const ELSEWHERE: [u32; 5] = [7, 92, 94, 107, 120];
+/// Entries about files that are no Rust: the module of the real server, the commands of the first pages, the
+/// harnesses of compile errors and of mutants, images.
+const ELSEWHERE: [u32; 6] = [7, 88, 92, 94, 107, 120];
 
 /// Returns the entries by number: the title and the lines with text.
 fn entries() -> BTreeMap<u32, (String, Vec<String>)> {

@@ -7,6 +7,7 @@
 //! the queue.
 
 // DESIGN.md, 53: Ending a key and taking the next key is one step under the queue's lock
+// DESIGN.md, 121: The work queue keeps its add buffer, waiters and slots
 
 use std::fmt;
 use std::future::poll_fn;
