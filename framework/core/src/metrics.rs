@@ -268,7 +268,7 @@ impl Metrics {
 
     /// Returns the series of a counter with these label values, which is visible from now on.
     ///
-    /// `values` stand in the order of [`Def::labels`]. A `def` that is no counter of the catalogue
+    /// `values` stand in the order of [`MetricDefinition::labels`]. A `def` that is no counter of the catalogue
     /// gives a series that counts nothing.
     ///
     /// # Panics

@@ -58,7 +58,7 @@ impl Env {
             // `~/.kube/config`, whose plugin would run.
             return self.in_pod().map(Some);
         }
-        self.from_home_dir()?.map(|home| home.resolve(None)).transpose()
+        self.home_kubeconfig()?.map(|home| home.resolve(None)).transpose()
     }
 
     /// Returns whether the process runs in a Pod.
@@ -104,7 +104,7 @@ impl Env {
     }
 
     /// Reads `~/.kube/config`, unless it is missing or empty.
-    fn from_home_dir(&self) -> Result<Option<Kubeconfig>, Error> {
+    fn home_kubeconfig(&self) -> Result<Option<Kubeconfig>, Error> {
         let path = self.home.as_ref().map(|home| home.join(".kube/config"));
         let Some(path) = path.filter(|path| path.exists()) else { return Ok(None) };
         Ok(Some(Kubeconfig::read(&path)?).filter(|read| !read.is_empty()))
