@@ -35,7 +35,7 @@ const MESSAGE_LIMIT: usize = 32_768;
 ///
 /// `reason` is one word in `CamelCase`, for programs; `message` is for people and may be empty.
 ///
-/// A message above 32,768 bytes, the limit of the API server, is cut and ends with an ellipsis.
+/// A message above 32,768 bytes is cut (the API server allows 32,768 characters) and ends with an ellipsis.
 /// `observed_generation` is `None`: `Context::set_condition` fills it in.
 ///
 /// The API server refuses an empty reason, and one with other characters than letters, digits, `_`,

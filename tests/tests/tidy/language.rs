@@ -35,8 +35,6 @@ const WORDS: [(&[&str], usize); 3] = [
     (&["tell", "tells", "told"], 1),
 ];
 
-/// Public types whose names wait for a known word: the list only gets shorter.
-
 /// Number of places that a report names.
 const SHOWN: usize = 40;
 

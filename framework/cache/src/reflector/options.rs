@@ -30,7 +30,7 @@ const MAX_WATCH_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 ///
 /// | setting | default | client-go |
 /// |---|---|---|
-/// | [`page_size`](Self::page_size) | 500 in consistent lists | `WatchListPageSize`: 500 |
+/// | [`page_size`](Self::page_size) | 500 in consistent lists | `WatchListPageSize`: unset, the pager's 500 |
 /// | [`streaming`](Self::streaming) | yes | feature `WatchListClient` |
 /// | [`stale_ok`](Self::stale_ok) | no | lists at version 0: yes |
 /// | [`min_watch_timeout`](Self::min_watch_timeout) | 5 min | `MinWatchTimeout`: 5 min |

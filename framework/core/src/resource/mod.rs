@@ -205,8 +205,8 @@ pub trait ResourceExt: Resource {
     ///
     /// let mut first = ConfigMap::default();
     /// first.metadata.creation_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
-    /// let unborn = ConfigMap::default();
-    /// assert!(first.is_older_than(&unborn) && !unborn.is_older_than(&first));
+    /// let unsaved = ConfigMap::default();
+    /// assert!(first.is_older_than(&unsaved) && !unsaved.is_older_than(&first));
     /// ```
     fn is_older_than(&self, other: &Self) -> bool
     where

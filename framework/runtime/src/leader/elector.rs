@@ -26,8 +26,8 @@ use windlass_core::metrics::names;
 /// Longest time by which the release of the Lease, or an event about it, may delay a shutdown.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that the release of the Lease waits for writes that were sent. Every write that gets an
-/// answer has it by then; a write without one is mostly in doubt for so much longer that the lease
-/// may as well run out.
+/// answer has it by then; a write without one stays uncertain for longer than the lease
+/// lasts in most cases, so waiting for it would gain nothing over letting the lease expire.
 pub const WRITE_DRAIN: Duration = Duration::from_secs(2);
 
 /// Upper bound of the delay of an attempt that a change of the lock causes: candidates spread out,

@@ -164,7 +164,7 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Returns the probable slot of a key, without proof that the key is there; an add of several
-    /// keys guesses all of them first, so that their look-ups overlap.
+    /// keys first asks for the probable slots of all keys, so that their lookups overlap.
     #[inline]
     pub(super) fn guess(&self, key: &T, hash: u64) -> u32 {
         self.slots.guess(key, hash)

@@ -157,7 +157,7 @@ impl Chunks {
 
 /// One request of a reflector.
 ///
-/// Versions are opaque texts, and empty nowhere but where that is said.
+/// Versions are opaque texts, never empty unless a variant allows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     /// A list, or a page of one.

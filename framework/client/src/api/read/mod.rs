@@ -222,7 +222,8 @@ impl<K> List<K> {
 
     /// Objects on a page of a whole list or of a stream. Default: 500.
     ///
-    /// As in client-go's pager. 0 counts as 1. Smaller pages spare the server's memory and need
+    /// The default is that of client-go's pager. 0 counts as 1: for the API server it would mean no
+    /// limit. Smaller pages spare the server's memory and need
     /// more requests.
     pub fn page_size(mut self, objects: u32) -> Self {
         // For API servers, 0 is no limit.

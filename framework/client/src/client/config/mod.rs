@@ -128,8 +128,8 @@ impl ClientConfig {
     /// Creates the configuration of a cluster at `server` (`https://host:port`, perhaps with a
     /// path), without credentials.
     ///
-    /// An address without a scheme means plain HTTP, as in kubectl, over which no credentials are
-    /// sent.
+    /// An address without a scheme means plain HTTP, as in kubectl without TLS settings; no
+    /// credentials are sent over it.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when `server` is not such an address.

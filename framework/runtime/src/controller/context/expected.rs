@@ -50,8 +50,8 @@ impl<C: Reconciler> Context<C> {
     /// Returns the creates and deletes of this process for the object that the caches do not show.
     /// Nothing is expected after a restart: first views are complete.
     ///
-    /// client-go's `ControllerExpectations`, without calls of the reconciler: writes through the
-    /// context are counted by themselves.
+    /// `ControllerExpectations` of the kube-controller-manager, without calls of the reconciler:
+    /// writes through the context are counted by themselves.
     pub fn expectations(&self) -> Expectations<'_, C> {
         Expectations { cx: self }
     }
