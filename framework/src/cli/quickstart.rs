@@ -21,6 +21,9 @@ use windlass_runtime::manager::{
 pub(super) type ProgramParts = (Vec<Sample>, Vec<CustomResourceDefinition>);
 
 /// Runs the operator that `build` creates, on a cluster of its own.
+///
+/// A signal during the start is a successful end. The result of the operator precedes failures of
+/// the output.
 pub(super) async fn run(
     build: Build,
     (samples, mut definitions): ProgramParts,
@@ -86,6 +89,9 @@ async fn run_operator(
 }
 
 /// Shows the samples until they are ready, or until the operator ends.
+///
+/// With `--until-ready` the limit ends it with a `Timeout` error that has the reason; otherwise
+/// there is no limit.
 async fn watch(show: &mut Show<'_>, options: &Options) -> Result<(), Error> {
     if !options.until_ready {
         if show.until_ready(true).await? {
@@ -106,6 +112,8 @@ async fn watch(show: &mut Show<'_>, options: &Options) -> Result<(), Error> {
 }
 
 /// The introduction: all addresses in one block, once the operator's servers are open.
+///
+/// The addresses of metrics and of the debug pages are left out if the manager serves none.
 async fn welcome(
     cluster: &LocalCluster,
     definitions: &[CustomResourceDefinition],
@@ -129,6 +137,8 @@ async fn welcome(
 }
 
 /// The command to try in another terminal.
+///
+/// It names the kinds of the definitions, or `all` when there are none.
 fn commands(cluster: &LocalCluster, definitions: &[CustomResourceDefinition]) -> String {
     let kinds: Vec<&str> = definitions.iter().map(|one| one.spec.names.plural.as_str()).collect();
     let kinds = if kinds.is_empty() { "all".to_owned() } else { kinds.join(",") };

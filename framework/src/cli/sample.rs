@@ -7,7 +7,9 @@ use windlass_core::resource::{DynamicObject, ResourceInfo, Scope, Whole};
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "local"), allow(dead_code))]
 pub(super) struct Sample {
+    /// Kind of the object; selects the path of its requests.
     pub(super) info: ResourceInfo,
+    /// The object with its type and, for a namespaced kind, a namespace: `default` if it had none.
     pub(super) object: DynamicObject,
 }
 

@@ -34,6 +34,7 @@ const LATE: Duration = Duration::from_secs(3);
 /// Shows trees of objects when they change.
 pub(super) struct Show<'a> {
     running: &'a Running,
+    /// Clock of the client: pauses and times of the output.
     clock: Clock,
     /// Kinds whose objects are shown, with all objects that they own.
     roots: Vec<ResourceInfo>,
@@ -43,6 +44,7 @@ pub(super) struct Show<'a> {
     footer: String,
     /// Moment from which the time of the quickstart counts.
     began: Instant,
+    /// Detects changes by the versions of the caches, without requests.
     changes: ChangeDetector,
     /// Trees that were shown last; equal ones are not shown again.
     shown: Option<ObjectTrees>,
@@ -181,6 +183,7 @@ pub(super) async fn create(client: &Client, samples: &[Sample]) -> Result<(), Er
     Ok(())
 }
 
+/// Returns the requests for the kind and namespace of a sample.
 fn api(client: &Client, sample: &Sample) -> windlass_client::api::Api<DynamicObject> {
     client.dynamic(sample.info.clone(), sample.object.namespace())
 }

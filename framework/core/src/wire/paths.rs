@@ -47,6 +47,9 @@ pub enum Scalar<'a> {
 type Each<'a> = dyn FnMut(usize, Scalar<'_>) + 'a;
 
 /// Most nested arrays that are searched; deeper values are not indexed.
+///
+/// Arrays alone count: an array is visited by recursion without a step on its path, so only it
+/// could nest without end.
 const ARRAYS: usize = 128;
 
 impl PathTree {
@@ -63,6 +66,7 @@ impl PathTree {
         }
     }
 
+    /// Returns whether no path was added, so that objects need no scan.
     #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.root.is_empty()

@@ -5,9 +5,13 @@ use super::scanner::name::is_name;
 use super::scanner::scan::{Malformed, skip_space};
 
 /// Most nested arrays and objects that are searched.
+///
+/// The limit protects the stack from hostile input; members below it stay.
 const MOST_DEPTH: usize = 64;
 
 /// Returns the value at `path`, through objects only.
+///
+/// The first of several members of one name counts. Names are equal also if one has escapes.
 pub fn object_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     let Some((first, rest)) = path.split_first() else { return Some(object) };
     let mut found = None;
@@ -23,9 +27,13 @@ pub fn object_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
 
 /// Returns `object` without the members at `paths`; lists along a path fan out. `None` when there
 /// is no such member, or the bytes are not JSON.
+///
+/// The bytes of kept members stay as they are, white space and order included. A path that goes
+/// through a scalar removes nothing.
 pub fn without(object: &[u8], paths: &[Vec<String>]) -> Option<Vec<u8>> {
     let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
     let mut ranges = Vec::new();
+    // Positions count from the start of `object`: the leading blanks are copied as well.
     let start = skip_space(object, 0);
     cut(&object[start..], start, &paths, MOST_DEPTH, &mut ranges).ok()?;
     if ranges.is_empty() {
@@ -33,6 +41,7 @@ pub fn without(object: &[u8], paths: &[Vec<String>]) -> Option<Vec<u8>> {
     }
     let cut: usize = ranges.iter().map(|(start, end)| end - start).sum();
     let mut kept = Vec::with_capacity(object.len() - cut);
+    // The ranges are in order and do not overlap, so one pass copies each kept byte once.
     let mut at = 0;
     for (start, end) in ranges {
         kept.extend_from_slice(&object[at..start]);
@@ -43,6 +52,9 @@ pub fn without(object: &[u8], paths: &[Vec<String>]) -> Option<Vec<u8>> {
 }
 
 /// Appends the ranges to leave out of `value`, which begins at `offset`, in order.
+///
+/// `paths` are relative to `value`. Ranges are ascending and disjoint: the caller copies the bytes
+/// between them in one pass.
 fn cut(
     value: &[u8],
     offset: usize,
@@ -68,6 +80,10 @@ fn cut(
 }
 
 /// As `cut`, for an object.
+///
+/// A range ends where the next kept member starts, so it includes the comma after the removed one.
+/// Removed members at the end have no such successor: their range begins at the end of the last
+/// kept member and includes the comma before.
 fn cut_members(
     value: &[u8],
     offset: usize,

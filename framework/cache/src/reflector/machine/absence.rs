@@ -26,6 +26,8 @@ pub(super) struct Absence {
     why: String,
     /// Number of times in a row that discovery had the kind and the list did not.
     contradictions: u32,
+    /// Whether the last discovery had the kind. A 404 of the list after it is a contradiction and
+    /// counts in `contradictions`.
     was_found: bool,
     /// Whether the target is empty and the reported state is that of an absent kind. False after a
     /// list has shown objects and did not end, and after a failure of another kind was reported.
@@ -34,6 +36,9 @@ pub(super) struct Absence {
 
 impl Absence {
     /// Returns an absence whose report empties the target, after the one `before`.
+    ///
+    /// A contradiction needs two answers in a row: discovery with the kind, and then a 404. Any
+    /// other order starts the count at zero.
     pub(super) fn new(why: String, before: Option<Self>) -> Self {
         let contradictions = before.filter(|a| a.was_found).map_or(0, |a| a.contradictions + 1);
         Self { why, contradictions, was_found: false, is_emptied: true }
@@ -47,6 +52,9 @@ impl Absence {
     }
 
     /// Returns the longest pause before the next discovery.
+    ///
+    /// Without contradictions the pause is [`PAUSE`]. After them it begins at half a second and
+    /// doubles: the kind is about to be served, and its controllers wait for it.
     pub(super) fn longest_pause(&self) -> Duration {
         match self.contradictions {
             0 => PAUSE,
@@ -66,6 +74,10 @@ pub(in crate::reflector) enum NotFound {
 
 impl NotFound {
     /// Decides on an unconfirmed 404 by the answer of discovery.
+    ///
+    /// An unconfirmed 404 must not empty the cache: a proxy or a starting server may answer 404 as
+    /// well. Without discovery only a repeated 404 at the first list counts, when there is nothing
+    /// to lose.
     pub(in crate::reflector) fn judge(self, served: Option<Served>, why: String) -> AttemptEnd {
         let is_repeated = match self {
             Self::Confirmed => return AttemptEnd::Absent(why),

@@ -18,7 +18,9 @@ pub(in crate::reflector) enum ListVerdict {
 /// Figures of a complete list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::reflector) struct ListFigures {
+    /// Number of counted items of the whole list, in pages or as a stream.
     pub(in crate::reflector) items: u64,
+    /// Time from the beginning of the list to its end.
     pub(in crate::reflector) took: Duration,
 }
 

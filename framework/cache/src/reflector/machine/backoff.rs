@@ -10,21 +10,29 @@ use windlass_core::rng::Rng;
 /// time.
 #[derive(Debug)]
 pub(super) struct Backoff {
+    /// Upper bound of the next pause: between `first` and `largest`.
     bound: Duration,
+    /// Bound of the first pause after a success or a healthy stream; option `first_pause`.
     first: Duration,
+    /// Limit of the bound, however many failures follow each other; option `largest_pause`.
     largest: Duration,
     /// Time after which an open stream counts as healthy: the next failure is a first one.
     quiet: Duration,
+    /// Source of the jitter; tests give it a fixed seed.
     rng: Rng,
 }
 
 impl Backoff {
+    /// Creates a backoff without failures; the bounds are those of `options`.
     pub(super) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
         let ReflectorOptions { first_pause: first, largest_pause: largest, quiet, .. } = *options;
         Self { bound: first, first, largest, quiet, rng }
     }
 
     /// Returns the next pause, after a stream that was open for `open_for`.
+    ///
+    /// The bound doubles with each call, also when the drawn pause was short: the growth depends on
+    /// the number of failures only.
     pub(super) fn pause(&mut self, open_for: Duration) -> Duration {
         if open_for >= self.quiet {
             self.reset();
@@ -35,6 +43,8 @@ impl Backoff {
     }
 
     /// Makes the next pause a first one.
+    ///
+    /// For a success that is no open stream, such as an answered version read.
     pub(super) fn reset(&mut self) {
         self.bound = self.first;
     }

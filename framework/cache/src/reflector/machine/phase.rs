@@ -6,6 +6,8 @@ use super::absence::Absence;
 use crate::reflector::State;
 
 /// Number of failed lists in a row after which the reflector is degraded.
+///
+/// Fewer failures are common when pages expire or a server restarts; they are reported as retries.
 const MOST_FAILED_LISTS: u32 = 5;
 
 /// Phase of a reflector.
@@ -44,6 +46,8 @@ pub(super) struct Listing {
     pub(super) due: ListDue,
     /// The version that the list asked for; `None` is a consistent read.
     pub(super) version: Option<String>,
+    /// Time at which the list began; the duration of the list, and notices of a store that was set
+    /// back, count from here.
     pub(super) began: Instant,
     pub(super) items: u64,
     /// Number of items that the metrics include.
@@ -69,12 +73,14 @@ pub(super) struct Watching {
 /// A list that left out items, so that deletions may be missed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incomplete {
+    /// Number of items that the list left out.
     pub(super) items: usize,
     /// Time of the next list, which may be complete.
     pub(super) relist_at: Instant,
 }
 
 impl Default for Phase {
+    /// A new reflector begins with a list, whose cause is `initial`.
     fn default() -> Self {
         Self::ListDue(ListDue::of("initial"))
     }
@@ -110,6 +116,9 @@ impl Phase {
 
 impl ListDue {
     /// Returns a list without earlier attempts.
+    ///
+    /// The flags start anew: a page that expired, or a stream without its end mark, says nothing
+    /// about a list that begins after a complete one.
     fn of(cause: &'static str) -> Self {
         Self {
             cause,

@@ -9,6 +9,8 @@ use crate::store::order;
 /// The newest version seen in this epoch. The phase decides whether a watch can go on from it.
 #[derive(Debug, Default)]
 pub(super) struct Position {
+    /// The newest version of a list, an object or a bookmark; `None` before the first list and
+    /// after the versions have been forgotten.
     newest: Option<String>,
     /// The version of the last list.
     listed: Option<String>,
@@ -23,6 +25,8 @@ impl Position {
     }
 
     /// Begins anew after a list that is complete as of `version`.
+    ///
+    /// Unlike `advance` it compares nothing: the list's version has been judged before.
     pub(super) fn begin(&mut self, version: &str) {
         self.set(version);
         self.listed = Some(version.to_owned());
@@ -30,6 +34,9 @@ impl Position {
     }
 
     /// Notes that a stream begins here.
+    ///
+    /// Called for each stream, also one that resumes: no server has to send it a state below this
+    /// version.
     pub(super) fn open(&mut self) {
         self.opened.clone_from(&self.newest);
     }
@@ -64,6 +71,9 @@ impl Position {
     }
 
     /// Forgets all versions, because another epoch begins.
+    ///
+    /// Versions of two epochs have no common order. A position that remained would let the new
+    /// epoch look like a repetition of old frames.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
@@ -76,6 +86,8 @@ impl Position {
     }
 }
 
+/// Returns whether `version` certainly precedes `than`. False for versions that do not compare, so
+/// that a frame is never dropped because of an unknown format.
 fn is_less(version: &str, than: &str) -> bool {
     order(version, than) == Some(Ordering::Less)
 }

@@ -8,6 +8,8 @@ use crate::reflector::Read;
 use crate::reflector::options::PAGE;
 
 /// Number of broken streaming lists in a row after which one list in pages is tried.
+///
+/// A proxy may cut long streams again and again; pages are short requests and pass it.
 const MOST_BROKEN_STREAMS: u32 = 2;
 
 impl Machine {

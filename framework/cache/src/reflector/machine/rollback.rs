@@ -27,9 +27,11 @@ const MIN_SIGN_INTERVAL: Duration = Duration::from_secs(120);
 /// A suspicion that the server's store was set back, and the version read that resolves it; `L` is
 /// the future of the read.
 pub(in crate::reflector) struct RollbackCheck<L> {
+    /// Current step; the diagram of the module has the transitions.
     step: CheckState<L>,
     /// A version that the store had, perhaps of another kind, beside the reflector's own.
     had: Option<Arc<str>>,
+    /// Pauses between version reads that fail; reset by a read that finds no version lost.
     backoff: Backoff,
     /// Time of the last version read that a sign caused.
     sign_at: Option<Instant>,
@@ -47,11 +49,13 @@ enum CheckState<L> {
     Reading {
         /// The position when the read began.
         position: String,
+        /// The future of the read. Dropping it ends the read.
         read: L,
     },
 }
 
 impl<L> RollbackCheck<L> {
+    /// Creates a check without a suspicion; failed reads pause as `options` say.
     pub(in crate::reflector) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
         Self {
             step: CheckState::Settled,
@@ -103,6 +107,9 @@ impl<L> RollbackCheck<L> {
     }
 
     /// Ends the suspicion, because a list has resolved it.
+    ///
+    /// Also ends a read in flight. `sign_at` and `reported_at` remain, so that a sign or a notice
+    /// of the same event does not raise the suspicion again.
     pub(in crate::reflector) fn settle(&mut self) {
         (self.step, self.had) = (CheckState::Settled, None);
     }
@@ -142,6 +149,9 @@ impl<L> RollbackCheck<L> {
     }
 
     /// Takes in the store's version; returns the known version that it is below, if there is one.
+    ///
+    /// The position at the beginning of the read is compared, not the current one: frames that
+    /// arrive during the read would exceed a version that was read before them.
     pub(in crate::reflector) fn compare(&mut self, version: &str) -> Option<String> {
         let is_below = |known: &&str| order(version, known) == Some(Ordering::Less);
         let position = match &self.step {

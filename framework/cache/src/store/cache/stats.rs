@@ -3,9 +3,11 @@
 /// Sizes that are counted as they change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
+    /// Objects that the watch has shown, without own writes.
     pub(crate) objects: usize,
     /// Payload bytes of all objects.
     pub(crate) bytes: usize,
+    /// Pairs of object and value in all indexes.
     pub(crate) index_entries: usize,
 }
 

@@ -18,18 +18,27 @@ use windlass_core::resource::ObjectKey;
 /// Longest time for which readers see an own write that the watch has not confirmed.
 pub(crate) const OWN_WRITE_VALID: Duration = Duration::from_secs(10);
 /// Time for which an unconfirmed write is remembered as stale, by default.
+///
+/// 21 minutes.
 const OWN_WRITE_RETENTION: Duration = Duration::from_secs(1260);
 
 /// Shortest time between two searches for expired writes.
+///
+/// A search visits all writes; without an interval, each write would pay for it.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Own deletions that are remembered for one key.
+///
+/// More than one, since an object can be deleted, created by another client and deleted again
+/// before the watch shows the first of these.
 const DELETIONS: usize = 4;
 
 /// One own write.
 #[derive(Debug)]
 struct Own {
+    /// The object or the deletion that the write left.
     state: OwnWrite,
+    /// Time of the write; readers see it for [`OWN_WRITE_VALID`] from here.
     at: Instant,
     /// Whether the watch's state was from before the server's store was set back. Then the write
     /// wins, whatever the versions.
@@ -52,7 +61,9 @@ pub enum Unconfirmed {
 
 /// The state that an own write left.
 enum OwnWrite {
+    /// The object of the answer to a create, an update or a patch.
     Object(Arc<Object>),
+    /// No object: the write was a deletion.
     Gone(Gone),
 }
 
@@ -78,6 +89,7 @@ impl Gone {
 }
 
 impl std::fmt::Debug for OwnWrite {
+    /// Shows names, uids and versions only: the content of a Secret must not reach a log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Object(object) => write!(f, "{}@{}", object.key(), object.version()),
@@ -89,11 +101,13 @@ impl std::fmt::Debug for OwnWrite {
 /// Own writes by key; few, because the watch removes them again.
 #[derive(Debug)]
 pub(crate) struct Overlay {
+    /// The newest write of each key: an answer with an older version does not replace it.
     writes: BTreeMap<ObjectKey, Own>,
     /// Keys of the written objects by index value, so that a lookup need not search all writes.
     by_value: BTreeMap<IndexTerm, BTreeSet<ObjectKey>>,
     /// Keys that were written before the newest index was added.
     unindexed: BTreeSet<ObjectKey>,
+    /// Time of the last search for expired writes; `None` before the first.
     pruned: Option<Instant>,
     /// Time for which an unconfirmed write is remembered as stale, before it is forgotten. Longer
     /// than a watch can be silent, as otherwise a write that was never shown would count as
@@ -114,10 +128,12 @@ impl Default for Overlay {
 }
 
 impl Overlay {
+    /// Returns whether no write is remembered, stale ones included. Reads then skip the overlay.
     pub(crate) fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
+    /// Returns the number of remembered writes, stale ones included.
     pub(crate) fn len(&self) -> usize {
         self.writes.len()
     }
@@ -173,6 +189,9 @@ impl Overlay {
         known.into_iter().flatten().chain(&self.unindexed)
     }
 
+    /// Removes the write of a key together with its entries in `by_value` and `unindexed`. Values
+    /// without keys are removed as well: otherwise the map would keep every value that was ever
+    /// written.
     fn remove(&mut self, key: &ObjectKey) {
         let Some(own) = self.writes.remove(key) else { return };
         self.unindexed.remove(key);

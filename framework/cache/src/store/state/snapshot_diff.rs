@@ -15,6 +15,8 @@ pub(in crate::store) type Differences = BTreeMap<ObjectKey, Option<Arc<Object>>>
 
 /// The differences of a snapshot from the current slots. Locked after the store's state.
 pub(crate) struct SnapshotDiff {
+    /// Old states by key. The order of the locks is fixed, since a writer holds the state when it
+    /// records an old one here.
     differences: Mutex<Differences>,
 }
 
@@ -25,6 +27,9 @@ impl SnapshotDiff {
     }
 
     /// Records the old state of `key`.
+    ///
+    /// `before` is `None` for a key that had no object. To be called under the write lock under
+    /// which the slot changes, so that no reader sees the one without the other.
     pub(in crate::store) fn remember(&self, key: &ObjectKey, before: Option<&Arc<Object>>) {
         let mut differences = self.differences.lock();
         // Only the first change of a key counts: later ones replace states from after the snapshot.
@@ -34,6 +39,9 @@ impl SnapshotDiff {
     }
 
     /// Calls `read` with the differences, under the lock. Not for user code.
+    ///
+    /// A reader holds the read lock of the state meanwhile; a change between slots and differences
+    /// would show an object twice or not at all.
     pub(in crate::store) fn with<R>(&self, read: impl FnOnce(&Differences) -> R) -> R {
         read(&self.differences.lock())
     }

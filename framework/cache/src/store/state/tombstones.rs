@@ -18,7 +18,9 @@ const MOST: usize = 4096;
 /// Deletions since the last list, by key.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Tombstones {
+    /// Keys in the order of their first deletion, each once; the first is forgotten first.
     order: VecDeque<ObjectKey>,
+    /// Version of the newest deletion of a key, and the run that saw it.
     deleted: BTreeMap<ObjectKey, (Box<str>, ListGeneration)>,
 }
 
@@ -48,6 +50,8 @@ impl Tombstones {
     }
 
     /// Whether this object is older than the deletion of its key.
+    ///
+    /// An equal version counts as older. False for versions that do not compare.
     pub(in crate::store) fn covers(&self, object: &Object) -> bool {
         let deleted = self.deleted.get(object.key());
         deleted.is_some_and(|(version, _)| {
@@ -62,6 +66,7 @@ impl Tombstones {
         self.order.retain(|key| deleted.contains_key(key));
     }
 
+    /// Returns the number of remembered deletions.
     pub(in crate::store) fn len(&self) -> usize {
         self.deleted.len()
     }

@@ -378,6 +378,7 @@ impl<K: Resource> Snapshot<K> {
         self.len() == 0
     }
 
+    /// The moment that all reads of the snapshot answer from.
     fn at(&self) -> ReadTime<'_> {
         ReadTime::SnapshotDiff(&self.diff)
     }
@@ -449,6 +450,7 @@ impl Default for TermBuffer {
 }
 
 impl TermBuffer {
+    /// Returns the text so far, from whichever of the two buffers is in use.
     fn text(&self) -> &str {
         if self.long.is_empty() {
             // Only whole `&str`s were written, so the bytes are UTF-8.
@@ -459,6 +461,7 @@ impl TermBuffer {
 }
 
 impl Write for TermBuffer {
+    /// Appends `text`. Never fails, so an error of a `write!` comes from the formatted value.
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = self.length + text.len();
         if self.long.is_empty() && end <= TERM {

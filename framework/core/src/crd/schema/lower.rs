@@ -6,6 +6,8 @@ use super::Faults;
 use super::merge::{is_any, merge};
 
 /// Formats that the API server knows; it drops others with a warning.
+///
+/// A format outside of this list is left out of the schema, so that installing it gives no warning.
 const FORMATS: &[&str] = &[
     "int32",
     "int64",
@@ -37,6 +39,8 @@ const FORMATS: &[&str] = &[
     "rgbcolor",
 ];
 /// Keywords with the same meaning in JSON Schema and in structural schemas.
+///
+/// They are copied as they are; only an empty `required` is left out.
 const COPIED: &[&str] = &[
     "description",
     "maxItems",
@@ -74,6 +78,8 @@ impl<'a> Lower<'a> {
     }
 
     /// Moves down into a field.
+    ///
+    /// Each call is followed by one of `leave`, otherwise later messages name a wrong field.
     pub(super) fn enter(&mut self, step: &str) {
         self.path.push(step.to_owned());
     }
@@ -105,6 +111,8 @@ impl<'a> Lower<'a> {
     }
 
     /// Translates a schema into its structural form.
+    ///
+    /// `true` and anything that is no schema allow any value; `false` is an error.
     pub(super) fn schema(&mut self, raw: &Value) -> Node {
         match raw {
             Value::Object(raw) => self.object(raw),
@@ -125,6 +133,9 @@ impl<'a> Lower<'a> {
     }
 
     /// Translates a schema that is an object.
+    ///
+    /// A reference is resolved first. The result has no keyword that structural schemas lack: those
+    /// are translated, or reported.
     fn object(&mut self, raw: &Node) -> Node {
         if let Some(Value::String(reference)) = raw.get("$ref") {
             return self.reference(raw, reference);
@@ -171,6 +182,7 @@ impl<'a> Lower<'a> {
             );
             return cut(&target);
         }
+        // Removed again below: two fields of the same type side by side are no recursion.
         self.open.push(name);
         let node = self.object(&target);
         self.open.pop();
@@ -178,6 +190,8 @@ impl<'a> Lower<'a> {
     }
 
     /// Translates `type`: one type, `nullable` for null, and int-or-string.
+    ///
+    /// `combined` says that the schema has parts or alternatives, which then may give the type.
     fn types(&mut self, raw: &Node, node: &mut Node, combined: bool) {
         let mut types: Vec<&str> = match raw.get("type") {
             Some(Value::String(name)) => vec![name],
@@ -238,6 +252,9 @@ impl<'a> Lower<'a> {
     }
 
     /// Translates bounds, and adds explicit bounds for formats that the server does not know.
+    ///
+    /// JSON Schema writes an exclusive bound as a number, a structural schema as a flag beside the
+    /// bound. `uint32` is unknown to the server: its maximum stands for it.
     fn numbers(&mut self, raw: &Node, node: &mut Node) {
         for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")]
         {
@@ -260,6 +277,8 @@ impl<'a> Lower<'a> {
     }
 
     /// Translates patterns: the server's regular expressions run in linear time and know less.
+    ///
+    /// Groups that look around are an error here, because the server would refuse the definition.
     fn texts(&mut self, raw: &Node, node: &mut Node) {
         if let Some(pattern) = raw.get("pattern").and_then(Value::as_str) {
             let unknown = ["(?=", "(?!", "(?<=", "(?<!", "(?>"];
@@ -274,6 +293,8 @@ impl<'a> Lower<'a> {
     }
 
     /// Translates `properties`, and the schemas of all other names.
+    ///
+    /// With both listed names and others, the others are kept without a check.
     fn properties(&mut self, raw: &Node, node: &mut Node) {
         let mut named = Node::new();
         if let Some(Value::Object(properties)) = raw.get("properties") {

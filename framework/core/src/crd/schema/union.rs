@@ -12,6 +12,8 @@ use super::lower::{Lower, Node, any};
 use super::merge::is_any;
 
 /// Keywords that only check a value: the only ones allowed inside of alternatives.
+///
+/// `required` and `properties` are added for each branch on their own.
 const CHECKS: &[&str] = &[
     "allOf",
     "anyOf",
@@ -34,10 +36,15 @@ const CHECKS: &[&str] = &[
 ];
 
 /// CEL rules.
+///
+/// They hold for a whole field: a structural schema allows none inside of alternatives.
 pub(super) const RULES: &str = "x-kubernetes-validations";
 
 impl Lower<'_> {
     /// The structural form of `branches`, of which one (or any) holds, beside `node`.
+    ///
+    /// `key` is `oneOf` or `anyOf`. A branch of null becomes `nullable`; a branch that allows any
+    /// value removes the checks of the others.
     pub(super) fn union(&mut self, key: &str, branches: &[Value], node: &Node) -> Node {
         let is_object = node.get("type").and_then(Value::as_str) == Some("object");
         let is_free = |branch: &&Value| **branch == Value::Bool(true) || **branch == json!({});
@@ -73,6 +80,9 @@ impl Lower<'_> {
     }
 
     /// The union of several branches, as narrow as a structural schema allows.
+    ///
+    /// `nodes` has two branches at least. `nullable` is set if any branch allows null, since it is
+    /// a property of the whole field.
     fn several(&mut self, key: &str, nodes: &[Node]) -> Node {
         let kinds: Vec<Kind> = nodes.iter().map(Kind::of).collect();
         let all = |kind: Kind| kinds.iter().all(|found| *found == kind);
@@ -95,6 +105,9 @@ impl Lower<'_> {
     }
 
     /// The narrowest schema that allows every value that one of `nodes` allows.
+    ///
+    /// Equal branches stay as they are. Integer and number become number, integer and text become
+    /// int-or-string; other mixtures keep everything, with a warning.
     pub(super) fn widen(&mut self, nodes: &[Node]) -> Node {
         let Some(first) = nodes.first() else { return any() };
         if nodes.iter().all(|node| node == first) {
@@ -136,6 +149,8 @@ impl Lower<'_> {
     }
 
     /// Copies rules that all of `nodes` have to the union; others are lost, with a warning.
+    ///
+    /// One warning stands for all lost rules of `nodes`.
     fn carry_rules(&mut self, nodes: &[Node], union: &mut Node) {
         let rules = |node: &Node| node.get(RULES).cloned();
         match nodes.first().and_then(rules) {
@@ -160,9 +175,13 @@ impl Lower<'_> {
     }
 
     /// The union of objects: every field described once, and the requirements of each branch.
+    ///
+    /// `key` receives one check per branch, but none when all are alike or one checks nothing.
     fn objects(&mut self, key: &str, nodes: &[Node]) -> Node {
         let mut union = self.fields(nodes);
         let outer = union.get("properties").cloned().unwrap_or_default();
+        // From the union as it was described: a check that it makes already is no check of a
+        // branch.
         let checks: Vec<Value> = nodes.iter().map(|node| branch(node, &outer)).collect();
         let empty = json!({});
         let differ = checks.iter().any(|check| *check != checks[0]);
@@ -174,6 +193,8 @@ impl Lower<'_> {
     }
 
     /// The fields of several objects in one.
+    ///
+    /// A field is required when each branch requires it, and has the union of its schemas.
     fn fields(&mut self, nodes: &[Node]) -> Node {
         let mut union = Node::new();
         union.insert("type".to_owned(), "object".into());
@@ -206,6 +227,9 @@ impl Lower<'_> {
     }
 
     /// Adds names that no branch lists, if any branch allows them.
+    ///
+    /// `named` says that the union lists names of its own. Structural schemas forbid `properties`
+    /// beside `additionalProperties`, so such a union keeps other names unchecked.
     fn rest(&mut self, nodes: &[Node], named: bool, union: &mut Node) {
         let values: Vec<Node> = nodes
             .iter()
@@ -230,12 +254,15 @@ impl Lower<'_> {
     }
 
     /// The union of lists: one schema for the items of all.
+    ///
+    /// A branch without `items` makes items of any value.
     fn arrays(&mut self, nodes: &[Node]) -> Node {
         let items: Vec<Node> = nodes
             .iter()
             .map(|node| node.get("items").and_then(Value::as_object).cloned().unwrap_or_else(any))
             .collect();
         self.enter("[]");
+        // The step `[]` is on the path meanwhile, so that a warning names the items.
         let item = self.widen(&items);
         self.leave();
         let mut union = Node::new();
@@ -264,6 +291,7 @@ impl Lower<'_> {
         }
         checks.insert(0, json!({ "enum": texts }));
         let mut union = any();
+        // Null is no variant: the caller adds `nullable` if a branch allows it.
         union.remove("nullable");
         union.insert("anyOf".to_owned(), Value::Array(checks));
         union
@@ -273,10 +301,15 @@ impl Lower<'_> {
 /// Kind of a schema, for its union with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind<'a> {
+    /// An object with fields or with values under free names.
     Object,
+    /// A list.
     Array,
+    /// An integer or a text: the only mixture that has a form of its own.
     IntOrString,
+    /// A text, a number, an integer or a boolean, by the name of its type.
     Scalar(&'a str),
+    /// Any value: the schema has no type.
     Any,
 }
 
@@ -295,6 +328,9 @@ impl<'a> Kind<'a> {
 
 /// The union of scalars of one type: all their values if each lists its own, and their
 /// descriptions.
+///
+/// Other checks are dropped here: a bound of one branch does not hold for the values of another.
+/// `format` and `description` stay if they are the same everywhere.
 fn scalars(name: &str, nodes: &[Node]) -> Node {
     let mut union = Node::new();
     union.insert("type".to_owned(), name.into());
@@ -324,6 +360,8 @@ fn scalars(name: &str, nodes: &[Node]) -> Node {
 }
 
 /// The note of a documented variant: "- `Value`: its doc comment".
+///
+/// `None` for a branch without a description or without listed values.
 fn variant_note(node: &Node) -> Option<String> {
     let description = node.get("description")?.as_str()?;
     let values = node.get("enum")?.as_array()?;
@@ -333,6 +371,8 @@ fn variant_note(node: &Node) -> Option<String> {
 }
 
 /// The fields that every branch requires.
+///
+/// In the order of the first branch.
 fn required_by_all(nodes: &[Node]) -> Vec<Value> {
     let list = |node: &Node| match node.get("required") {
         Some(Value::Array(names)) => names.clone(),
@@ -343,6 +383,9 @@ fn required_by_all(nodes: &[Node]) -> Vec<Value> {
 }
 
 /// Requirements of one branch beyond the fields as described outside.
+///
+/// `outer` has the fields of the union. Checks that a field has there already are not repeated,
+/// which keeps the definition small.
 fn branch(node: &Node, outer: &Value) -> Value {
     let mut checks = checks(node);
     if let Some(required) = node.get("required") {
@@ -364,6 +407,8 @@ fn branch(node: &Node, outer: &Value) -> Value {
 }
 
 /// The checks of `schema` that the wider schema `outside` does not make.
+///
+/// Compared by keyword and value: a bound that differs from the outer one stays.
 fn checks_of(schema: &Node, outside: &Value) -> Node {
     let same = |key: &str, value: &Value| outside.get(key) == Some(value);
     let mut inside: Node =

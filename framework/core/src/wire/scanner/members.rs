@@ -85,6 +85,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// The general case: blanks anywhere, the closing brace, and faults.
+    ///
+    /// Kept out of `name`, so that the fast path stays small enough to be inlined.
     fn spaced_name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
         let mut at = skip_space(self.bytes, self.at);
         match self.bytes.get(at) {
@@ -118,6 +120,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips the value that begins here and is known to end at `end`; returns `end`.
+    ///
+    /// The caller has to know the end from an earlier scan of the same bytes: it is not checked.
     pub(crate) fn skip_to(&mut self, end: usize) -> usize {
         self.at = end;
         end
@@ -185,15 +189,18 @@ impl<'a> Elements<'a> {
     pub(crate) fn of(bytes: &'a [u8]) -> Self {
         let open = skip_space(bytes, 0);
         let first = skip_space(bytes, open + 1);
+        // An empty array has its closing bracket in place of its first element.
         let is_some = bytes.get(open) == Some(&b'[') && bytes.get(first) != Some(&b']');
         Self { bytes, at: is_some.then_some(first) }
     }
 }
 
 impl<'a> Iterator for Elements<'a> {
+    /// Position of the element in the array's bytes, and the bytes of the element.
     type Item = (usize, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
+        // Taken, so that the iterator stays at its end after a fault.
         let at = self.at.take()?;
         let end = value_end(self.bytes, at).ok()?;
         let next = skip_space(self.bytes, end);
