@@ -1,0 +1,1 @@
+//! The static estimate of the cost of an expression. No dependencies.

@@ -1,0 +1,1 @@
+//! Values over JSON, functions and evaluation with a cost budget.

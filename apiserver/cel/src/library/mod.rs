@@ -1,0 +1,2 @@
+//! Quantities, addresses, URLs, versions, times and texts, with the semantics of the Go packages that
+//! kube-apiserver uses: plain functions and types that know nothing of CEL values.
