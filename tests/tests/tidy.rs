@@ -66,6 +66,18 @@ const CLIENT_LAYERS: &[(&str, u8)] = &[
     ("builder", 4),
 ];
 
+/// Layer of each module of `apiserver/cel/src`. Those of layers 0 to 3 have no dependencies.
+const CEL_LAYERS: &[(&str, u8)] = &[
+    ("syntax", 0),
+    ("types", 1),
+    ("check", 2),
+    ("cost", 3),
+    ("library", 3),
+    ("schema", 3),
+    ("eval", 4),
+    ("rules", 5),
+];
+
 /// Layer of each module of `apiserver/src`.
 const SERVER_LAYERS: &[(&str, u8)] = &[
     ("clock", 0),

@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::{Source, imports, read, root, sources};
-use crate::{CLIENT_LAYERS, LAYERS, SERVER_LAYERS};
+use crate::{CEL_LAYERS, CLIENT_LAYERS, LAYERS, SERVER_LAYERS};
 
 /// Layers of the modules of a package, or of the folders inside one module.
 struct Table {
     folder: &'static str,
+    /// The one package of the folder that the table is about, if it is not about all of them.
+    package: Option<&'static str>,
     /// Path of the module whose folders have layers; empty for the modules of the package.
     inside: &'static [&'static str],
     layers: &'static [(&'static str, u8)],
@@ -21,6 +23,7 @@ struct Table {
 const TABLES: &[Table] = &[
     Table {
         folder: "framework",
+        package: None,
         inside: &[],
         layers: LAYERS,
         heading: Some("## Layers of the framework"),
@@ -29,6 +32,7 @@ const TABLES: &[Table] = &[
     },
     Table {
         folder: "framework",
+        package: None,
         inside: &["client"],
         layers: CLIENT_LAYERS,
         heading: None,
@@ -36,9 +40,18 @@ const TABLES: &[Table] = &[
     },
     Table {
         folder: "apiserver",
+        package: Some("apiserver"),
         inside: &[],
         layers: SERVER_LAYERS,
         heading: Some("## Inside `apiserver/src`"),
+        has_circles: false,
+    },
+    Table {
+        folder: "apiserver",
+        package: Some("apiserver/cel"),
+        inside: &[],
+        layers: CEL_LAYERS,
+        heading: Some("## Inside `apiserver/cel/src`"),
         has_circles: false,
     },
 ];
@@ -80,7 +93,9 @@ fn qualified(file: &Source) -> Vec<String> {
 
 /// Returns the imports between the modules of a table.
 fn edges(table: &Table) -> Vec<Edge> {
-    let files = sources(table.folder);
+    let is_of_package =
+        |file: &&Source| table.package.is_none_or(|package| file.package.ends_with(package));
+    let files = sources(table.folder).filter(is_of_package);
     let mut exports: BTreeMap<String, String> = BTreeMap::new();
     for file in files.clone().filter(|file| file.module.is_empty()) {
         for import in imports(file).into_iter().filter(|import| import.export.is_some()) {
