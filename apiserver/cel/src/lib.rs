@@ -9,6 +9,8 @@
 //! 5. `library` (feature `eval`): quantities, addresses, URLs, versions, times and texts with Go's semantics.
 //! 6. `eval` (feature `eval`): values over JSON, functions, evaluation with a budget.
 
+// DESIGN.md, 122: CEL is an engine of our own
+
 pub mod check;
 pub mod cost;
 #[cfg(feature = "eval")]
