@@ -1,6 +1,17 @@
 //! Declarations of functions and variables, the type checker and the checked tree. No dependencies.
 
+mod aggregates;
+mod bindings;
+mod calls;
+mod checker;
+mod declarations;
+mod environment;
+mod validate;
+
 use std::sync::Arc;
+
+pub use environment::Environment;
+pub use validate::LiteralValidator;
 
 use crate::syntax::{Ast, ExprId, Literal};
 use crate::types::Type;
