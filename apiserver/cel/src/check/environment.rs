@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::declarations::{self, Function, Functions};
 use super::validate::LiteralValidator;
-use super::{Checked, checker, validate};
+use super::{Checked, checker, validate, well_known};
 use crate::syntax::{Ast, Issues};
 use crate::types::{ObjectType, Type};
 
@@ -168,7 +168,7 @@ impl Environment {
             }
             _ => None,
         };
-        language_type(name).or_else(|| self.object(name)).or_else(library_type).map(as_type)
+        well_known::named(name).or_else(|| self.object(name)).or_else(library_type).map(as_type)
     }
 
     /// Type of an object's field.
@@ -176,7 +176,7 @@ impl Environment {
         match self.object(object) {
             Some(Type::Object(object)) => self.field_of(&object, field),
             Some(_) => Field::Undefined,
-            None => Field::UnknownObject,
+            None => well_known::field(object, field, self.is_kubernetes),
         }
     }
 
@@ -228,38 +228,3 @@ const RESERVED: [&str; 21] = [
     "void",
     "while",
 ];
-
-/// The types that the language has a name for.
-fn language_type(name: &str) -> Option<Type> {
-    let parameter = |name: &str| Type::Param(name.into());
-    Some(match name {
-        "bool" => Type::Bool,
-        "bytes" => Type::Bytes,
-        "double" => Type::Double,
-        "google.protobuf.Duration" => Type::Duration,
-        "google.protobuf.Timestamp" => Type::Timestamp,
-        "int" => Type::Int,
-        "list" => Type::list(parameter("A")),
-        "map" => Type::map(parameter("A"), parameter("B")),
-        "null_type" => Type::Null,
-        "string" => Type::String,
-        "type" => Type::Type(None),
-        "uint" => Type::Uint,
-        "google.protobuf.Any" | "google.protobuf.Value" => Type::Dyn,
-        "google.protobuf.Struct" => Type::map(Type::String, Type::Dyn),
-        "google.protobuf.ListValue" => Type::list(Type::Dyn),
-        "google.protobuf.BoolValue" => Type::Wrapper(Arc::new(Type::Bool)),
-        "google.protobuf.BytesValue" => Type::Wrapper(Arc::new(Type::Bytes)),
-        "google.protobuf.DoubleValue" | "google.protobuf.FloatValue" => {
-            Type::Wrapper(Arc::new(Type::Double))
-        }
-        "google.protobuf.Int32Value" | "google.protobuf.Int64Value" => {
-            Type::Wrapper(Arc::new(Type::Int))
-        }
-        "google.protobuf.StringValue" => Type::Wrapper(Arc::new(Type::String)),
-        "google.protobuf.UInt32Value" | "google.protobuf.UInt64Value" => {
-            Type::Wrapper(Arc::new(Type::Uint))
-        }
-        _ => return None,
-    })
-}

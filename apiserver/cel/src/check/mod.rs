@@ -7,6 +7,7 @@ mod checker;
 mod declarations;
 mod environment;
 mod validate;
+mod well_known;
 
 use std::sync::Arc;
 
