@@ -125,6 +125,9 @@ impl Environment {
             validate::homogeneous_literals(&checked, &mut issues);
         }
         validate::constant_arguments(&checked, self.literal_validators, &mut issues);
+        if self.is_kubernetes {
+            validate::format_strings(&checked, &mut issues);
+        }
         issues.into_result(checked)
     }
 

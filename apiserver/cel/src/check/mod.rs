@@ -6,6 +6,7 @@ mod calls;
 mod checker;
 mod declarations;
 mod environment;
+mod format;
 mod validate;
 mod well_known;
 

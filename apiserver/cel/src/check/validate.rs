@@ -1,6 +1,6 @@
 //! Checks of literals that run once the types agree: mixed types, constant arguments.
 
-use super::Checked;
+use super::{Checked, format};
 use crate::syntax::ast::{List, MapEntry};
 use crate::syntax::{Expr, ExprId, ExprKind, Issues, Literal};
 use crate::types::Type;
@@ -32,6 +32,20 @@ pub(super) fn homogeneous_literals(checked: &Checked, issues: &mut Issues) {
             ExprKind::List(list) => check_list(checked, list, &mut report),
             ExprKind::Map(entries) => check_map(checked, entries, &mut report),
             _ => {}
+        }
+        for_each_child(expr, &mut |child| rest.push(child));
+    }
+}
+
+/// Reports calls of `format` whose constant format string disagrees with the arguments.
+pub(super) fn format_strings(checked: &Checked, issues: &mut Issues) {
+    let mut rest = vec![&checked.ast.root];
+    while let Some(expr) = rest.pop() {
+        if let ExprKind::Call(call) = &expr.kind
+            && call.function == FORMAT
+            && let Some((id, message)) = format::check_call(checked, expr.id, call)
+        {
+            report_at(checked, issues, id, message);
         }
         for_each_child(expr, &mut |child| rest.push(child));
     }
@@ -112,7 +126,7 @@ fn element_type<'c>(checked: &'c Checked, element: &Expr, is_optional: bool) -> 
 }
 
 /// Visits the expressions directly below one.
-fn for_each_child<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
+pub(super) fn for_each_child<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     match &expr.kind {
         ExprKind::Literal(_) | ExprKind::Ident(_) => {}
         ExprKind::Select(select) => visit(&select.operand),
