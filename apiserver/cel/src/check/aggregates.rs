@@ -16,7 +16,8 @@ impl Checker<'_> {
             elements = Some(self.join(elements, ty));
         }
         let elements = elements.unwrap_or_else(|| self.bindings.fresh());
-        self.set_type(id, Type::list(elements));
+        let ty = self.bindings.bounded(Type::list(elements));
+        self.set_type(id, ty);
     }
 
     pub(super) fn check_map(&mut self, id: ExprId, entries: &mut [MapEntry]) {
@@ -31,7 +32,8 @@ impl Checker<'_> {
         }
         let keys = keys.unwrap_or_else(|| self.bindings.fresh());
         let values = values.unwrap_or_else(|| self.bindings.fresh());
-        self.set_type(id, Type::map(keys, values));
+        let ty = self.bindings.bounded(Type::map(keys, values));
+        self.set_type(id, ty);
     }
 
     /// Type of an element; with `is_optional`, of the content of the optional that the element must be.
@@ -77,7 +79,7 @@ impl Checker<'_> {
     fn struct_type(&mut self, id: ExprId, name: String, ident: Type) -> (Type, String) {
         let Type::Type(content) = ident else {
             if !matches!(ident, Type::Error) {
-                self.report(id, format!("'{}' is not a type", declared_name(&ident)));
+                self.report(id, format_args!("'{}' is not a type", declared_name(&ident)));
             }
             return (Type::Error, name);
         };
@@ -89,7 +91,7 @@ impl Checker<'_> {
         match well_known_name(&ty) {
             Some(name) => (ty, name.to_owned()),
             None => {
-                self.report(id, format!("'{}' is not a message type", declared_name(&ty)));
+                self.report(id, format_args!("'{}' is not a message type", declared_name(&ty)));
                 (Type::Error, name)
             }
         }
@@ -105,7 +107,7 @@ impl Checker<'_> {
             let message = format!(
                 "expected type of field '{name}' is '{expected}' but provided type is '{actual}'"
             );
-            self.report(field.id, message);
+            self.report(field.id, format_args!("{message}"));
         }
     }
 
@@ -152,7 +154,7 @@ impl Checker<'_> {
                 let message = format!(
                     "expression of type '{range}' cannot be range of a comprehension (must be list, map, or dynamic)"
                 );
-                self.report(comprehension.range.id, message);
+                self.report(comprehension.range.id, format_args!("{message}"));
                 (Type::Error, Type::Error)
             }
         }

@@ -61,6 +61,16 @@ impl Bindings {
         self.replace(ty, true)
     }
 
+    /// The type itself, or the type of errors if it is too large for inference.
+    pub(super) fn bounded(&mut self, ty: Type) -> Type {
+        self.fuel = FUEL;
+        if self.fits(&ty) { ty } else { Type::Error }
+    }
+
+    fn fits(&mut self, ty: &Type) -> bool {
+        self.burn() && ty.parameters().all(|parameter| self.fits(parameter))
+    }
+
     fn burn(&mut self) -> bool {
         self.fuel = self.fuel.saturating_sub(1);
         self.is_exhausted |= self.fuel == 0;

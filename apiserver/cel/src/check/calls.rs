@@ -58,11 +58,11 @@ impl Checker<'_> {
             let message = format!(
                 "unsupported optional field selection: incorrect signature. argument count: {count}"
             );
-            self.report(id, message);
+            self.report(id, format_args!("{message}"));
             return self.set_type(id, Type::Error);
         };
         let ExprKind::Literal(Literal::String(name)) = &field.kind else {
-            self.report(field.id, "unsupported optional field selection".to_owned());
+            self.report(field.id, format_args!("unsupported optional field selection"));
             return self.set_type(id, Type::Error);
         };
         let result = self.check_field(id, operand, name, true);
@@ -162,7 +162,7 @@ impl Checker<'_> {
         let signature = format!("{}({})", receiver.unwrap_or_default(), arguments.join(", "));
         self.report(
             id,
-            format!("found no matching overload for '{function}' applied to '{signature}'"),
+            format_args!("found no matching overload for '{function}' applied to '{signature}'"),
         );
     }
 }

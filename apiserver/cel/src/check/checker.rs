@@ -1,5 +1,6 @@
 //! The type checker: tables, scopes, identifiers and selections.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::bindings::Bindings;
@@ -12,6 +13,9 @@ use crate::types::Type;
 /// Largest nesting of expressions that is checked. The parser's own limit keeps expressions well below it.
 const MAX_DEPTH: u32 = 1_000;
 
+/// Number of issues whose message is kept; more are not displayed.
+const MAX_MESSAGES: u32 = 100;
+
 /// State of one check.
 pub(super) struct Checker<'e> {
     pub(super) environment: &'e Environment,
@@ -23,6 +27,8 @@ pub(super) struct Checker<'e> {
     types: Vec<Option<Type>>,
     references: Vec<Option<Reference>>,
     depth: u32,
+    /// Number of issues so far.
+    reported: u32,
 }
 
 /// Finds the types of an expression.
@@ -37,6 +43,7 @@ pub(super) fn check(environment: &Environment, mut ast: Ast) -> Result<Checked, 
         types: vec![None; count],
         references: vec![None; count],
         depth: 0,
+        reported: 0,
     };
     checker.check(&mut ast.root);
     let declared = std::mem::take(&mut checker.types);
@@ -59,7 +66,7 @@ impl Checker<'_> {
     /// Checks an expression and everything below it.
     pub(super) fn check(&mut self, expr: &mut Expr) {
         if self.depth >= MAX_DEPTH {
-            self.report(expr.id, format!("expression nesting limit exceeded: {MAX_DEPTH}"));
+            self.report(expr.id, format_args!("expression nesting limit exceeded: {MAX_DEPTH}"));
             return self.set_type(expr.id, Type::Error);
         }
         self.depth += 1;
@@ -151,7 +158,7 @@ impl Checker<'_> {
             }
             Type::Dyn | Type::Error => Type::Dyn,
             _ => {
-                self.report(id, format!("type '{target}' does not support field selection"));
+                self.report(id, format_args!("type '{target}' does not support field selection"));
                 Type::Dyn
             }
         }
@@ -167,9 +174,9 @@ impl Checker<'_> {
     ) -> Type {
         match found {
             Field::Found(ty) => return ty,
-            Field::Undefined => self.report(id, format!("undefined field '{field}'")),
+            Field::Undefined => self.report(id, format_args!("undefined field '{field}'")),
             Field::UnknownObject => {
-                self.report(id, format!("unexpected failed resolution of '{object}'"))
+                self.report(id, format_args!("unexpected failed resolution of '{object}'"))
             }
         }
         Type::Error
@@ -186,20 +193,27 @@ impl Checker<'_> {
     }
 
     /// Adds an issue about an expression.
-    pub(super) fn report(&mut self, id: ExprId, message: String) {
+    pub(super) fn report(&mut self, id: ExprId, message: fmt::Arguments<'_>) {
         let offset = self.positions.get(id.index()).map_or(0, |position| position.start);
+        // Issues beyond the displayed ones are only counted: a large expression can have very many.
+        let message =
+            if self.reported < MAX_MESSAGES { message.to_string() } else { String::new() };
+        self.reported += 1;
         self.issues.report(offset, message);
     }
 
     /// Adds the issue of an unknown name; the expression has no type then.
     pub(super) fn report_undeclared(&mut self, id: ExprId, name: &str) {
         let container = self.environment.container();
-        self.report(id, format!("undeclared reference to '{name}' (in container '{container}')"));
+        self.report(
+            id,
+            format_args!("undeclared reference to '{name}' (in container '{container}')"),
+        );
         self.set_type(id, Type::Error);
     }
 
     pub(super) fn report_mismatch(&mut self, id: ExprId, expected: &Type, actual: &Type) {
-        self.report(id, format!("expected type '{expected}' but found '{actual}'"));
+        self.report(id, format_args!("expected type '{expected}' but found '{actual}'"));
     }
 
     pub(super) fn set_type(&mut self, id: ExprId, ty: Type) {

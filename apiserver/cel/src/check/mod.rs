@@ -7,6 +7,8 @@ mod checker;
 mod declarations;
 mod environment;
 mod format;
+#[cfg(test)]
+mod tests;
 mod validate;
 mod well_known;
 
