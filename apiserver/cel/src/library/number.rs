@@ -41,10 +41,25 @@ pub fn parse_bool(text: &str) -> Option<bool> {
 pub fn atoi(text: &str) -> Result<i64, String> {
     parse_int(text).ok_or_else(|| {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-        let valid = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let cause = if valid { "value out of range" } else { "invalid syntax" };
+        let cause = if is_out_of_range(digits) { "value out of range" } else { "invalid syntax" };
         format!("strconv.Atoi: parsing {}: {cause}", super::text::go_quote(text))
     })
+}
+
+/// Whether a text that is no `int` is a number all the same. Go stops at the digit that exceeds 64 bits and does not
+/// look at what comes after it.
+fn is_out_of_range(digits: &str) -> bool {
+    let mut value = 0u64;
+    for byte in digits.bytes() {
+        if !byte.is_ascii_digit() {
+            return false;
+        }
+        match value.checked_mul(10).and_then(|value| value.checked_add(u64::from(byte - b'0'))) {
+            Some(sum) => value = sum,
+            None => return true,
+        }
+    }
+    !digits.is_empty()
 }
 
 /// The double that Go's `strconv.ParseFloat(text, 64)` reads: decimal, hexadecimal (`0x1p-2`), with underscores
@@ -223,19 +238,38 @@ pub fn format_double(value: f64) -> String {
     if let Some(special) = special_text(value) {
         return special.to_owned();
     }
-    let scientific = format!("{value:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let shortest = format!("{value:e}");
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if (-4..6).contains(&exponent) {
-        return format!("{value}");
+        return format_plain_double(value);
     }
+    let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let nearest = nearest(shortest.clone(), format!("{value:.decimals$e}"), value);
+    let (mantissa, _) = nearest.split_once('e').unwrap_or((&nearest, "0"));
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
 }
 
 /// The text of a double without exponent as Go's `strconv.FormatFloat(value, 'f', -1, 64)` writes it.
 pub fn format_plain_double(value: f64) -> String {
-    special_text(value).map_or_else(|| format!("{value}"), str::to_owned)
+    if let Some(special) = special_text(value) {
+        return special.to_owned();
+    }
+    let shortest = format!("{value}");
+    match shortest.split_once('.') {
+        Some((_, decimals)) => {
+            let rounded = format!("{value:.*}", decimals.len());
+            nearest(shortest, rounded, value)
+        }
+        None => shortest,
+    }
+}
+
+/// The rounded text if it reads back as the same number. Where two shortest texts are equally near, Rust takes the
+/// larger and Go the even one, which is what rounding gives.
+fn nearest(shortest: String, rounded: String, value: f64) -> String {
+    if rounded.len() == shortest.len() && rounded.parse() == Ok(value) { rounded } else { shortest }
 }
 
 /// Go's names of the doubles that are no numbers.

@@ -12,6 +12,9 @@ pub use zone::Zone;
 
 /// Message of a timestamp before year 1 or after year 9999.
 pub const TIMESTAMP_OVERFLOW: &str = "timestamp overflow";
+/// Message of a text that is no timestamp.
+pub const NOT_A_TIMESTAMP: &str =
+    "type conversion error from 'string' to 'google.protobuf.Timestamp'";
 
 /// Unix time of `0001-01-01T00:00:00Z`.
 const MIN_SECONDS: i64 = -62_135_596_800;
@@ -58,12 +61,10 @@ impl Timestamp {
     ///
     /// # Errors
     ///
-    /// `None` inside if the text has no such form; cel-go's message is then
-    /// `type conversion error from 'string' to 'google.protobuf.Timestamp'`. [`TIMESTAMP_OVERFLOW`] if it is out of
-    /// range.
-    pub fn parse(text: &str) -> Result<Timestamp, Option<&'static str>> {
-        let timestamp = layout::parse(layout::RFC3339, text).map_err(|_| None)?;
-        timestamp.in_range().ok_or(Some(TIMESTAMP_OVERFLOW))
+    /// [`NOT_A_TIMESTAMP`], without Go's cause; [`TIMESTAMP_OVERFLOW`] if it is out of range.
+    pub fn parse(text: &str) -> Result<Timestamp, &'static str> {
+        let timestamp = layout::parse(layout::RFC3339, text).map_err(|_| NOT_A_TIMESTAMP)?;
+        timestamp.in_range().ok_or(TIMESTAMP_OVERFLOW)
     }
 
     /// The timestamp that Go's `time.Parse(time.RFC3339, text)` reads.

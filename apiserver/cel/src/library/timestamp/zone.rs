@@ -1,8 +1,15 @@
 //! Time zones of CEL's functions: names of the IANA database and fixed offsets.
 
+use std::sync::LazyLock;
+
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::super::number;
+
+/// The database of the crate, whatever the machine has.
+static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+/// A name that jiff knows beside those of the database.
+const UNKNOWN: &str = "Etc/Unknown";
 
 /// A time zone.
 #[derive(Debug, Clone)]
@@ -64,7 +71,7 @@ fn named(name: &str) -> Result<Zone, String> {
         return Err("time: invalid location name".to_owned());
     }
     // Names differ by case in Go, because they are names of files.
-    let zone =
-        TimeZoneDatabase::bundled().get(name).ok().filter(|zone| zone.iana_name() == Some(name));
+    let is_same = |zone: &TimeZone| zone.iana_name() == Some(name) && name != UNKNOWN;
+    let zone = DATABASE.get(name).ok().filter(is_same);
     zone.map(Zone::Named).ok_or_else(|| format!("unknown time zone {name}"))
 }
