@@ -127,3 +127,45 @@ fn value_of(byte: u8, alphabet: Alphabet) -> Option<u8> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_any_length_are_read_back() {
+        for length in 0..10u8 {
+            let bytes: Vec<u8> = (0..length).map(|byte| byte.wrapping_mul(83)).collect();
+            assert_eq!(decode(&encode(&bytes), Alphabet::Standard), Ok(bytes));
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_byte_that_go_names() {
+        for (text, at) in [
+            ("A", 0),
+            ("AA", 0),
+            ("AA=", 3),
+            ("AA=A", 2),
+            ("AA==A", 4),
+            ("=", 0),
+            ("A=", 1),
+            ("AAA*", 3),
+        ] {
+            let message = format!("illegal base64 data at input byte {at}");
+            assert_eq!(decode(text, Alphabet::Standard), Err(message), "{text}");
+        }
+    }
+
+    #[test]
+    fn line_breaks_are_skipped() {
+        assert_eq!(decode("A\nQ\r=\n=\n", Alphabet::Standard), Ok(vec![1]));
+    }
+
+    #[test]
+    fn each_alphabet_refuses_the_other() {
+        assert_eq!(decode("-_-_", Alphabet::Url), decode("+/+/", Alphabet::Standard));
+        assert!(decode("+/+/", Alphabet::Url).is_err());
+        assert!(decode("-_-_", Alphabet::Standard).is_err());
+    }
+}

@@ -267,3 +267,81 @@ fn parse_words(text: &str) -> Result<Duration, String> {
     }
     if found { Ok(Duration(sum)) } else { Err(format!("unable to parse {text} as duration")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn go_durations_are_read() {
+        for (text, nanos) in [
+            ("0", 0),
+            ("-0", 0),
+            ("1.5h", 5_400_000_000_000),
+            ("-1m30s", -90_000_000_000),
+            (".5s", 500_000_000),
+            ("1µs2us", 3_000),
+            ("9223372036854775807ns", i64::MAX),
+            ("-9223372036854775808ns", i64::MIN),
+        ] {
+            assert_eq!(Duration::parse(text).map(Duration::as_nanos), Ok(nanos), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_has_the_words_of_go() {
+        for (text, message) in [
+            ("", "time: invalid duration \"\""),
+            ("1", "time: missing unit in duration \"1\""),
+            ("1d", "time: unknown unit \"d\" in duration \"1d\""),
+            ("1é", "time: unknown unit \"\\xc3\\xa9\" in duration \"1\\xc3\\xa9\""),
+            ("9223372036854775808ns", "time: invalid duration \"9223372036854775808ns\""),
+        ] {
+            assert_eq!(Duration::parse(text), Err(message.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_schema_format_has_words_and_weeks() {
+        let hour = 3_600_000_000_000;
+        for (text, nanos) in
+            [("2 days 3hours", 51 * hour), ("1wk", 168 * hour), ("x 1 HR y", hour), ("1h", hour)]
+        {
+            assert_eq!(
+                Duration::parse_schema_format(text).map(Duration::as_nanos),
+                Ok(nanos),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            Duration::parse_schema_format("1é"),
+            Err("unable to parse 1é as duration".to_owned())
+        );
+    }
+
+    #[test]
+    fn texts_of_go_and_cel_differ() {
+        for (nanos, go, cel) in [
+            (0, "0s", "0s"),
+            (1, "1ns", "0.000000001s"),
+            (1_500, "1.5µs", "0.0000015s"),
+            (-5_400_000_000_000, "-1h30m0s", "-5400s"),
+            (61_500_000_000, "1m1.5s", "61.5s"),
+            (i64::MIN, "-2562047h47m16.854775808s", "-9223372036.854776s"),
+        ] {
+            let duration = Duration::from_nanos(nanos);
+            assert_eq!(
+                (duration.to_go_string().as_str(), duration.to_cel_string().as_str()),
+                (go, cel)
+            );
+        }
+    }
+
+    #[test]
+    fn arithmetic_that_overflows_is_an_error() {
+        let (least, one) = (Duration::from_nanos(i64::MIN), Duration::from_nanos(1));
+        assert_eq!(least.checked_neg(), Err(INT_OVERFLOW));
+        assert_eq!(least.checked_sub(one), Err(INT_OVERFLOW));
+        assert_eq!(Duration::from_nanos(i64::MAX).checked_add(one), Err(INT_OVERFLOW));
+    }
+}

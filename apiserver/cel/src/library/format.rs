@@ -184,3 +184,6 @@ fn map(entries: &[(Argument<'_>, Argument<'_>)], depth: usize) -> Result<String,
         texts.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
     Ok(format!("{{{}}}", texts.join(", ")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -281,3 +281,87 @@ pub(super) fn special_text(value: f64) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_decimal_without_underscores() {
+        for (text, int, uint) in [
+            ("+1", Some(1), None),
+            ("-0", Some(0), None),
+            ("9223372036854775808", None, Some(1 << 63)),
+            ("0x10", None, None),
+            ("1_000", None, None),
+            ("", None, None),
+        ] {
+            assert_eq!((parse_int(text), parse_uint(text)), (int, uint), "{text}");
+        }
+    }
+
+    #[test]
+    fn doubles_have_the_syntax_of_go() {
+        for (text, value) in [
+            ("1_000", Some(1000.0)),
+            ("1__0", None),
+            ("1_", None),
+            ("0x1p-2", Some(0.25)),
+            ("0x_1p4", Some(16.0)),
+            ("0x1", None),
+            ("0x1.00000000000008p0", Some(1.0)),
+            ("0x1.00000000000018p0", Some(1.000_000_000_000_000_4)),
+            ("0x1p-1075", Some(0.0)),
+            ("0x1p1024", None),
+            ("1e400", None),
+            ("1e-400", Some(0.0)),
+            ("-Infinity", Some(f64::NEG_INFINITY)),
+            ("infi", None),
+            ("+nan", None),
+            (".5", Some(0.5)),
+            (".", None),
+        ] {
+            assert_eq!(parse_float(text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_double_that_no_integer_holds_is_an_overflow() {
+        assert_eq!(double_to_int(-1.9), Ok(-1));
+        for value in
+            [f64::NAN, f64::INFINITY, 9_223_372_036_854_775_808.0, -9_223_372_036_854_775_808.0]
+        {
+            assert_eq!(double_to_int(value), Err(INT_OVERFLOW), "{value}");
+        }
+        for value in [f64::NAN, -0.5, 18_446_744_073_709_551_616.0] {
+            assert_eq!(double_to_uint(value), Err(UINT_OVERFLOW), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_text_of_a_double_has_an_exponent_from_a_million_on() {
+        for (value, text) in [
+            (100_000.0, "100000"),
+            (1e6, "1e+06"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (-1.5, "-1.5"),
+            (f64::INFINITY, "+Inf"),
+            // Two texts of sixteen digits are equally near.
+            (f64::from_bits(4_814_666_317_817_664_296), "7.534243415585262e+13"),
+        ] {
+            assert_eq!(format_double(value), text);
+        }
+    }
+
+    #[test]
+    fn atoi_tells_range_from_syntax() {
+        for (text, cause) in [
+            ("", "invalid syntax"),
+            ("x", "invalid syntax"),
+            ("99999999999999999999", "value out of range"),
+        ] {
+            assert_eq!(atoi(text), Err(format!("strconv.Atoi: parsing \"{text}\": {cause}")));
+        }
+    }
+}

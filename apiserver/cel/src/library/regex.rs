@@ -16,8 +16,13 @@ const MAX_PATTERN: usize = 64 << 10;
 const SIZE_LIMIT: usize = 10 << 20;
 /// Largest cache of states while a text is searched, in bytes.
 const DFA_SIZE_LIMIT: usize = 2 << 20;
-/// Largest nesting of a pattern after translation: the compiler of the crate is recursive.
-const NEST_LIMIT: u32 = 500;
+/// Largest nesting of a translated pattern that is compiled on the stack of the caller: the compiler is recursive and
+/// takes some kilobytes for each level.
+const NEST_LIMIT: u32 = 64;
+/// Largest nesting of all, for which a thread with [`DEEP_STACK`] compiles. It is about a third of Go's.
+const DEEP_NEST_LIMIT: u32 = 1000;
+/// Bytes of stack for a deep pattern.
+const DEEP_STACK: usize = 32 << 20;
 
 /// A compiled regular expression.
 #[derive(Debug, Clone)]
@@ -85,7 +90,8 @@ impl std::error::Error for SyntaxError {}
 impl Regex {
     /// The compiled pattern.
     ///
-    /// The limits are lower than Go's: 64 KiB of pattern, 10 MiB of program, a nesting of some hundreds.
+    /// The limits are lower than Go's: 64 KiB of pattern, 10 MiB of program, a nesting of 1000 where
+    /// a group is about three levels.
     ///
     /// # Errors
     ///
@@ -96,13 +102,12 @@ impl Regex {
             return Err(SyntaxError::new(Code::Large, pattern));
         }
         let translated = parser::translate(pattern)?;
-        let built = RegexBuilder::new(&translated)
-            .size_limit(SIZE_LIMIT)
-            .dfa_size_limit(DFA_SIZE_LIMIT)
-            .nest_limit(NEST_LIMIT)
-            .build();
+        // The parser has refused everything that the crate would, except for what is too deep or too large.
+        let built = match build(&translated, NEST_LIMIT) {
+            Err(regex::Error::Syntax(_)) => build_deep(translated),
+            built => built,
+        };
         built.map(Regex).map_err(|error| {
-            // The parser has refused everything else that the crate would.
             let is_large = matches!(error, regex::Error::CompiledTooBig(_));
             SyntaxError::new(if is_large { Code::Large } else { Code::NestingDepth }, pattern)
         })
@@ -124,3 +129,23 @@ impl Regex {
         self.0.find_iter(text).take(limit).map(|found| found.as_str()).collect()
     }
 }
+
+fn build(translated: &str, nest_limit: u32) -> Result<regex::Regex, regex::Error> {
+    RegexBuilder::new(translated)
+        .size_limit(SIZE_LIMIT)
+        .dfa_size_limit(DFA_SIZE_LIMIT)
+        .nest_limit(nest_limit)
+        .build()
+}
+
+/// Compiles a pattern on a stack of its own.
+fn build_deep(translated: String) -> Result<regex::Regex, regex::Error> {
+    let too_deep = || regex::Error::Syntax("no stack".to_owned());
+    let thread = std::thread::Builder::new().stack_size(DEEP_STACK);
+    let built =
+        thread.spawn(move || build(&translated, DEEP_NEST_LIMIT)).map_err(|_| too_deep())?;
+    built.join().map_err(|_| too_deep())?
+}
+
+#[cfg(test)]
+mod tests;

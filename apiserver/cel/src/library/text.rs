@@ -219,3 +219,72 @@ fn is_print(c: char) -> bool {
         _ => PRINTABLE.as_ref().is_some_and(|regex| regex.is_match(c.encode_utf8(&mut [0; 4]))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_count_code_points() {
+        assert_eq!(char_at("héllo", 1), Ok("é".to_owned()));
+        assert_eq!(char_at("héllo", 5), Ok(String::new()));
+        assert_eq!(index_of("日本語日本", "語"), 2);
+        assert_eq!(last_index_of("日本語日本", "本"), 4);
+        assert_eq!(substring("日本語", 1, 2), Ok("本"));
+        assert_eq!(substring_from("日本語", 3), Ok(""));
+    }
+
+    #[test]
+    fn an_index_out_of_range_is_an_error() {
+        let message = |index| Err(format!("index out of range: {index}"));
+        assert_eq!(char_at("a", 2), message(2).map(|()| String::new()));
+        assert_eq!(substring_from("a", -1), message(-1).map(|()| ""));
+        assert_eq!(substring("a", 0, 2), message(2).map(|()| ""));
+        assert_eq!(
+            substring("a", 1, 0),
+            Err("invalid substring range. start: 1, end: 0".to_owned())
+        );
+        assert_eq!(index_of_from("a", "a", -1), message(-1).map(|()| 0));
+        assert_eq!(last_index_of_from("a", "a", -1), message(-1).map(|()| 0));
+    }
+
+    #[test]
+    fn a_search_starts_at_its_offset() {
+        for (part, offset, first, last) in [
+            ("a", 1, 3, 0),
+            ("a", 3, 3, 3),
+            ("a", 9, -1, -1),
+            ("", 9, 9, 9),
+            ("caa", 0, -1, -1),
+            ("abcab", 5, -1, 0),
+        ] {
+            assert_eq!(index_of_from("abcabc", part, offset), Ok(first), "{part} {offset}");
+            assert_eq!(last_index_of_from("abcabc", part, offset), Ok(last), "{part} {offset}");
+        }
+    }
+
+    #[test]
+    fn an_empty_separator_splits_after_each_code_point() {
+        assert_eq!(split("aéb", "", -1), ["a", "é", "b"]);
+        assert_eq!(split("aéb", "", 2), ["a", "éb"]);
+        assert!(split("", "", -1).is_empty());
+        assert_eq!(split("", ",", -1), [""]);
+        assert_eq!(split("a,b,c", ",", 2), ["a", "b,c"]);
+        assert!(split("a,b,c", ",", 0).is_empty());
+    }
+
+    #[test]
+    fn a_limit_of_replacements_counts_from_the_left() {
+        assert_eq!(replace("aaa", "a", "b", 2), "bba");
+        assert_eq!(replace("aaa", "a", "b", -1), "bbb");
+        assert_eq!(replace("ab", "", "-", -1), "-a-b-");
+        assert_eq!(replace("ab", "", "-", 0), "ab");
+    }
+
+    #[test]
+    fn quotes_of_cel_and_go_differ() {
+        let text = "a\"\\\n\u{0}\u{ad}é\u{1f600}\u{e0001}";
+        assert_eq!(quote(text), "\"a\\\"\\\\\\n\u{0}\u{ad}é\u{1f600}\u{e0001}\"");
+        assert_eq!(go_quote(text), "\"a\\\"\\\\\\n\\x00\\u00adé\u{1f600}\\U000e0001\"");
+    }
+}

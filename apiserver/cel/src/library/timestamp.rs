@@ -240,3 +240,6 @@ impl std::hash::Hash for Timestamp {
         self.place().hash(state);
     }
 }
+
+#[cfg(test)]
+mod tests;
