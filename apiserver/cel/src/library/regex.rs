@@ -6,7 +6,6 @@ use regex::RegexBuilder;
 
 mod class;
 mod escape;
-mod group;
 mod names;
 mod parser;
 
