@@ -36,45 +36,35 @@ pub(super) fn named(name: &str) -> Option<Type> {
 /// those without fields.
 pub(super) fn field(object: &str, field: &str, is_kubernetes: bool) -> Field {
     let Some(message) = object.strip_prefix("google.protobuf.") else {
-        let is_scalar = matches!(
-            object,
-            "bool"
-                | "bytes"
-                | "double"
-                | "duration"
-                | "int"
-                | "list"
-                | "null_type"
-                | "string"
-                | "timestamp"
-                | "uint"
-        );
-        return match object {
-            "map" if is_kubernetes => Field::Found(Type::Dyn),
-            _ if is_kubernetes && is_scalar => Field::Undefined,
-            _ => Field::UnknownObject,
-        };
+        return if is_kubernetes { scalar_field(object) } else { Field::UnknownObject };
     };
-    let ty = match (message, field) {
-        ("Duration" | "Timestamp", "seconds" | "nanos") | ("Value", "null_value") => {
-            Some(Type::Int)
-        }
-        ("Any", "type_url") | ("Value", "string_value") => Some(Type::String),
-        ("Any", "value") => Some(Type::Bytes),
-        ("Struct", "fields") | ("Value", "struct_value") => {
-            Some(Type::map(Type::String, Type::Dyn))
-        }
-        ("ListValue", "values") | ("Value", "list_value") => Some(Type::list(Type::Dyn)),
-        ("Value", "number_value") => Some(Type::Double),
-        ("Value", "bool_value") => Some(Type::Bool),
-        (_, "value") => wrapped(object),
-        _ => None,
-    };
-    match ty {
+    match message_field(message, field).or_else(|| wrapped(object).filter(|_| field == "value")) {
         Some(ty) => Field::Found(ty),
         None if named(object).is_some() => Field::Undefined,
         None => Field::UnknownObject,
     }
+}
+
+fn scalar_field(object: &str) -> Field {
+    match object {
+        "map" => Field::Found(Type::Dyn),
+        "bool" | "bytes" | "double" | "duration" | "int" | "list" | "null_type" | "string"
+        | "timestamp" | "uint" => Field::Undefined,
+        _ => Field::UnknownObject,
+    }
+}
+
+fn message_field(message: &str, field: &str) -> Option<Type> {
+    Some(match (message, field) {
+        ("Duration" | "Timestamp", "seconds" | "nanos") | ("Value", "null_value") => Type::Int,
+        ("Any", "type_url") | ("Value", "string_value") => Type::String,
+        ("Any", "value") => Type::Bytes,
+        ("Struct", "fields") | ("Value", "struct_value") => Type::map(Type::String, Type::Dyn),
+        ("ListValue", "values") | ("Value", "list_value") => Type::list(Type::Dyn),
+        ("Value", "number_value") => Type::Double,
+        ("Value", "bool_value") => Type::Bool,
+        _ => return None,
+    })
 }
 
 /// The primitive in a protobuf wrapper.
