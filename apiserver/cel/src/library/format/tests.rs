@@ -15,7 +15,7 @@ fn each_clause_has_its_text() {
         ("%.0f", Argument::Double(2.5), "2"),
         ("%.0f", Argument::Double(-0.4), "-0"),
         ("%f", Argument::String("Infinity".into()), "∞"),
-        ("%e", Argument::Double(1052.032_911_275), "1.052033×10⁰³"),
+        ("%e", Argument::Double(1_052.032_911_275), "1.052033×10⁰³"),
         // The precision is the width, as in cel-go.
         ("%.16e", Argument::Double(1e-7), "  1.000000×10⁻⁰⁷"),
         ("%b", Argument::Int(-5), "-101"),
