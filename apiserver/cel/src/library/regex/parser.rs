@@ -235,12 +235,7 @@ impl<'p> Parser<'p> {
             return Err(SyntaxError::new(Code::MissingRepeatArgument, self.consumed(before)));
         };
         if item.is_repetition {
-            self.wrapped += 1;
-            if self.wrapped > MAX_WRAPPED {
-                return Err(self.whole(Code::NestingDepth));
-            }
-            self.out.insert_str(item.start, "(?:");
-            self.out.push(')');
+            self.wrap(item.start)?;
         }
         if operator == '{' {
             item.repeats = item.repeats.saturating_mul(copies);
@@ -254,6 +249,16 @@ impl<'p> Parser<'p> {
         }
         item.is_repetition = true;
         self.item = Some(item);
+        Ok(())
+    }
+    /// Makes a group of a repetition that is repeated.
+    fn wrap(&mut self, start: usize) -> Result<(), SyntaxError> {
+        self.wrapped += 1;
+        if self.wrapped > MAX_WRAPPED {
+            return Err(self.whole(Code::NestingDepth));
+        }
+        self.out.insert_str(start, "(?:");
+        self.out.push(')');
         Ok(())
     }
 }

@@ -164,25 +164,26 @@ fn read<'a>(fields: &mut Fields, field: Field, text: &'a [u8]) -> Result<&'a [u8
         Field::Hour => {
             // Go wants no second digit here.
             let (hour, after) = two_digits(text).or_else(|_| one_digit(text))?;
-            fields.second = hour * 3600;
-            if hour < 24 { Ok(after) } else { Err(Failure::Range("hour")) }
+            fields.second = 3600 * below(hour, 24, "hour")?;
+            Ok(after)
         }
         Field::Minute => {
             let (minute, after) = two_digits(text)?;
-            fields.second += minute * 60;
-            if minute < 60 { Ok(after) } else { Err(Failure::Range("minute")) }
+            fields.second += 60 * below(minute, 60, "minute")?;
+            Ok(after)
         }
         Field::Second => {
             let (second, after) = two_digits(text)?;
-            fields.second += second;
-            if second < 60 {
-                Ok(read_fraction(fields, after))
-            } else {
-                Err(Failure::Range("second"))
-            }
+            fields.second += below(second, 60, "second")?;
+            Ok(read_fraction(fields, after))
         }
         Field::Zone => read_zone(fields, text),
     }
+}
+
+/// The value, if it is below a limit.
+fn below(value: i64, limit: i64, name: &'static str) -> Result<i64, Failure> {
+    if value < limit { Ok(value) } else { Err(Failure::Range(name)) }
 }
 
 /// A fraction after the seconds, which no layout names; digits after the ninth are dropped.
