@@ -125,7 +125,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Returns the machine's clock.
+    /// Returns the system's clock.
     pub fn system() -> Self {
         Self { wall: Arc::new(Wall::System) }
     }
@@ -174,7 +174,7 @@ impl Clock {
 
     /// Reads every clock.
     ///
-    /// Reads a file of `/proc` on the machine's clock: some microseconds, without blocking on I/O.
+    /// Reads a file of `/proc` on the system's clock: some microseconds, without blocking on I/O.
     /// Not for hot paths.
     pub fn mark(&self) -> ClockReading {
         let boot = match &*self.wall {

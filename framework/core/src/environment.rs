@@ -1,7 +1,7 @@
 //! The environment of the framework besides sockets: time, randomness and metrics. A component that
 //! needs one of them takes it from here.
 //!
-//! Invariant: no component reads the machine's clock, the operating system's randomness or a global
+//! Invariant: no component reads the system's clock, the operating system's randomness or a global
 //! registry by itself. A test that replaces the three fields replaces every source of difference
 //! between two runs, except the network.
 
@@ -43,7 +43,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Returns the machine's clock and randomness, and an empty metrics registry.
+    /// Returns the system's clock and randomness, and an empty metrics registry.
     ///
     /// The default of a client. Each call returns a registry of its own.
     pub fn system() -> Self {

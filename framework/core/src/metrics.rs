@@ -94,7 +94,7 @@ impl MetricConstructor<Histogram> for Buckets {
     }
 }
 
-/// One series of a counter. Feeding it costs no look-up. Cheap to clone.
+/// One series of a counter. Feeding it costs no lookup. Cheap to clone.
 ///
 /// The default one counts nothing.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +111,7 @@ impl CounterSeries {
     }
 }
 
-/// One series of a gauge. Feeding it costs no look-up. Cheap to clone.
+/// One series of a gauge. Feeding it costs no lookup. Cheap to clone.
 ///
 /// The default one keeps nothing.
 #[derive(Clone, Debug, Default)]
@@ -137,7 +137,7 @@ impl GaugeSeries {
     }
 }
 
-/// One series of a histogram. Feeding it costs no look-up. Cheap to clone.
+/// One series of a histogram. Feeding it costs no lookup. Cheap to clone.
 ///
 /// The default one records nothing.
 #[derive(Clone, Debug, Default)]

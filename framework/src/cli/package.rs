@@ -6,14 +6,14 @@ use clap::CommandFactory;
 
 use super::options::Options;
 
-/// Name, version and description of the package that a program is built from.
+/// Name of a program, with version and description of the package that it is built from.
 ///
 /// [`package!`](crate::package) reads them from the program's `Cargo.toml`;
 /// [`App::package`](super::App::package) takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Package {
-    /// Name of the package.
+    /// Name of the program: of the binary, or of the package where there is no binary.
     pub name: &'static str,
     /// Version of the package.
     pub version: &'static str,
@@ -22,14 +22,15 @@ pub struct Package {
 }
 
 impl Package {
-    /// A package of this name, version and description.
+    /// A program of this name, version and description.
     #[must_use]
     pub const fn new(name: &'static str, version: &'static str, description: &'static str) -> Self {
         Self { name, version, description }
     }
 }
 
-/// The [`Package`](crate::cli::Package) of the calling crate, as its `Cargo.toml` describes it.
+/// The [`Package`](crate::cli::Package) of the calling crate, as its `Cargo.toml` describes it, with
+/// the name of the binary that is being compiled.
 ///
 /// ```
 /// let package = windlass::package!();
@@ -39,7 +40,11 @@ impl Package {
 macro_rules! package {
     () => {
         $crate::cli::Package::new(
-            ::core::env!("CARGO_PKG_NAME"),
+            // Of several binaries of a package each has a name of its own.
+            match ::core::option_env!("CARGO_BIN_NAME") {
+                ::core::option::Option::Some(name) => name,
+                ::core::option::Option::None => ::core::env!("CARGO_PKG_NAME"),
+            },
             ::core::env!("CARGO_PKG_VERSION"),
             ::core::env!("CARGO_PKG_DESCRIPTION"),
         )

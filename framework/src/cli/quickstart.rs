@@ -107,7 +107,7 @@ async fn watch(show: &mut Show<'_>, options: &Options) -> Result<(), Error> {
     }
     let Some(why) = show.why_not().await? else { return Ok(()) };
     show.show("").await?;
-    let text = format!("not ready after {:.0} s: {why}", limit.as_secs_f64());
+    let text = format!("not ready after {limit:?}: {why}");
     Err(Error::new(ErrorKind::Timeout, text))
 }
 

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_or_has_changed_since_the_last_look_is_marked_and_what_is_gone_is_named() {
+    fn what_is_new_or_has_changed_since_the_last_reading_is_marked_and_what_is_gone_is_named() {
         let child = |version| object("Service", "c", Some("a"), json!({ "version": version }));
         let before = object_trees(vec![
             object("Website", "a", None, site("False")),

@@ -38,7 +38,7 @@ use self::registry::InformerRef;
 use crate::store::Store;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
-use windlass_core::wire::{MetadataScan, object_at_path};
+use windlass_core::wire::{MetadataScan, value_at_path};
 
 pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
@@ -81,26 +81,26 @@ pub use registry::{InformerRegistry, Selection, Sources};
 /// ```
 pub struct Informer<K> {
     /// Counts as a user: the informer runs while one exists.
-    lease: Arc<InformerRef>,
+    informer_ref: Arc<InformerRef>,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K> Clone for Informer<K> {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.lease))
+        Self::new(Arc::clone(&self.informer_ref))
     }
 }
 
 impl<K> fmt::Debug for Informer<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Informer").field(&self.lease.core().status()).finish()
+        f.debug_tuple("Informer").field(&self.informer_ref.core().status()).finish()
     }
 }
 
 impl<K> Informer<K> {
     /// Types an informer.
-    fn new(lease: Arc<InformerRef>) -> Self {
-        Self { lease, kind: PhantomData }
+    fn new(informer_ref: Arc<InformerRef>) -> Self {
+        Self { informer_ref, kind: PhantomData }
     }
 }
 
@@ -110,15 +110,16 @@ impl<K: Resource> Informer<K> {
     /// Before the first list the store is empty: await [`synced`](Self::synced) before drawing
     /// conclusions from an absence.
     pub fn store(&self) -> Store<K> {
-        let lease: Arc<dyn std::any::Any + Send + Sync> = Arc::clone(&self.lease) as _;
-        Store::new(Arc::clone(&self.lease.core().store)).held_by(lease)
+        let informer_ref: Arc<dyn std::any::Any + Send + Sync> =
+            Arc::clone(&self.informer_ref) as _;
+        Store::new(Arc::clone(&self.informer_ref.core().store)).held_by(informer_ref)
     }
 
     /// Returns the informer's status.
     ///
     /// Computed at the call, from all scopes.
     pub fn status(&self) -> InformerStatus {
-        self.lease.core().status()
+        self.informer_ref.core().status()
     }
 
     /// Calls `listener` for each change, in order, never concurrently, on a task of its own while
@@ -138,14 +139,14 @@ impl<K: Resource> Informer<K> {
     /// Prepares a listener as [`on_change`](Self::on_change), with a name or a resync period.
     #[track_caller]
     pub fn listen(&self) -> Listen<K> {
-        Listen::new(Arc::clone(&self.lease), Location::caller())
+        Listen::new(Arc::clone(&self.informer_ref), Location::caller())
     }
 
     /// Notes that another component reports objects of this kind that do not decode: the registry
     /// does not report them.
     #[doc(hidden)]
     pub fn is_reported_elsewhere(&self) {
-        let core = self.lease.core();
+        let core = self.informer_ref.core();
         // Relaxed: the flag guards no data.
         core.is_reported_elsewhere.store(true, std::sync::atomic::Ordering::Relaxed);
     }
@@ -154,7 +155,7 @@ impl<K: Resource> Informer<K> {
     /// cache running.
     #[doc(hidden)]
     pub fn sync_probe(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
-        let core = Arc::clone(self.lease.core());
+        let core = Arc::clone(self.informer_ref.core());
         Box::new(move || core.progress.now() == Synced::Done)
     }
 
@@ -169,11 +170,14 @@ impl<K: Resource> Informer<K> {
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
-        match self.lease.core().progress.settled().await {
+        match self.informer_ref.core().progress.settled().await {
             Synced::Done => Ok(()),
             _ => Err(Error::new(
                 ErrorKind::Cancelled,
-                format!("the cache of {} stopped before its first list", self.lease.core().name),
+                format!(
+                    "the cache of {} stopped before its first list",
+                    self.informer_ref.core().name
+                ),
             )),
         }
     }
@@ -206,7 +210,7 @@ impl<K: Resource> Informer<K> {
     /// # Errors
     /// [`ErrorKind::Usage`] when the object does not encode, or has no name or resourceVersion.
     pub fn wrote(&self, object: &K) -> Result<(), Error> {
-        let store = &self.lease.core().store;
+        let store = &self.informer_ref.core().store;
         let is_part = K::projection().is_some();
         if !self.shows_own(object.metadata().namespace.as_deref())
             || (is_part && store.is_transformed_whole())
@@ -220,7 +224,7 @@ impl<K: Resource> Informer<K> {
             return Err(unusable(&what()));
         }
         if store.wrote(store.object(&scan)) {
-            self.lease.core().check_rollback();
+            self.informer_ref.core().check_rollback();
         }
         Ok(())
     }
@@ -234,18 +238,18 @@ impl<K: Resource> Informer<K> {
     /// [`ErrorKind::Usage`] when the answer is not an object of the kind, or has no name or
     /// resourceVersion.
     pub fn wrote_answer(&self, answer: &[u8]) -> Result<(), Error> {
-        let store = &self.lease.core().store;
+        let store = &self.informer_ref.core().store;
         let what = || format!("the answer to a write of {}", store.info());
         let scan = MetadataScan::of(answer).map_err(|error| unusable(&what()).because(error))?;
         // The answer of a subresource may be of another kind and have the same name.
-        let kind = object_at_path(answer, &["kind"]);
+        let kind = value_at_path(answer, &["kind"]);
         let is_another =
             kind.is_some_and(|kind| kind != format!("{:?}", store.info().kind).as_bytes());
         if scan.resource_version.is_empty() || is_another {
             return Err(unusable(&what()));
         }
         if self.shows_own(scan.namespace.as_deref()) && store.wrote_response(store.object(&scan)) {
-            self.lease.core().check_rollback();
+            self.informer_ref.core().check_rollback();
         }
         Ok(())
     }
@@ -254,14 +258,14 @@ impl<K: Resource> Informer<K> {
     /// selector shows none.
     #[doc(hidden)]
     pub fn shows_own(&self, namespace: Option<&str>) -> bool {
-        let core = self.lease.core();
+        let core = self.informer_ref.core();
         core.is_whole() && core.covers(namespace)
     }
 
     /// Returns whether the informer reads this namespace.
     #[doc(hidden)]
     pub fn covers(&self, namespace: Option<&str>) -> bool {
-        self.lease.core().covers(namespace)
+        self.informer_ref.core().covers(namespace)
     }
 
     /// Records that this process deleted the object with this uid, and that the object is gone (no
@@ -270,7 +274,7 @@ impl<K: Resource> Informer<K> {
     ///
     /// An object of another uid under the key stays visible.
     pub fn deleted(&self, key: &ObjectKey, uid: &str) {
-        self.lease.core().store.deleted(key, uid);
+        self.informer_ref.core().store.deleted(key, uid);
     }
 }
 

@@ -55,7 +55,7 @@ impl<T: ReflectorSink> Reflector<T> {
             if meta.continue_token.is_none() {
                 let ended = self.end_list(&meta.resource_version);
                 // Handed over now: the watch that follows may be silent for long.
-                self.target.room().await;
+                self.sink.hand_over().await;
                 return ended.map_err(|end| ListFailure { end, is_later: false });
             }
             self.machine.page_follows();
@@ -77,7 +77,7 @@ impl<T: ReflectorSink> Reflector<T> {
             reader.split(&piece, &mut |part| self.item(part)).map_err(judged)?;
             self.status.heard(clock.now(), false);
             self.count_items();
-            self.target.room().await;
+            self.sink.hand_over().await;
         }
         reader.finish().map_err(judged)
     }
@@ -88,7 +88,7 @@ impl<T: ReflectorSink> Reflector<T> {
         let scan = match part {
             RawItem::Whole(item) => {
                 MetadataScan::of(item).map(|scan| match self.subject.expected.other_item(item) {
-                    None => self.target.listed(&RawObject::new(&scan, item)),
+                    None => self.sink.listed(&RawObject::new(&scan, item)),
                     Some(other) => {
                         self.unexpected(&other);
                         self.machine.count_unreadable();
@@ -123,7 +123,7 @@ impl<T: ReflectorSink> Reflector<T> {
             "the object is larger than {} bytes: its new state is not cached",
             self.options.frame_limit
         );
-        self.target.kept(seen);
+        self.sink.kept(seen);
     }
 
     /// Drops an object of another kind than was asked for; logged once per stream.
@@ -147,7 +147,7 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Begins a list that asks for `version`.
     pub(super) fn begin_list(&mut self, version: Option<String>) {
-        self.target.list_begins();
+        self.sink.list_begins();
         let cause = self.machine.list_begins(version, self.environment.clock.now());
         let labels = [self.subject.resource.as_str(), cause];
         self.environment.metrics.count(&names::INFORMER_RELISTS, &labels, 1);
@@ -163,7 +163,7 @@ impl<T: ReflectorSink> Reflector<T> {
         let now = self.environment.clock.now();
         // The phase ends here, and with it the items that were not counted yet.
         self.count_items();
-        let progress = match self.machine.judge_list(version, || self.target.was_set_back()) {
+        let progress = match self.machine.judge_list(version, || self.sink.was_set_back()) {
             ListVerdict::Complete(progress) => progress,
             ListVerdict::SetBack { had } => return Err(self.set_back(version, &had)),
             ListVerdict::Older { newest } => {
@@ -172,7 +172,7 @@ impl<T: ReflectorSink> Reflector<T> {
                 return Err(AttemptEnd::Stale { cause: "older", why });
             }
         };
-        self.target.reached(progress, version);
+        self.sink.reached(progress, version);
         let figures = self.machine.list_ended(version, now);
         self.rollback.settle();
         if let Some(ListFigures { items, took }) = figures {

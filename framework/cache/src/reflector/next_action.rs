@@ -29,9 +29,9 @@ impl<T: ReflectorSink> Reflector<T> {
             }
             NextAction::Wait { state, pause, empties } => {
                 if empties {
-                    self.target.list_begins();
+                    self.sink.list_begins();
                     let version = self.machine.newest().unwrap_or_default();
-                    self.target.reached(StreamProgress::Absent, version);
+                    self.sink.reached(StreamProgress::Absent, version);
                 }
                 self.status.set(state);
                 self.notify_handler(pause);

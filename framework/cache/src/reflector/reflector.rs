@@ -71,7 +71,7 @@ pub struct Reflector<T> {
     /// Answers lists and watches.
     pub(super) source: Arc<dyn ListWatch>,
     /// Receives the objects.
-    pub(super) target: T,
+    pub(super) sink: T,
     /// Options; they change only before it runs.
     pub(super) options: ReflectorOptions,
     /// Clock, randomness and metrics.
@@ -86,7 +86,7 @@ pub struct Reflector<T> {
     pub(super) machine: Machine,
     /// Suspicion that the server's store was set back, checked beside the watch.
     pub(super) rollback: RollbackCheck<VersionRead>,
-    /// Time of the next resync of the target.
+    /// Time of the next resync of the sink.
     pub(super) resync_at: Option<Instant>,
 }
 
@@ -106,7 +106,7 @@ impl Reflector<DeltaWriter> {
         deps: ReflectorDeps,
     ) -> Self {
         let (info, namespace) = (writer.store.info().clone(), writer.namespace.clone());
-        Self::wired(info, namespace, source, writer, deps)
+        Self::from_parts(info, namespace, source, writer, deps)
     }
 }
 
@@ -122,31 +122,31 @@ impl Reflector<StoreTarget> {
             let mode = store::Mode::of::<K>(store::Representation::default(), None);
             store::Core::with_mode(info.clone(), environment.clock.clone(), mode, seed)
         };
-        let target = StoreTarget::new(Arc::clone(&core), None);
-        (Self::new(info, source, target).environment(environment), Store::new(core))
+        let sink = StoreTarget::new(Arc::clone(&core), None);
+        (Self::new(info, source, sink).environment(environment), Store::new(core))
     }
 }
 
 impl<T: ReflectorSink> Reflector<T> {
-    /// Returns a reflector that is not running yet, with the machine's clock and randomness, and
+    /// Returns a reflector that is not running yet, with the system's clock and randomness, and
     /// the default options.
-    pub fn new(info: ResourceInfo, source: Arc<dyn ListWatch>, target: T) -> Self {
+    pub fn new(info: ResourceInfo, source: Arc<dyn ListWatch>, sink: T) -> Self {
         let deps = ReflectorDeps {
             environment: Environment::system(),
             status: Arc::new(Status::new(info.to_string())),
             capabilities: Arc::default(),
             options: ReflectorOptions::default(),
         };
-        Self::wired(info, None, source, target, deps)
+        Self::from_parts(info, None, source, sink, deps)
     }
 
     /// Creates a reflector from its parts; the machine draws from the randomness of the
     /// environment.
-    fn wired(
+    fn from_parts(
         info: ResourceInfo,
         namespace: Option<Arc<str>>,
         source: Arc<dyn ListWatch>,
-        target: T,
+        sink: T,
         deps: ReflectorDeps,
     ) -> Self {
         let ReflectorDeps { environment, status, capabilities, options } = deps;
@@ -155,7 +155,7 @@ impl<T: ReflectorSink> Reflector<T> {
             rollback: RollbackCheck::new(&options, environment.rng.clone()),
             subject: Subject::new(info, namespace, status.what().to_owned()),
             source,
-            target,
+            sink,
             options,
             environment,
             status,
@@ -247,23 +247,23 @@ impl<T: ReflectorSink> Reflector<T> {
         loop {
             let mut open_for = Duration::ZERO;
             // A panic of the source costs one attempt, not the reflector.
-            let end = caught(self.end(&mut open_for))
+            let end = caught(self.attempt_and_check(&mut open_for))
                 .await
                 .unwrap_or_else(|panic| AttemptEnd::Panicked(panic_text(&*panic)));
             // Hands over the events that were read before the end.
-            self.target.room().await;
+            self.sink.hand_over().await;
             if let Some(pause) = self.finish_attempt(end, open_for) {
                 // The consequences (an absent kind, a new epoch) must reach readers before the
                 // pause, not after it.
-                self.target.room().await;
-                self.rest(pause).await;
+                self.sink.hand_over().await;
+                self.pause(pause).await;
             }
         }
     }
 
     /// Waits before the next attempt; ends early for an absent kind when a caller knows that it was
     /// created.
-    async fn rest(&mut self, pause: Duration) {
+    async fn pause(&mut self, pause: Duration) {
         tokio::select! {
             biased;
             // Only for an absent kind: a pause after any other failure protects the server.
@@ -274,7 +274,7 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Makes an attempt and returns its end; a 404 is checked first. `open_for` becomes the time
     /// for which its stream was open, which counts even if the check panics.
-    async fn end(&mut self, open_for: &mut Duration) -> AttemptEnd {
+    async fn attempt_and_check(&mut self, open_for: &mut Duration) -> AttemptEnd {
         let end = self.attempt(open_for).await;
         self.check_not_found(end).await
     }

@@ -110,7 +110,7 @@ impl<T: ReflectorSink> Reflector<T> {
         self.environment.metrics.count(&names::INFORMER_SET_BACK, &labels, 1);
         self.capabilities.found_set_back(now, known);
         self.rollback.found(now);
-        self.target.reached(StreamProgress::NewEpoch, version);
+        self.sink.reached(StreamProgress::NewEpoch, version);
         self.machine.epoch_ended();
         self.rollback.settle();
         AttemptEnd::NewEpoch

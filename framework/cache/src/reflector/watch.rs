@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::machine::{AttemptEnd, During, judge};
 use super::sink::{RawObject, ReflectorSink, StreamProgress};
-use super::source::{Chunks, Read, open, tried};
+use super::source::{Chunks, Read, describe_request, open};
 use super::stream::Stream;
 use super::{NO_PROGRESS, Reflector};
 use windlass_client::client::{Verb, at_once};
@@ -150,9 +150,9 @@ impl<T: ReflectorSink> Reflector<T> {
         self.count_items();
         // One mark per read, not per event.
         if has_advanced && let Some(version) = self.machine.resume() {
-            self.target.reached(StreamProgress::Reached, version);
+            self.sink.reached(StreamProgress::Reached, version);
         }
-        self.room(stream).await;
+        self.hand_over(stream).await;
         // After the hand-over: events that were read before an error count.
         outcome?;
         // The `select!` prefers pieces, so a flood would starve the timer: deadlines are checked
@@ -162,12 +162,12 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Waits until the target takes more. The stream's deadlines are extended by that time, which
     /// is not the server's.
-    async fn room(&mut self, stream: &mut Stream) {
-        let mut room = pin!(self.target.room());
+    async fn hand_over(&mut self, stream: &mut Stream) {
+        let mut handed_over = pin!(self.sink.hand_over());
         // Usually there is space, and the clock need not be read.
-        if at_once(room.as_mut()).await.is_none() {
+        if at_once(handed_over.as_mut()).await.is_none() {
             let began = self.environment.clock.now();
-            room.await;
+            handed_over.await;
             stream.extend(self.environment.clock.now() - began);
         }
     }
@@ -229,13 +229,13 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Asks the target for a resync and schedules the next one.
     async fn resync(&mut self, stream: &mut Stream) -> Result<(), AttemptEnd> {
         self.resync_at = self.options.resync.map(|period| self.environment.clock.after(period));
-        if self.target.should_resync()
-            && let Err(error) = self.target.resync()
+        if self.sink.should_resync()
+            && let Err(error) = self.sink.resync()
         {
             let why = format!("the resync of {} failed: {error}", self.subject.what);
             return Err(AttemptEnd::Stale { cause: "resync", why });
         }
-        self.room(stream).await;
+        self.hand_over(stream).await;
         Ok(())
     }
 
@@ -321,7 +321,7 @@ impl<T: ReflectorSink> Reflector<T> {
         let scan = MetadataScan::of_beginning(frame.object)?;
         let seen = RawObject::new(&scan, frame.object);
         match frame.event {
-            EventType::Deleted => self.target.deleted(&seen),
+            EventType::Deleted => self.sink.deleted(&seen),
             _ => self.too_large(&seen),
         }
         self.machine.count_item();
@@ -369,13 +369,13 @@ impl<T: ReflectorSink> Reflector<T> {
                     return Ok(Ok(()));
                 }
                 match frame.event {
-                    EventType::Deleted => self.target.deleted(&seen),
+                    EventType::Deleted => self.sink.deleted(&seen),
                     // B6 (older or repeated frames): the store forgets a deletion with the next
                     // list, and the oldest of many deletions, so the position decides.
                     _ if self.machine.has_passed(&scan.resource_version) => {
                         self.repeated(&scan.resource_version, now);
                     }
-                    _ => self.target.changed(&seen),
+                    _ => self.sink.changed(&seen),
                 }
                 self.advance(&scan.resource_version, stream);
             }
@@ -387,8 +387,8 @@ impl<T: ReflectorSink> Reflector<T> {
     fn listed(&mut self, event: EventType, seen: &RawObject<'_>) {
         self.machine.count_item();
         match event {
-            EventType::Deleted => self.target.deleted(seen),
-            _ => self.target.listed(seen),
+            EventType::Deleted => self.sink.deleted(seen),
+            _ => self.sink.listed(seen),
         }
     }
 
@@ -416,7 +416,8 @@ impl<T: ReflectorSink> Reflector<T> {
             let why = format!("an ERROR frame that is no Status: {}", status.message);
             return AttemptEnd::Stale { cause: "refused", why };
         }
-        let tried = tried(Verb::Watch, &self.subject.info, self.subject.namespace.as_deref());
-        judge(&Error::from_status(&tried, status), during)
+        let request =
+            describe_request(Verb::Watch, &self.subject.info, self.subject.namespace.as_deref());
+        judge(&Error::from_status(&request, status), during)
     }
 }

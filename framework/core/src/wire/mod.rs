@@ -31,7 +31,7 @@ pub use paths::{PathTree, Scalar, values_at};
 pub use retain::{FieldMask, is_kept_metadata};
 pub use scanner::Malformed;
 #[doc(hidden)]
-pub use strip::{object_at_path, without};
+pub use strip::{value_at_path, without};
 
 /// Returns the text of a JSON document, which is UTF-8 (RFC 8259).
 ///

@@ -9,10 +9,11 @@ use super::scanner::scan::{Malformed, skip_space};
 /// The limit protects the stack from hostile input; members below it stay.
 const MOST_DEPTH: usize = 64;
 
-/// Returns the value at `path`, through objects only.
+/// Returns the value at `path`, for paths through objects only.
 ///
-/// The first of several members of one name counts. Names are equal also if one has escapes.
-pub fn object_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+/// The first of several members of one name counts. A name with escapes is found by the name that
+/// it stands for.
+pub fn value_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     let Some((first, rest)) = path.split_first() else { return Some(object) };
     let mut found = None;
     // Members before a fault count even if the rest is malformed.
@@ -22,7 +23,7 @@ pub fn object_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
         }
         found.is_none()
     });
-    object_at_path(found?, rest)
+    value_at_path(found?, rest)
 }
 
 /// Returns `object` without the members at `paths`; lists along a path fan out. `None` when there
@@ -79,7 +80,7 @@ fn cut(
     }
 }
 
-/// As `cut`, for an object.
+/// Does what `cut` does, for a value that is an object.
 ///
 /// A range ends where the next kept member starts, so it includes the comma after the removed one.
 /// Removed members at the end have no such successor: their range begins at the end of the last
@@ -152,7 +153,7 @@ mod tests {
         let object = r#"{"\u0061":{"x\u0026y":1,"b":2},"c\n":3}"#;
         assert_eq!(cut_of(object, &["a.x&y"]), r#"{"\u0061":{"b":2},"c\n":3}"#);
         assert_eq!(cut_of(object, &["a", "c"]), r#"{"c\n":3}"#);
-        assert_eq!(object_at_path(object.as_bytes(), &["a", "x&y"]), Some(&b"1"[..]));
+        assert_eq!(value_at_path(object.as_bytes(), &["a", "x&y"]), Some(&b"1"[..]));
     }
 
     /// The same on the parsed value, for comparison with `without`.

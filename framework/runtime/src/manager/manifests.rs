@@ -76,11 +76,11 @@ impl ManifestOptions {
 /// Prints the manifests of `manager` as YAML documents.
 ///
 /// # Errors
-/// [`ErrorKind::Config`] for a name or an address that [`check`] refuses; otherwise the error of a
+/// [`ErrorKind::Config`] for a name, an image or an address that [`check`] refuses; otherwise the error of a
 /// definition.
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
     let name = manager.display_name();
-    check(manager, name, options.namespace.as_deref().unwrap_or(name))?;
+    check(manager, (name, options.image.as_deref()), options.namespace.as_deref().unwrap_or(name))?;
     let builder = ManifestBuilder {
         name,
         namespace: options.namespace.as_deref().unwrap_or(name),
@@ -95,11 +95,21 @@ pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<Stri
     })
 }
 
-/// Checks for names that an API server would refuse, and for addresses that no kubelet could reach.
-fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
+/// Checks for names that an API server would refuse, for an image without a name, and for addresses that no kubelet could reach.
+fn check(
+    manager: &Manager,
+    (name, image): (&str, Option<&str>),
+    namespace: &str,
+) -> Result<(), Error> {
     let refuse = |text: String| {
         Err(Error::new(ErrorKind::Config, format!("cannot print manifests: {text}")))
     };
+    if image.is_some_and(|image| image.trim().is_empty()) {
+        return refuse(
+            "the name of the container image is empty; give one by `--image`, or leave the option out"
+                .to_owned(),
+        );
+    }
     // A ServiceAccount may have dots in its name; the label that carries it is short.
     if name.len() > LONGEST_LABEL || !name.split('.').all(is_label) {
         return refuse(format!(

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,9 @@ use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
 use windlass_core::error::{Error, ErrorKind};
 
+/// Time between two readings of the checks by `wait_ready`.
+const READY_PERIOD: Duration = Duration::from_millis(100);
+
 /// An operator that runs in the background; dropping it stops everything at once, as a crash would.
 ///
 /// ```no_run
@@ -28,11 +32,7 @@ use windlass_core::error::{Error, ErrorKind};
 /// if let Some(addr) = operator.health_addr().await {
 ///     println!("probes at {addr}");
 /// }
-/// while !operator.readiness().is_ready() {
-///     let missing = operator.readiness().checks.into_iter().find(|check| !check.ok);
-///     println!("{}", missing.map_or_else(String::new, |check| check.detail));
-///     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-/// }
+/// operator.wait_ready(std::time::Duration::from_secs(60)).await?;
 /// operator.stop();
 /// operator.join().await?;
 /// # Ok(())
@@ -143,6 +143,41 @@ impl Running {
     /// The same checks as `/readyz`.
     pub fn readiness(&self) -> Readiness {
         self.status.ready()
+    }
+
+    /// Waits until all checks of [`readiness`](Self::readiness) hold, for at most `limit`.
+    ///
+    /// The checks are read ten times in a second.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Timeout`] that names each check that failed at the end, and why;
+    /// [`ErrorKind::Cancelled`] if the operator ended before: [`join`](Self::join) has the reason.
+    /// # Cancel safety
+    /// Safe: dropping it stops the wait.
+    pub async fn wait_ready(&self, limit: Duration) -> Result<(), Error> {
+        let clock = &self.client.environment().clock;
+        let ready = async {
+            while !self.readiness().is_ready() {
+                if !self.is_running() {
+                    let text =
+                        "the operator ended before it was ready; `Running::join` has the reason";
+                    return Err(Error::new(ErrorKind::Cancelled, text));
+                }
+                clock.sleep(READY_PERIOD).await;
+            }
+            Ok(())
+        };
+        if let Some(outcome) = clock.timeout(limit, ready).await {
+            return outcome;
+        }
+        let failed = self.readiness().checks.into_iter().filter(|check| !check.ok);
+        let failed: Vec<_> =
+            failed.map(|check| format!("{}: {}", check.name, check.detail)).collect();
+        let text = format!(
+            "the operator was not ready after {limit:?}; what is missing: {}",
+            failed.join("; ")
+        );
+        Err(Error::new(ErrorKind::Timeout, text))
     }
 
     /// Returns the state of the election; `None` without one.

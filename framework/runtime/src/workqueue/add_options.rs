@@ -55,7 +55,7 @@ impl fmt::Display for Priority {
 /// Options of [`WorkQueue::add_with`](super::WorkQueue::add_with).
 ///
 /// When the key is in the queue already, the two adds merge: the higher priority, all the reasons,
-/// the earlier time. An add while the key is in work applies to its next turn.
+/// the earlier time. An add while the key is in work applies to its next attempt.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

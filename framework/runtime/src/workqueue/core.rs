@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use self::lanes::PriorityLanes;
-use self::slot::{Again, Stage, Working, apply_verdict};
+use self::slot::{Again, Stage, Working, apply_completion};
 pub(super) use self::slot::{Nanos, nanos};
 pub(crate) use self::slots::SlotHint;
 use self::slots::Slots;
@@ -40,9 +40,9 @@ pub struct QueueCounts {
     pub delayed: usize,
 }
 
-/// The outcome of a piece of work.
+/// The result of an attempt at a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum Completion {
     /// Success.
     Done,
     /// Success, and the key is not likely to be added again.
@@ -89,7 +89,7 @@ impl ClaimInfo {
     }
 }
 
-/// Effect of a verdict.
+/// Effect of a completion.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finished<T> {
     /// Time for which the key was in work.
@@ -395,25 +395,25 @@ impl<T: Eq + Clone> Core<T> {
         Some(now.saturating_sub(since))
     }
 
-    /// Ends the work on a key; `reasons` are for its next turn, if the verdict leads to one. `None`
+    /// Ends the work on a key; `reasons` are for its next attempt, if the completion leads to one. `None`
     /// when the key was not in work.
     #[inline]
     pub(super) fn finish(
         &mut self,
         ticket: Ticket,
-        verdict: Verdict,
+        completion: Completion,
         reasons: u64,
         now: Nanos,
     ) -> Option<Finished<T>> {
         let slot = self.slots.get_mut(ticket);
         let Stage::Working { index } = slot.stage else { return None };
         self.failing_in_work -= usize::from(slot.failing);
-        let delay = apply_verdict(self.policy, slot, verdict);
+        let delay = apply_completion(self.policy, slot, completion);
         // Only a delay after a failure is a retry.
         let retry = delay.filter(|_| slot.failing && !slot.on_hold);
         let Working { since, again, .. } = self.slots.end_work(index);
         let due = delay.map(|delay| now.saturating_add(nanos(delay)));
-        // After a shutdown a verdict requeues no key; adds during the work still count.
+        // After a shutdown a completion requeues no key; adds during the work still count.
         let due = due.filter(|_| !self.closed);
         let worked = now.saturating_sub(since);
         let own = self.requeue_priority(ticket, due.map(|_| reasons));
@@ -434,7 +434,7 @@ impl<T: Eq + Clone> Core<T> {
         }
         let mut discarded = Discarded::Nothing;
         match due {
-            None if verdict == Verdict::Gone => discarded = self.slots.release(ticket),
+            None if completion == Completion::Gone => discarded = self.slots.release(ticket),
             None => discarded = self.slots.make_idle(ticket),
             Some(at) if at <= now => {
                 self.make_ready(ticket, now);
@@ -448,7 +448,7 @@ impl<T: Eq + Clone> Core<T> {
         Some(Finished { worked, retry, discarded })
     }
 
-    /// If the verdict itself requeues the key: adds the reasons of the requeue, and returns the
+    /// If the completion itself requeues the key: adds the reasons of the requeue, and returns the
     /// key's priority, which stays.
     fn requeue_priority(&mut self, ticket: Ticket, reasons: Option<u64>) -> Option<Priority> {
         let slot = self.slots.get_mut(ticket);
@@ -482,7 +482,7 @@ impl<T: Eq + Clone> Core<T> {
 
     /// Makes a key ready, with the lane entry that it got while in work; if that entry was passed
     /// over, with a new one of the same sequence number. `own` is the priority that the key keeps
-    /// because of the verdict.
+    /// because of the completion.
     fn make_ready_again(
         &mut self,
         ticket: Ticket,

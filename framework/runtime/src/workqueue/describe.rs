@@ -45,8 +45,8 @@ pub struct KeyState<T> {
     pub due_in: Option<Duration>,
     /// Whether it was added again while in work.
     pub again: bool,
-    /// Priority of its turn; of a key in work, of this turn.
+    /// Priority of its attempt, the next one or the one under way.
     pub priority: Priority,
-    /// Reasons of its turn; of a key in work, those gathered for its next turn.
+    /// Reasons of its next attempt; of a key in work, those gathered for its next attempt.
     pub reasons: u64,
 }

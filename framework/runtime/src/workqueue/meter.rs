@@ -50,7 +50,7 @@ struct Reported {
 pub(super) struct Tally {
     /// Time from ready to taken.
     pub(super) waited: Durations,
-    /// Time from taken to the verdict.
+    /// Time from taken to the completion.
     pub(super) worked: Durations,
 }
 

@@ -1,7 +1,7 @@
 //! A set of keys, each worked on by one worker at a time.
 //!
 //! Producers add keys and workers take them. Several adds of one key between two takes are one
-//! piece of work. A key that is added while in work becomes ready again once that work has ended,
+//! attempt. A key that is added while in work becomes ready again once that work has ended,
 //! and a key whose work failed becomes ready again after a growing delay. A queue holds at most one
 //! entry per key, so the number of keys bounds its size. The entry of an idle key stays allocated,
 //! and the key with it, until [`Work::gone`] frees the entry or another key needs it. The queue

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use super::add_buffer::{AddBatch, AddBuffer, PendingAdd};
 use super::core::{
-    Claim, Core, Finished, NO_SLOT, Nanos, QueueCounts, SlotHint, Ticket, Verdict, nanos,
+    Claim, Completion, Core, Finished, NO_SLOT, Nanos, QueueCounts, SlotHint, Ticket, nanos,
 };
 use super::meter::{Meter, QueueReport, Tally};
 use super::waiters::{DelayTimer, WaiterId, Waiters, Wakes};
@@ -38,14 +38,14 @@ const LONGEST_DELAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// Most keys added per lock acquisition: other users of the lock wait for less than half a
 /// millisecond.
 const ADDS_PER_LOCK: usize = 1024;
-/// Number of keys whose table look-ups overlap.
+/// Number of keys whose table lookups overlap.
 const LOOKUPS: usize = 32;
 
 /// A set of keys, each worked on by one worker at a time; cheap to clone. Waits and delays use
 /// tokio's timer, so the queue needs a runtime with a timer.
 ///
-/// - Between [`get`](Self::get) and the verdict on its [`Work`] a key is handed to no other worker.
-/// - A key added while in work is handed out again after the verdict, in the place that it took
+/// - Between [`get`](Self::get) and the end of its [`Work`] a key is handed to no other worker.
+/// - A key added while in work is handed out again after the completion, in the place that it took
 ///   when it was added.
 /// - Ready keys are handed out by [priority](AddOptions::priority); those of one priority in the
 ///   order in which they became ready. A key that has waited for
@@ -86,12 +86,12 @@ struct State<T> {
     is_buffer_closed: bool,
 }
 
-/// The end of a piece of work: its key's ticket, the verdict and the reasons of the next turn.
+/// A key whose attempt has ended: its ticket, the completion and the reasons of the next attempt.
 #[derive(Debug)]
-pub(super) struct Completion {
+pub(super) struct CompletedKey {
     pub(super) ticket: Ticket,
-    pub(super) verdict: Verdict,
-    /// Reasons of the key's next turn, if the verdict leads to one.
+    pub(super) completion: Completion,
+    /// Reasons of the key's next attempt, if the completion leads to one.
     pub(super) reasons: u64,
 }
 
@@ -262,7 +262,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         self.shared.add_buffer.has_batches()
     }
 
-    /// Refreshes the gauges on work in progress; called now and then while a piece of work is long.
+    /// Refreshes the gauges on work in progress; called now and then while an attempt is long.
     pub fn observe(&self) {
         self.shared.observe();
     }
@@ -320,27 +320,27 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         result
     }
 
-    /// Ends a piece of work; returns the delay of its retry, if there is one.
-    pub(super) fn finish(&self, completion: Completion) -> Option<Duration> {
+    /// Ends an attempt; returns the delay of its retry, if there is one.
+    pub(super) fn finish(&self, completed: CompletedKey) -> Option<Duration> {
         let (finished, is_closed) =
-            self.change(|state, now| (state.finish(completion, now), state.core.is_closed()));
+            self.change(|state, now| (state.finish(completed, now), state.core.is_closed()));
         self.after_finish(is_closed);
         finished?.retry
     }
 
-    /// Ends a piece of work and takes the next key in the same step, into the same `claim`; returns
+    /// Ends an attempt and takes the next key in the same step, into the same `claim`; returns
     /// whether there is one.
     pub(super) fn finish_and_take(
         &self,
-        completion: Completion,
+        completed: CompletedKey,
         claim: &mut Claim<T>,
         now: Nanos,
     ) -> bool {
         // Declared before the lock is taken, so that both are dropped after it.
         let (mut finished, mut previous_key) = (None, None);
         let is_closed = self.change_at(now, |state, now| {
-            if !state.finish_plain(&completion, now) {
-                finished = state.finish(completion, now);
+            if !state.finish_plain(&completed, now) {
+                finished = state.finish(completed, now);
             }
             previous_key = state.take_into(claim, now);
             state.core.is_closed()
@@ -349,7 +349,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         previous_key.is_some()
     }
 
-    /// Notifies drains of the end of a piece of work, and refreshes the gauges if they report work
+    /// Notifies drains of the end of an attempt, and refreshes the gauges if they report work
     /// in progress.
     fn after_finish(&self, is_closed: bool) {
         // Only a drain waits for ends, and a drain closes the queue first.
@@ -391,7 +391,7 @@ impl<T: Hash + Eq + Clone> State<T> {
     /// Adds several keys under one lock; `now` is the time of their arrival.
     fn add_each(&mut self, keys: &mut [PendingAdd<T>], now: Nanos) {
         for chunk in keys.chunks_mut(LOOKUPS) {
-            // Three passes let the look-ups of several keys overlap; one key at a time would wait
+            // Three passes let the lookups of several keys overlap; one key at a time would wait
             // for memory at each of them.
             let mut guesses = [0; LOOKUPS];
             for (guess, ((hash, key), _)) in guesses.iter_mut().zip(chunk.iter()) {
@@ -423,22 +423,22 @@ impl<T: Hash + Eq + Clone> State<T> {
         Some(previous_key)
     }
 
-    /// Ends a piece of work in the common case: success, no failure before, no add meanwhile.
+    /// Ends an attempt in the common case: success, no failure before, no add meanwhile.
     /// Returns whether the case applied; if not, nothing has changed.
     #[inline(always)]
-    fn finish_plain(&mut self, completion: &Completion, now: Nanos) -> bool {
-        let is_done = completion.verdict == Verdict::Done;
-        let worked = is_done.then(|| self.core.finish_plain(completion.ticket, now)).flatten();
+    fn finish_plain(&mut self, completed: &CompletedKey, now: Nanos) -> bool {
+        let is_done = completed.completion == Completion::Done;
+        let worked = is_done.then(|| self.core.finish_plain(completed.ticket, now)).flatten();
         if let Some(worked) = worked {
             self.tally.worked.add(worked);
         }
         worked.is_some()
     }
 
-    /// Ends a piece of work. The result is to be dropped outside of the lock.
-    fn finish(&mut self, completion: Completion, now: Nanos) -> Option<Finished<T>> {
-        let Completion { ticket, verdict, reasons } = completion;
-        let finished = self.core.finish(ticket, verdict, reasons, now)?;
+    /// Ends an attempt. The result is to be dropped outside of the lock.
+    fn finish(&mut self, completed: CompletedKey, now: Nanos) -> Option<Finished<T>> {
+        let CompletedKey { ticket, completion, reasons } = completed;
+        let finished = self.core.finish(ticket, completion, reasons, now)?;
         self.tally.worked.add(finished.worked);
         Some(finished)
     }

@@ -55,7 +55,7 @@ async fn g_q2_mechanism_67_a_key_added_while_in_work_runs_again_after_done_and_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_dropped_without_a_verdict_is_retried() {
+async fn work_dropped_without_a_completion_is_retried() {
     let queue = queue(1);
     queue.add(1);
     drop(queue.get().await);

@@ -1,6 +1,6 @@
 //! A key that a worker has taken.
 
-// DESIGN.md, 64: A worker's turn moves its state once
+// DESIGN.md, 64: A worker's attempt moves its state once
 
 use std::fmt;
 use std::hash::Hash;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Priority;
-use super::core::{Claim, Nanos, Verdict};
-use super::queue::{Completion, Shared};
+use super::core::{Claim, Completion, Nanos};
+use super::queue::{CompletedKey, Shared};
 
-/// A key in work. The worker ends it with a verdict; dropping it without one (a panic, a cancelled
+/// A key in work. The worker ends it with a completion; dropping it without one (a panic, a cancelled
 /// task) counts as a failure.
 #[must_use = "dropping it counts as a failure"]
 pub struct Work<T: Hash + Eq + Clone> {
@@ -22,19 +22,19 @@ pub struct Work<T: Hash + Eq + Clone> {
     inner: Box<Inner<T>>,
 }
 
-/// The queue, the claimed key and its pending verdict.
+/// The queue, the claimed key and its pending completion.
 struct Inner<T: Hash + Eq + Clone> {
     queue: Arc<Shared<T>>,
     claim: Claim<T>,
-    /// A verdict that the queue has not received yet.
-    verdict: Option<Verdict>,
+    /// A completion that the queue has not received yet.
+    completion: Option<Completion>,
     /// Whether the queue has not received the end of this work yet.
     is_unfinished: bool,
 }
 
 impl<T: Hash + Eq + Clone> Work<T> {
     pub(super) fn new(queue: Arc<Shared<T>>, claim: Claim<T>) -> Self {
-        Self { inner: Box::new(Inner { queue, claim, verdict: None, is_unfinished: true }) }
+        Self { inner: Box::new(Inner { queue, claim, completion: None, is_unfinished: true }) }
     }
 
     /// Returns the key.
@@ -42,12 +42,12 @@ impl<T: Hash + Eq + Clone> Work<T> {
         &self.inner.claim.key
     }
 
-    /// Returns the number of failures in a row before this piece of work.
+    /// Returns the number of failures in a row before this attempt.
     pub fn failures(&self) -> u32 {
         self.inner.claim.info.failures
     }
 
-    /// Returns the priority of this turn: the highest of all adds. A verdict that requeues the key
+    /// Returns the priority of this attempt: the highest of all adds. A completion that requeues the key
     /// keeps it.
     pub fn priority(&self) -> Priority {
         self.inner.claim.info.priority
@@ -73,43 +73,43 @@ impl<T: Hash + Eq + Clone> Work<T> {
     /// Ends the work with success: the key is idle until it is added again. The queue keeps its
     /// entry meanwhile, unless many other keys are added; [`gone`](Self::gone) frees the entry.
     pub fn done(self) {
-        self.finish(Verdict::Done);
+        self.finish(Completion::Done);
     }
 
     /// Ends the work as [`done`](Self::done), and takes the next key if one is ready, as
     /// [`try_get`](super::WorkQueue::try_get) does. Both happen under one lock, for half of the
     /// cost.
     pub fn done_then_next(mut self) -> Option<Self> {
-        self.inner.verdict = Some(Verdict::Done);
+        self.inner.completion = Some(Completion::Done);
         let now = self.inner.queue.now();
         self.finish_then_next_at(now)
     }
 
-    /// Sets the verdict to a success, with a requeue after a delay if there is one. The queue
-    /// receives the verdict when this value is dropped, or by
+    /// Sets the completion to a success, with a requeue after a delay if there is one. The queue
+    /// receives the completion when this value is dropped, or by
     /// [`finish_then_next`](Self::finish_then_next).
     pub(crate) fn with_success(mut self, requeue_after: Option<Duration>) -> Self {
-        self.inner.verdict = Some(requeue_after.map_or(Verdict::Done, Verdict::After));
+        self.inner.completion = Some(requeue_after.map_or(Completion::Done, Completion::After));
         self
     }
 
-    /// Passes the verdict to the queue, and takes the next key if one is ready; `now` is a recent
+    /// Passes the completion to the queue, and takes the next key if one is ready; `now` is a recent
     /// reading of the clock.
     pub(crate) fn finish_then_next(self, now: Instant) -> Option<Self> {
         let now = self.inner.queue.at(now);
         self.finish_then_next_at(now)
     }
 
-    /// Ends the work with the pending verdict and takes the next key, at `now`.
+    /// Ends the work with the pending completion and takes the next key, at `now`.
     #[inline(always)]
     fn finish_then_next_at(mut self, now: Nanos) -> Option<Self> {
         self.inner.is_unfinished = false;
-        let completion = self.completion(self.inner.verdict);
-        // The box is reused for the next key, which has no verdict yet.
-        self.inner.verdict = None;
+        let completed = self.completed(self.inner.completion);
+        // The box is reused for the next key, which has no completion yet.
+        self.inner.completion = None;
         // In place, without a clone of the queue's `Arc`: all workers would contend for its
         // reference count.
-        if !self.inner.queue.finish_and_take(completion, &mut self.inner.claim, now) {
+        if !self.inner.queue.finish_and_take(completed, &mut self.inner.claim, now) {
             return None;
         }
         self.inner.is_unfinished = true;
@@ -119,27 +119,27 @@ impl<T: Hash + Eq + Clone> Work<T> {
     /// Ends the work with success for a key whose object no longer exists: the queue drops the key
     /// at once, and does not keep its entry.
     pub fn gone(self) {
-        self.finish(Verdict::Gone);
+        self.finish(Completion::Gone);
     }
 
-    /// Sets the verdict to [`gone`](Self::gone). The queue receives it when this value is dropped,
+    /// Sets the completion to [`gone`](Self::gone). The queue receives it when this value is dropped,
     /// or by [`finish_then_next`](Self::finish_then_next).
     pub(crate) fn with_gone(mut self) -> Self {
-        self.inner.verdict = Some(Verdict::Gone);
+        self.inner.completion = Some(Completion::Gone);
         self
     }
 
     /// Ends the work with success: the key is requeued after `delay` (zero: at once), or earlier
     /// when it is added.
     pub fn after(self, delay: Duration) {
-        self.finish(Verdict::After(delay));
+        self.finish(Completion::After(delay));
     }
 
     /// Ends the work with a failure: the key is requeued after its backoff. Returns the delay,
     /// `None` when the policy gave up on the key.
     pub fn retry(self) -> Option<Duration> {
         let draw = self.inner.queue.rng.unit();
-        self.finish(Verdict::Retry { draw })
+        self.finish(Completion::Retry { draw })
     }
 
     /// Draws a number in `[0, 1)`, with which [`retry_drawn`](Self::retry_drawn) picks the delay
@@ -151,59 +151,63 @@ impl<T: Hash + Eq + Clone> Work<T> {
     /// As [`retry`](Self::retry), with a number drawn before; `is_anew` counts the failure as the
     /// first in a row.
     pub(crate) fn retry_drawn(self, draw: f64, is_anew: bool) -> Option<Duration> {
-        self.finish(if is_anew { Verdict::RetryAnew { draw } } else { Verdict::Retry { draw } })
+        self.finish(if is_anew {
+            Completion::RetryAnew { draw }
+        } else {
+            Completion::Retry { draw }
+        })
     }
 
-    /// Changes the effect of a drop without a verdict: the key is requeued at once, with its
+    /// Changes the effect of a drop without a completion: the key is requeued at once, with its
     /// present reasons, as if it had not been taken. For a task that ends although the key did not
     /// fail. After a panic the drop still counts as a failure.
     pub(crate) fn hold_on_drop(mut self) -> Self {
-        self.inner.verdict = Some(Verdict::Hold(Duration::ZERO));
+        self.inner.completion = Some(Completion::Hold(Duration::ZERO));
         self
     }
 
     /// Ends the work with a failure: the key is requeued after `delay`; its backoff does not grow.
     pub fn retry_after(self, delay: Duration) {
-        self.finish(Verdict::RetryAfter(delay));
+        self.finish(Completion::RetryAfter(delay));
     }
 
     /// Ends the work with neither success nor failure: the key was not worked on and is requeued
     /// after `delay` with its present reasons. It counts as backing off until then. The queue's
     /// timer fires at least every ten years.
     pub fn hold(self, delay: Duration) {
-        self.finish(Verdict::Hold(delay));
+        self.finish(Completion::Hold(delay));
     }
 
     /// Ends the work; returns the delay of its retry, if there is one.
-    fn finish(mut self, verdict: Verdict) -> Option<Duration> {
+    fn finish(mut self, completion: Completion) -> Option<Duration> {
         // Cleared first: the drop must not end the work a second time.
         self.inner.is_unfinished = false;
-        self.inner.queue.finish(self.completion(Some(verdict)))
+        self.inner.queue.finish(self.completed(Some(completion)))
     }
 
-    /// Returns the completion of this work; without a verdict it is a failure.
-    fn completion(&self, verdict: Option<Verdict>) -> Completion {
-        let verdict =
-            verdict.unwrap_or_else(|| Verdict::Retry { draw: self.inner.queue.rng.unit() });
-        let reasons = match verdict {
-            Verdict::Done | Verdict::Gone => 0,
-            Verdict::After(_) => self.inner.queue.requeued,
-            Verdict::Retry { .. } | Verdict::RetryAnew { .. } | Verdict::RetryAfter(_) => {
+    /// Returns this key with its completion; without a completion it is a failure.
+    fn completed(&self, completion: Option<Completion>) -> CompletedKey {
+        let completion =
+            completion.unwrap_or_else(|| Completion::Retry { draw: self.inner.queue.rng.unit() });
+        let reasons = match completion {
+            Completion::Done | Completion::Gone => 0,
+            Completion::After(_) => self.inner.queue.requeued,
+            Completion::Retry { .. } | Completion::RetryAnew { .. } | Completion::RetryAfter(_) => {
                 self.inner.queue.retried
             }
             // The key was not worked on, so its reasons stay.
-            Verdict::Hold(_) => self.inner.claim.info.reasons,
+            Completion::Hold(_) => self.inner.claim.info.reasons,
         };
-        Completion { ticket: self.inner.claim.info.ticket, verdict, reasons }
+        CompletedKey { ticket: self.inner.claim.info.ticket, completion, reasons }
     }
 }
 
 impl<T: Hash + Eq + Clone> Drop for Work<T> {
     fn drop(&mut self) {
         if self.inner.is_unfinished {
-            // A panic overrides a pending verdict: the work failed.
-            let verdict = self.inner.verdict.filter(|_| !std::thread::panicking());
-            self.inner.queue.finish(self.completion(verdict));
+            // A panic overrides a pending completion: the work failed.
+            let completion = self.inner.completion.filter(|_| !std::thread::panicking());
+            self.inner.queue.finish(self.completed(completion));
         }
     }
 }

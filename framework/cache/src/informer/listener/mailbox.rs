@@ -7,7 +7,8 @@
 //!
 //! Invariant: a key is in `order` exactly once while it is in `waiting`. With `Latest` the merged
 //! entry leads from the state that the listener knows to the newest one; with `EachStep` the first
-//! step and the newest ones are whole, and the sum of the others stands between them.
+//! step and the newest ones are as they came, and one step between them leads from the state after
+//! the first to the state before the newest ones.
 
 // DESIGN.md, 57: Merged changes pass a slow predicate without a call
 
@@ -34,8 +35,8 @@ pub(in crate::informer) enum MergePolicy {
 pub(in crate::informer) enum Item {
     /// One change, merged from all since the last delivery.
     Change(Event),
-    /// Steps in order, and whether the second one is a sum of several.
-    Steps(Vec<Event>, bool),
+    /// Steps in order; with `is_merged` the second one stands for several.
+    Steps { events: Vec<Event>, is_merged: bool },
     /// A mark: all entries of the first lists have been taken out before it.
     Synced,
 }
@@ -45,7 +46,7 @@ impl Item {
     pub(in crate::informer) fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Change(event) => Some(event.key()),
-            Self::Steps(events, _) => events.first().map(Event::key),
+            Self::Steps { events, .. } => events.first().map(Event::key),
             Self::Synced => None,
         }
     }
@@ -64,7 +65,7 @@ enum PendingChanges {
     /// listener received a state of the object before.
     Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
     /// The steps in order, at most `MOST_STEPS`.
-    EachStep { events: Vec<Event>, is_summed: bool },
+    EachStep { events: Vec<Event>, is_merged: bool },
 }
 
 /// The mailbox of one listener.
@@ -84,7 +85,7 @@ impl Mailbox {
     }
 
     /// Returns the number of keys with undelivered changes.
-    pub(in crate::informer) fn keys(&self) -> usize {
+    pub(in crate::informer) fn key_count(&self) -> usize {
         self.waiting.len()
     }
 
@@ -123,8 +124,8 @@ impl Mailbox {
                 Some(Entry::Synced) => taken.push(Item::Synced),
                 Some(Entry::Key(key)) => match self.waiting.remove(&key) {
                     None => {}
-                    Some(PendingChanges::EachStep { events, is_summed }) => {
-                        taken.push(Item::Steps(events, is_summed));
+                    Some(PendingChanges::EachStep { events, is_merged }) => {
+                        taken.push(Item::Steps { events, is_merged });
                     }
                     Some(PendingChanges::Latest { deleted, state, .. }) => {
                         taken.extend(deleted.map(Item::Change));
@@ -142,7 +143,7 @@ impl PendingChanges {
     fn first(event: &Event, merging: MergePolicy) -> Self {
         match merging {
             MergePolicy::EachStep => {
-                Self::EachStep { events: vec![event.clone()], is_summed: false }
+                Self::EachStep { events: vec![event.clone()], is_merged: false }
             }
             MergePolicy::Latest => {
                 let is_known = !matches!(event, Event::Added { .. });
@@ -158,12 +159,12 @@ impl PendingChanges {
     /// Merges a further change of the same key.
     fn merge(&mut self, event: &Event) {
         match self {
-            Self::EachStep { events, is_summed } => {
+            Self::EachStep { events, is_merged } => {
                 // Bounded: an object that changes faster than its listener returns must not grow
                 // without end.
                 if events.len() == MOST_STEPS {
                     merge_step(events);
-                    *is_summed = true;
+                    *is_merged = true;
                 }
                 events.push(event.clone());
             }
@@ -293,7 +294,7 @@ mod tests {
             .iter()
             .map(|item| match item {
                 Item::Synced => "|".to_owned(),
-                Item::Steps(events, _) => {
+                Item::Steps { events, .. } => {
                     states(events).into_iter().map(at).collect::<Vec<_>>().join(",")
                 }
                 Item::Change(Event::Added { new, .. }) => format!("+{}", at(new)),
@@ -316,7 +317,7 @@ mod tests {
             }
         }
         assert_eq!(show(&mailbox.take(usize::MAX)), expected, "{script}");
-        assert!(mailbox.is_empty() && mailbox.keys() == 0);
+        assert!(mailbox.is_empty() && mailbox.key_count() == 0);
     }
 
     #[test]
@@ -352,7 +353,9 @@ mod tests {
         for _ in 0..10 {
             world.event("+a").iter().for_each(|event| mailbox.push(event));
         }
-        let [Item::Steps(steps, true)] = &mailbox.take(usize::MAX)[..] else { panic!("one item") };
+        let [Item::Steps { events: steps, is_merged: true }] = &mailbox.take(usize::MAX)[..] else {
+            panic!("one item")
+        };
         let Event::Updated { old, new } = &steps[1] else { panic!("an update") };
         assert_eq!((steps.len(), old.version(), new.version()), (8, "1", "4"));
     }
@@ -364,21 +367,21 @@ mod tests {
             for step in script.split(' ') {
                 world.event(step).iter().for_each(|event| mailbox.push(event));
             }
-            let Some(Item::Steps(steps, is_summed)) = mailbox.take(1).pop() else {
+            let Some(Item::Steps { events: steps, is_merged }) = mailbox.take(1).pop() else {
                 panic!("one item")
             };
-            (steps, is_summed)
+            (steps, is_merged)
         };
-        let (each, is_summed) = steps("+a -a +a +a +a +a +a +a");
-        assert_eq!((each.len(), is_summed), (8, false));
+        let (each, is_merged) = steps("+a -a +a +a +a +a +a +a");
+        assert_eq!((each.len(), is_merged), (8, false));
         // The object is gone, and another took the name: the deletion, then both in one.
-        let (sum, is_summed) = steps("+a -a +a +a +a +a +a +a +a +a");
-        assert!(is_summed && matches!(&sum[0], Event::Updated { .. }));
+        let (sum, is_merged) = steps("+a -a +a +a +a +a +a +a +a +a");
+        assert!(is_merged && matches!(&sum[0], Event::Updated { .. }));
         let Event::Updated { old, new } = &sum[1] else { panic!("an update") };
         assert_ne!(old.metadata().uid(), new.metadata().uid());
         // The creation is the sum of it and of the steps that followed.
-        let (sum, is_summed) = steps("-a +a +a +a +a +a +a +a +a +a");
-        assert!(is_summed && matches!(&sum[0], Event::Deleted { .. }));
+        let (sum, is_merged) = steps("-a +a +a +a +a +a +a +a +a +a");
+        assert!(is_merged && matches!(&sum[0], Event::Deleted { .. }));
         assert!(matches!(&sum[1], Event::Added { .. }), "it came");
     }
 
@@ -412,7 +415,7 @@ mod tests {
                     1 => world.event(&format!("-{name}")).iter().for_each(|e| mailbox.push(e)),
                     _ => world.event(&format!("+{name}")).iter().for_each(|e| mailbox.push(e)),
                 }
-                prop_assert!(mailbox.keys() <= 4);
+                prop_assert!(mailbox.key_count() <= 4);
             }
             deliver(mailbox.take(usize::MAX), &mut known)?;
             let delivered: Vec<_> =

@@ -334,7 +334,7 @@ impl Listener {
     pub(in crate::informer) fn waiting(&self) -> usize {
         match &self.delivery {
             Delivery::Inline(_) => 0,
-            Delivery::Queued { inbox, .. } => inbox.lock().mailbox.keys(),
+            Delivery::Queued { inbox, .. } => inbox.lock().mailbox.key_count(),
         }
     }
 

@@ -33,7 +33,7 @@ use windlass_core::error::{Error, ErrorKind};
 #[must_use = "nobody listens before `on_change` is called"]
 pub struct Listen<K> {
     /// Keeps the informer in use until the registration does.
-    lease: Arc<InformerRef>,
+    informer_ref: Arc<InformerRef>,
     /// Name in logs.
     name: String,
     /// Resync period; `None` for never.
@@ -48,10 +48,10 @@ impl<K> fmt::Debug for Listen<K> {
 }
 
 impl<K: 'static> Listen<K> {
-    pub(in crate::informer) fn new(lease: Arc<InformerRef>, caller: &Location<'_>) -> Self {
+    pub(in crate::informer) fn new(informer_ref: Arc<InformerRef>, caller: &Location<'_>) -> Self {
         let name = format!("{}:{}", caller.file(), caller.line());
-        let resync = lease.core().options.resync;
-        Self { lease, name, resync, kind: PhantomData }
+        let resync = informer_ref.core().options.resync;
+        Self { informer_ref, name, resync, kind: PhantomData }
     }
 
     /// Sets the listener's name in logs and in texts about missing parts. Default: the place where
@@ -87,8 +87,8 @@ impl<K: 'static> Listen<K> {
         listener: impl Fn(&[Event], bool) + Send + Sync + 'static,
     ) -> Registration {
         self.register(MergePolicy::EachStep, move |item| {
-            if let Item::Steps(events, is_summed) = item {
-                listener(events, *is_summed);
+            if let Item::Steps { events, is_merged } = item {
+                listener(events, *is_merged);
             }
         })
     }
@@ -98,7 +98,7 @@ impl<K: 'static> Listen<K> {
     #[doc(hidden)]
     pub fn inline(self, inline: Inline) -> Registration {
         let listener = Listener::inline(self.identity(), inline);
-        Registration::new(listener, self.lease)
+        Registration::new(listener, self.informer_ref)
     }
 
     /// Creates a listener with a task and a mailbox of its own.
@@ -108,12 +108,12 @@ impl<K: 'static> Listen<K> {
         call: impl Fn(&Item) + Send + Sync + 'static,
     ) -> Registration {
         let listener = Listener::queued(self.identity(), merging, self.resync, Box::new(call));
-        Registration::new(listener, self.lease)
+        Registration::new(listener, self.informer_ref)
     }
 
     /// Returns the listener's name, kind, metrics and clock.
     fn identity(&self) -> ListenerIdentity {
-        let core = self.lease.core();
+        let core = self.informer_ref.core();
         ListenerIdentity {
             name: self.name.clone(),
             info: core.store.info().clone(),
@@ -131,7 +131,7 @@ pub struct Registration {
     /// The listener, shared with the informer that calls it.
     listener: Arc<Listener>,
     /// Keeps the informer in use; `None` only while it is dropped.
-    lease: Option<Arc<InformerRef>>,
+    informer_ref: Option<Arc<InformerRef>>,
     /// Whether the listener stays when this is dropped.
     is_kept: bool,
 }
@@ -147,9 +147,9 @@ impl fmt::Debug for Registration {
 
 impl Registration {
     /// Adds the listener to its informer.
-    fn new(listener: Arc<Listener>, lease: Arc<InformerRef>) -> Self {
-        lease.core().listen(Arc::clone(&listener));
-        Self { listener, lease: Some(lease), is_kept: false }
+    fn new(listener: Arc<Listener>, informer_ref: Arc<InformerRef>) -> Self {
+        informer_ref.core().listen(Arc::clone(&listener));
+        Self { listener, informer_ref: Some(informer_ref), is_kept: false }
     }
 
     /// Returns whether the listener has received the first lists whole. Calls in which it panicked
@@ -183,9 +183,9 @@ impl Registration {
     /// no other controller from starting.
     #[doc(hidden)]
     pub fn mark_awaited(&self) {
-        if let Some(lease) = &self.lease {
+        if let Some(informer_ref) = &self.informer_ref {
             // Relaxed: the flag guards no data.
-            lease.core().is_awaited.store(true, Ordering::Relaxed);
+            informer_ref.core().is_awaited.store(true, Ordering::Relaxed);
         }
     }
 
@@ -196,7 +196,11 @@ impl Registration {
     /// Safe: dropping it loses nothing.
     #[doc(hidden)]
     pub async fn filled(&self) {
-        let core = self.lease.as_ref().map(|lease| lease.core()).filter(|core| core.is_pending());
+        let core = self
+            .informer_ref
+            .as_ref()
+            .map(|informer_ref| informer_ref.core())
+            .filter(|core| core.is_pending());
         if let Some(core) = core {
             core.progress.settled().await;
         }
@@ -205,7 +209,11 @@ impl Registration {
     /// Returns the reason for which the cache is not filled, with its name.
     #[doc(hidden)]
     pub fn missing(&self) -> Option<String> {
-        let core = self.lease.as_ref().map(|lease| lease.core()).filter(|core| core.is_pending());
+        let core = self
+            .informer_ref
+            .as_ref()
+            .map(|informer_ref| informer_ref.core())
+            .filter(|core| core.is_pending());
         core.and_then(|core| core.missing())
     }
 
@@ -231,9 +239,11 @@ impl Registration {
     /// For listeners that live as long as the process and have no owner.
     pub fn keep(mut self) {
         self.is_kept = true;
-        if let Some(lease) = self.lease.as_ref().filter(|lease| Arc::strong_count(lease) == 1) {
+        if let Some(informer_ref) =
+            self.informer_ref.as_ref().filter(|informer_ref| Arc::strong_count(informer_ref) == 1)
+        {
             tracing::warn!(
-                cache = lease.core().name,
+                cache = informer_ref.core().name,
                 listener = self.listener.name(),
                 "the listener was to be kept, but nobody else uses the cache: it stops"
             );
@@ -245,10 +255,10 @@ impl Registration {
         // First the listener, so that no call starts after this; then the wake-up of the task that
         // drops it.
         self.listener.remove();
-        if let Some(lease) = &self.lease {
+        if let Some(informer_ref) = &self.informer_ref {
             // The informer's task drops removed listeners; without a wake-up it would do so only at
             // its next turn.
-            lease.core().handoff.wake();
+            informer_ref.core().handoff.wake();
         }
     }
 }
@@ -259,6 +269,6 @@ impl Drop for Registration {
             self.take_out();
         }
         // Dropped after the removal: the last user of an informer stops it.
-        self.lease = None;
+        self.informer_ref = None;
     }
 }

@@ -13,12 +13,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 mod informer_ref;
-mod known;
+mod informers;
 mod naming;
 mod selection;
 
 pub(in crate::informer) use informer_ref::InformerRef;
-use known::{Informers, RegisteredInformer, kept_type};
+use informers::{Informers, RegisteredInformer, cached_type};
 use naming::InformerNames;
 use selection::api_sources;
 pub use selection::{Selection, Sources};
@@ -56,7 +56,7 @@ pub(in crate::informer) struct Inner {
     /// Prefix of the informers' names, outside the operator's own cluster.
     place: Option<Arc<str>>,
     capabilities: Arc<ServerCapabilities>,
-    /// The known informers, and those that no task runs yet.
+    /// The registered informers, and those that no task runs yet.
     informers: Mutex<Informers>,
     /// One permit: an informer waits to be run.
     asked_for: Notify,
@@ -181,7 +181,7 @@ impl InformerRegistry {
     /// # Errors
     /// [`ErrorKind::Usage`] when the kind is in use already, or was given other options before.
     pub fn set_options(&self, info: ResourceInfo, options: CacheOptions) -> Result<(), Error> {
-        // One lock for look and insertion: two callers with different options must not both
+        // One lock for lookup and insertion: two callers with different options must not both
         // succeed.
         let mut informers = self.inner.informers.lock();
         let default = CacheOptions::default();
@@ -189,12 +189,12 @@ impl InformerRegistry {
         if before.unwrap_or(&default) == &options {
             return Ok(());
         }
-        let is_used = |known: &RegisteredInformer| {
-            known.info == info && known.options == default && known.lease.strong_count() > 0
+        let is_used = |one: &RegisteredInformer| {
+            one.info == info && one.options == default && one.users.strong_count() > 0
         };
         let why = if before.is_some() {
             "it was given other options before"
-        } else if informers.known.iter().any(is_used) {
+        } else if informers.registered.iter().any(is_used) {
             "it is in use already"
         } else {
             informers.options.insert(info, options);
@@ -226,7 +226,7 @@ impl InformerRegistry {
     /// Returns the informer of a kind that is known at run time; it is shared with the typed
     /// informer of the same kind.
     pub fn informer_of<K: Resource>(&self, info: ResourceInfo) -> Informer<K> {
-        Informer::new(self.lease::<K>(info, None))
+        Informer::new(self.informer_ref::<K>(info, None))
     }
 
     /// Returns an informer with options of its own, beside that of [`informer`](Self::informer):
@@ -237,7 +237,7 @@ impl InformerRegistry {
     /// As [`informer`](Self::informer).
     pub fn informer_with<K: Resource>(&self, options: CacheOptions) -> Informer<K> {
         match K::static_info() {
-            Some(info) => Informer::new(self.lease::<K>(info, Some(options))),
+            Some(info) => Informer::new(self.informer_ref::<K>(info, Some(options))),
             None => panic!("`{}` does not know its kind", std::any::type_name::<K>()),
         }
     }
@@ -259,10 +259,10 @@ impl InformerRegistry {
     pub fn pinned<K: Resource>(&self) -> Informer<K> {
         let informer = self.informer::<K>();
         // No reader waits for it at the start: its first reader takes the cache as it is.
-        informer.lease.core().is_awaited.store(true, Ordering::Relaxed);
+        informer.informer_ref.core().is_awaited.store(true, Ordering::Relaxed);
         let mut informers = self.inner.informers.lock();
-        if !informers.pinned.iter().any(|pinned| Arc::ptr_eq(pinned, &informer.lease)) {
-            informers.pinned.push(Arc::clone(&informer.lease));
+        if !informers.pinned.iter().any(|pinned| Arc::ptr_eq(pinned, &informer.informer_ref)) {
+            informers.pinned.push(Arc::clone(&informer.informer_ref));
         }
         drop(informers);
         informer
@@ -287,21 +287,21 @@ impl InformerRegistry {
         let Some(info) = K::static_info() else { return Vec::new() };
         let informers = self.inner.informers.lock();
         let options = informers.options_of(&info);
-        let known = informers.known.iter();
-        known
-            .filter(|known| known.info == info && (of_all_options || known.options == options))
-            .filter_map(|known| known.lease.upgrade())
+        let registered = informers.registered.iter();
+        registered
+            .filter(|one| one.info == info && (of_all_options || one.options == options))
+            .filter_map(|one| one.users.upgrade())
             .map(Informer::new)
             .collect()
     }
 
     /// Returns a reference to the informer of these options, which is created if necessary.
-    fn lease<K: Resource>(
+    fn informer_ref<K: Resource>(
         &self,
         info: ResourceInfo,
         options: Option<CacheOptions>,
     ) -> Arc<InformerRef> {
-        let known = |informers: &Informers| informers.find::<K>(&info, options.as_ref());
+        let find = |informers: &Informers| informers.find::<K>(&info, options.as_ref());
         let wanted =
             |informers: &Informers| options.clone().unwrap_or_else(|| informers.options_of(&info));
         let place = self.inner.place.as_deref();
@@ -310,18 +310,18 @@ impl InformerRegistry {
             let informers = self.inner.informers.lock();
             // Another caller may have created the informer meanwhile: then the new one is
             // discarded.
-            if let Some(lease) = known(&informers) {
+            if let Some(informer_ref) = find(&informers) {
                 drop(informers);
-                lease.core().read_as::<K>();
-                return lease;
+                informer_ref.core().read_as::<K>();
+                return informer_ref;
             }
             let options = wanted(&informers);
             // An informer without users is about to stop, and its name is free.
             let is_taken = |name: &str| {
-                let mut known = informers.known.iter();
-                known.any(|known| known.lease.strong_count() > 0 && known.core.name == name)
+                let mut registered = informers.registered.iter();
+                registered.any(|one| one.users.strong_count() > 0 && one.core.name == name)
             };
-            let names = InformerNames::free::<K>(place, &info, &options, is_taken);
+            let names = InformerNames::first_untaken::<K>(place, &info, &options, is_taken);
             let wanted = (options, names);
             // Used only if options and names are still the same: another caller may have changed
             // them meanwhile.
@@ -335,28 +335,28 @@ impl InformerRegistry {
             core.read_as::<K>();
             made = Some((core, wanted));
         };
-        let lease = InformerRef::new(Arc::clone(&core), Arc::downgrade(&self.inner));
-        let kept = kept_type::<K>(&options);
-        let known = RegisteredInformer {
+        let informer_ref = InformerRef::new(Arc::clone(&core), Arc::downgrade(&self.inner));
+        let cached_type = cached_type::<K>(&options);
+        let informer = RegisteredInformer {
             info,
             options,
-            kept,
+            cached_type,
             core: Arc::clone(&core),
-            lease: Arc::downgrade(&lease),
+            users: Arc::downgrade(&informer_ref),
         };
-        let at = informers.known.partition_point(|other| other.info <= known.info);
-        informers.known.insert(at, known);
+        let at = informers.registered.partition_point(|other| other.info <= informer.info);
+        informers.registered.insert(at, informer);
         // No task will run it: its waiters are notified at once.
         if informers.is_stopped {
             drop(informers);
             core.end();
-            return lease;
+            return informer_ref;
         }
         informers.idle.push(core);
         drop(informers);
         // After the lock, which the woken task takes.
         self.inner.asked_for.notify_one();
-        lease
+        informer_ref
     }
 
     /// Creates an informer, without adding it to the registry.
@@ -561,7 +561,7 @@ impl InformerRegistry {
     /// Returns all informers.
     fn cores(&self) -> Vec<Arc<Core>> {
         let informers = self.inner.informers.lock();
-        informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
+        informers.registered.iter().map(|one| Arc::clone(&one.core)).collect()
     }
 }
 
@@ -569,7 +569,7 @@ impl Inner {
     /// Removes an informer whose last user is gone.
     pub(in crate::informer) fn release(&self, core: &Arc<Core>) {
         let mut informers = self.informers.lock();
-        informers.known.retain(|known| !Arc::ptr_eq(&known.core, core));
+        informers.registered.retain(|one| !Arc::ptr_eq(&one.core, core));
         let idle = informers.idle.len();
         informers.idle.retain(|idle| !Arc::ptr_eq(idle, core));
         let never_ran = informers.idle.len() < idle;
@@ -591,7 +591,7 @@ impl Drop for RegistryGuard {
             let mut informers = self.0.informers.lock();
             informers.is_stopped = true;
             informers.idle.clear();
-            informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
+            informers.registered.iter().map(|one| Arc::clone(&one.core)).collect()
         };
         // Outside of the lock: the end of an informer calls into its listeners and metrics.
         cores.iter().for_each(|core| core.end());

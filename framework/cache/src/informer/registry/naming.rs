@@ -16,16 +16,17 @@ impl InformerNames {
     /// Returns the first names that are not taken. Two informers may differ in options that do not
     /// appear in the name (a transform, the path of a projection's type) and still need gauges of
     /// their own: then the second one is called `pods (as PodView) #2`.
-    pub(in crate::informer) fn free<K: Resource>(
+    /// `place` is the name of the cluster, outside the operator's own one: it precedes the names.
+    pub(in crate::informer) fn first_untaken<K: Resource>(
         place: Option<&str>,
         info: &ResourceInfo,
         options: &CacheOptions,
         is_taken: impl Fn(&str) -> bool,
     ) -> Self {
         let place = place.map(|place| format!("{place}/")).unwrap_or_default();
-        let apart = options.clone().fitting::<K>().suffix(K::projection());
-        let name = format!("{place}{}{apart}", info.group_resource());
-        let label = format!("{place}{}{apart}", info.kind);
+        let suffix = options.clone().fitting::<K>().suffix(K::projection());
+        let name = format!("{place}{}{suffix}", info.group_resource());
+        let label = format!("{place}{}{suffix}", info.kind);
         let mut names = Self { name: name.clone(), label: label.clone() };
         let mut number = 1_u32;
         while is_taken(&names.name) {

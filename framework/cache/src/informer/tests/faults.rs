@@ -379,7 +379,7 @@ async fn a_source_that_panics_is_seen_in_the_status_and_read_again() {
 async fn an_informer_whose_reading_task_panicked_is_not_synced() {
     let rig = Rig::synced(Server::new()).await;
     assert!(rig.status().synced);
-    let guard = PanicGuard::of(rig.informer.lease.core(), 0);
+    let guard = PanicGuard::of(rig.informer.informer_ref.core(), 0);
     let task = tokio::spawn(async move {
         let _guard = guard;
         panic!("a defect of windlass");
@@ -394,7 +394,7 @@ async fn an_informer_whose_reading_task_panicked_is_not_synced() {
 #[tokio::test(start_paused = true)]
 async fn an_informer_whose_reading_task_is_dropped_speaks_of_no_panic() {
     let rig = Rig::synced(Server::new()).await;
-    let guard = PanicGuard::of(rig.informer.lease.core(), 0);
+    let guard = PanicGuard::of(rig.informer.informer_ref.core(), 0);
     let task = tokio::spawn(async move {
         let _guard = guard;
         std::future::pending::<()>().await;

@@ -168,6 +168,6 @@ fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<O
 /// An informer that does not run; it stops with its registry.
 pub(super) fn idle_core() -> (InformerRegistry, Arc<super::core::Core>) {
     let registry = registry(&Server::new(), &environment(), &[]);
-    let core = Arc::clone(registry.pinned::<ConfigMap>().lease.core());
+    let core = Arc::clone(registry.pinned::<ConfigMap>().informer_ref.core());
     (registry, core)
 }

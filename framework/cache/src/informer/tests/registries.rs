@@ -126,7 +126,7 @@ async fn the_last_user_of_an_informer_stops_its_watch_and_frees_its_memory() {
     server.put("a", data("1"));
     eventually("it comes", || informer.store().len() == 1).await;
     let (held, listening) = (informer.store(), informer.on_change(|_| {}));
-    let memory = Arc::downgrade(&informer.lease.core().store);
+    let memory = Arc::downgrade(&informer.informer_ref.core().store);
     drop(informer);
     server.put("b", data("1"));
     eventually("a store keeps it going", || held.len() == 2).await;
@@ -350,7 +350,7 @@ async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it
     let listen = |is_held: bool| {
         let informer = servers.registry.informer::<ConfigMap>();
         let store = if is_held { informer.store() } else { informer.store().unheld() };
-        let memory = Arc::downgrade(&informer.lease.core().store);
+        let memory = Arc::downgrade(&informer.informer_ref.core().store);
         (informer.on_change(move |_| _ = store.len()), memory)
     };
     let caches = || servers.registry.status().len();
@@ -406,6 +406,6 @@ async fn sources_that_ask_their_registry_wait_for_nothing() {
     let limit = Duration::from_secs(10);
     let (second, caches) = answer.recv_timeout(limit).expect("nobody waits for a lock");
     let first = asked.lock().1.take().expect("it asked");
-    assert!(Arc::ptr_eq(first.lease.core(), second.lease.core()));
+    assert!(Arc::ptr_eq(first.informer_ref.core(), second.informer_ref.core()));
     assert_eq!(caches, 1);
 }

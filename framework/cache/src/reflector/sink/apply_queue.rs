@@ -1,4 +1,4 @@
-//! Types of an informer's hand-off.
+//! Types of the queue between the reflectors of an informer and its store.
 
 use crate::delta::Delta;
 use crate::store::{Observed, StreamMark};

@@ -1,6 +1,6 @@
 //! Targets of a reflector.
 //!
-//! A sink is called by one reflector, on one task. It must not wait in any method but `room`: the
+//! A sink is called by one reflector, on one task. It must not wait in any method but `hand_over`: the
 //! others run while a chunk of the network's bytes is borrowed.
 
 mod apply_queue;
@@ -181,7 +181,7 @@ pub trait ReflectorSink: Send {
     /// Called after each network read, which may have returned many objects: hands over the
     /// collected objects, and waits until more can be taken. The reflector reads no further
     /// meanwhile. Dropping the future must lose nothing.
-    fn room(&mut self) -> impl Future<Output = ()> + Send {
+    fn hand_over(&mut self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
@@ -251,7 +251,7 @@ impl ReflectorSink for DeltaWriter {
         self.has_older_object
     }
 
-    fn room(&mut self) -> impl Future<Output = ()> + Send {
+    fn hand_over(&mut self) -> impl Future<Output = ()> + Send {
         self.flush()
     }
 }
@@ -326,7 +326,7 @@ impl ReflectorSink for StoreTarget {
         ReflectorSink::was_set_back(&self.writer)
     }
 
-    fn room(&mut self) -> impl Future<Output = ()> + Send {
+    fn hand_over(&mut self) -> impl Future<Output = ()> + Send {
         self.writer.flush()
     }
 }

@@ -7,7 +7,7 @@ use http::header::{ACCEPT, HeaderValue};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{ListWatch, OpenFuture, Read, Served, ServedFuture, tried};
+use super::{ListWatch, OpenFuture, Read, Served, ServedFuture, describe_request};
 use windlass_client::client::{Client, Prepared, Verb};
 use windlass_core::error::Error;
 use windlass_core::resource::ResourceInfo;
@@ -76,7 +76,7 @@ impl ApiSource {
     fn request(&self, read: &Read) -> Prepared {
         let verb = read.verb();
         let path = self.info.collection_path(self.namespace.as_deref());
-        let what = tried(verb, &self.info, self.namespace.as_deref());
+        let what = describe_request(verb, &self.info, self.namespace.as_deref());
         let mut request = Prepared::new(verb, Method::GET, path, what);
         for (name, value) in read.query() {
             request.push_parameter(name, value);

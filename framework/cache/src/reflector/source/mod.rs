@@ -145,7 +145,8 @@ impl Chunks {
 }
 
 impl Chunks {
-    /// Returns the next piece, if it is available at once.
+    /// Returns what [`next`](Self::next) would, if it is available at once: `None` when one would
+    /// have to wait, `Some(None)` at the end of the body.
     pub(super) async fn at_once(&mut self) -> Option<Option<Result<Bytes, Error>>> {
         match &mut self.0 {
             Pieces::Http(stream) => stream.at_once().await,
@@ -235,7 +236,7 @@ impl Read {
 }
 
 /// Describes a request for error texts: `watch deployments.apps in "shop"`.
-pub(crate) fn tried(verb: Verb, info: &ResourceInfo, namespace: Option<&str>) -> String {
+pub(crate) fn describe_request(verb: Verb, info: &ResourceInfo, namespace: Option<&str>) -> String {
     let verb = verb.as_str();
     match namespace {
         Some(namespace) => format!("{verb} {info} in {namespace:?}"),
@@ -287,7 +288,10 @@ mod tests {
     #[test]
     fn an_error_says_which_verb_was_tried_on_what_and_where() {
         let info = ResourceInfo::of::<k8s_openapi::api::apps::v1::Deployment>();
-        assert_eq!(tried(Verb::Watch, &info, Some("shop")), r#"watch deployments.apps in "shop""#);
-        assert_eq!(tried(Verb::List, &info, None), "list deployments.apps");
+        assert_eq!(
+            describe_request(Verb::Watch, &info, Some("shop")),
+            r#"watch deployments.apps in "shop""#
+        );
+        assert_eq!(describe_request(Verb::List, &info, None), "list deployments.apps");
     }
 }

@@ -336,7 +336,7 @@ impl ReflectorSink for Slow {
     fn deleted(&mut self, _: &RawObject<'_>) {}
     fn kept(&mut self, _: &RawObject<'_>) {}
     fn reached(&mut self, _: StreamProgress, _: &str) {}
-    fn room(&mut self) -> impl Future<Output = ()> + Send {
+    fn hand_over(&mut self) -> impl Future<Output = ()> + Send {
         let time = self.0.take();
         async move {
             if let Some(time) = time {

@@ -287,9 +287,9 @@ fn a_store_holds_the_list_when_its_target_is_told_the_end() {
         Reflector::into_store(info(), Arc::new(source()));
     let object = shown("a", 5, "1");
     let scan = MetadataScan::of(object.as_bytes()).unwrap();
-    reflector.target.list_begins();
-    reflector.target.listed(&RawObject::new(&scan, object.as_bytes()));
+    reflector.sink.list_begins();
+    reflector.sink.listed(&RawObject::new(&scan, object.as_bytes()));
     assert!(store.is_empty());
-    reflector.target.reached(StreamProgress::Listed, "5");
+    reflector.sink.reached(StreamProgress::Listed, "5");
     assert_eq!(store.len(), 1);
 }

@@ -82,7 +82,7 @@ fn hang(pieces: &[String]) -> Option<MemoryResponse> {
 }
 
 /// Returns whether a request is the small list that detects a store that was set back.
-fn is_look(read: &Read) -> bool {
+fn is_version_read(read: &Read) -> bool {
     *read == Read::Page { resource_version: None, limit: Some(1), continue_token: None }
 }
 
@@ -148,12 +148,12 @@ impl Rig {
     /// Returns every request except version reads.
     fn reads(&self) -> Vec<Read> {
         let all = self.source.requests().into_iter().map(|(_, read)| read);
-        all.filter(|read| !is_look(read)).collect()
+        all.filter(|read| !is_version_read(read)).collect()
     }
 
     /// Returns the number of version reads.
     fn version_reads(&self) -> usize {
-        self.source.requests().iter().filter(|(_, read)| is_look(read)).count()
+        self.source.requests().iter().filter(|(_, read)| is_version_read(read)).count()
     }
 
     /// Returns the number of lists, streaming ones included.

@@ -59,7 +59,11 @@ async fn b8_a_store_that_was_set_back_is_found_by_one_small_list_although_the_wa
     rig.source.put(&map("a", "later")).unwrap();
     eventually("it goes on", || rig.value("a").as_deref() == Some("later")).await;
     let reads = &rig.reads()[asked..];
-    assert_eq!((rig.version_reads(), reads.len()), (1, 2), "a look, a watch, a list: {reads:?}");
+    assert_eq!(
+        (rig.version_reads(), reads.len()),
+        (1, 2),
+        "a version read, a watch, a list: {reads:?}"
+    );
     assert_eq!(log.with("its store was set back").len(), 1, "{}", log.text());
     let counted = rig.environment.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
     assert_eq!(counted, 1);
@@ -72,8 +76,8 @@ async fn b8_a_lost_connection_to_a_store_that_is_well_costs_one_small_list_and_n
     rig.source.put(&map("a", "1")).unwrap();
     eventually("it comes", || rig.value("a").is_some()).await;
     let asked = rig.reads().len();
-    // The look gets no answer, and the watch goes on nevertheless.
-    rig.source.script(|_, read| is_look(read).then_some(MemoryResponse::Never));
+    // The version read gets no answer, and the watch goes on nevertheless.
+    rig.source.script(|_, read| is_version_read(read).then_some(MemoryResponse::Never));
     rig.source.break_watches();
     rig.source.put(&map("a", "2")).unwrap();
     let took = eventually("the watch goes on", || rig.value("a").as_deref() == Some("2")).await;
@@ -95,7 +99,7 @@ async fn b8_a_lost_connection_to_a_store_that_is_well_costs_one_small_list_and_n
 /// A stream that ends at its own time, after it has sent something, raises no suspicion; any other
 /// end does.
 #[tokio::test(start_paused = true)]
-async fn b8_only_the_orderly_end_of_a_watch_that_spoke_is_followed_by_no_look() {
+async fn b8_only_the_orderly_end_of_a_watch_that_spoke_is_followed_by_no_reading() {
     for (speaks, after, version_reads) in [(true, 300, 0), (false, 300, 1), (true, 100, 1)] {
         let rig = Rig::synced(source().without_streaming_lists(), ReflectorOptions::new()).await;
         rig.asked(2).await;

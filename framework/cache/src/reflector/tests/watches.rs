@@ -128,7 +128,7 @@ async fn mechanism_53_a_pause_that_the_server_asks_for_is_added_up_to_a_minute()
         tokio::time::sleep(Duration::from_secs(1)).await;
         rig.source.break_watches();
         rig.asked(5).await;
-        let requests = rig.source.requests().into_iter().filter(|(_, read)| !is_look(read));
+        let requests = rig.source.requests().into_iter().filter(|(_, read)| !is_version_read(read));
         let times: Vec<_> = requests.map(|(at, _)| at).collect();
         for pair in times[1..].windows(2) {
             let pause = (pair[1] - pair[0]).as_secs();

@@ -12,7 +12,7 @@ use super::compressor::Compressor;
 use super::mode::{Encoding, Mode};
 use crate::store::object::{Content, DecodedObject, InternedMeta, Object, Shared, StoreShared};
 use windlass_core::resource::ObjectKey;
-use windlass_core::wire::{MetadataScan, object_at_path};
+use windlass_core::wire::{MetadataScan, value_at_path};
 
 /// Converts the objects of one store, as its mode says.
 pub(in crate::store) struct Encoder {
@@ -95,7 +95,7 @@ impl Encoder {
 
     /// Returns the object without everything but its metadata.
     fn metadata_of(&self, object: &Arc<Object>, body: &[u8]) -> Arc<Object> {
-        let Some(metadata) = object_at_path(body, &["metadata"]) else {
+        let Some(metadata) = value_at_path(body, &["metadata"]) else {
             return Arc::clone(object);
         };
         /// Bytes around the metadata.

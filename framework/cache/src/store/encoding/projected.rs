@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::encoder::Encoder;
 use super::fields::Selection;
 use crate::store::object::{Content, Object, ProjectedFields};
-use windlass_core::wire::{MetadataRef, MetadataScan, object_at_path, without};
+use windlass_core::wire::{MetadataRef, MetadataScan, value_at_path, without};
 
 impl Encoder {
     /// Returns `own`, which was written through a type that skips labels, with the labels of
@@ -80,7 +80,7 @@ fn labels(metadata: MetadataRef<'_>) -> BTreeMap<String, String> {
 
 /// Returns `body`, an object as serde wrote it, with other labels.
 fn with_labels(body: &[u8], labels: &[u8]) -> Option<Vec<u8>> {
-    let metadata = object_at_path(body, &["metadata"])?;
+    let metadata = value_at_path(body, &["metadata"])?;
     let cut = without(metadata, &[vec!["labels".to_owned()]]);
     let metadata = cut.as_deref().unwrap_or(metadata).strip_prefix(b"{")?;
     let rest = without(body, &[vec!["metadata".to_owned()]])?;

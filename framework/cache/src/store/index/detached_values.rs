@@ -19,7 +19,7 @@ use crate::store::encoding::Mode;
 use crate::store::object::{Content, Object, Path};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
-use windlass_core::wire::object_at_path;
+use windlass_core::wire::value_at_path;
 
 /// Encodes the values of path indexes for which the kept form may differ from the object; `object`
 /// is as it came.
@@ -50,7 +50,7 @@ pub(in crate::store) fn known(
     let body = own.body();
     let is_cleared = |path: &[&str]| {
         let field = mode.fields().and_then(|fields| fields.above(path));
-        field.is_some_and(|field| is_empty(object_at_path(&body, field)))
+        field.is_some_and(|field| is_empty(value_at_path(&body, field)))
     };
     let (own, mut before) = (visited(own, plan), visited(object, plan));
     let is_decoded = matches!(object.content(), Content::DecodedObject(_));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::buffer_pool::Buffer;
 use super::detached::DetachedIndexValues;
 use windlass_core::resource::{Resource, ResourceExt};
-use windlass_core::wire::{MetadataScan, object_at_path, times};
+use windlass_core::wire::{MetadataScan, times, value_at_path};
 
 /// A decoded value of any type.
 pub(in crate::store) type Shared = Arc<dyn Value + Send + Sync>;
@@ -41,7 +41,7 @@ impl<K: Resource> Value for K {
         // A projection may have the annotation in a field of its own, and not in its metadata.
         let bytes = serde_json::to_vec(self).ok()?;
         let path = ["metadata", "annotations", key];
-        serde_json::from_slice(object_at_path(&bytes, &path)?).ok()
+        serde_json::from_slice(value_at_path(&bytes, &path)?).ok()
     }
 
     fn weight(&self, head: usize, body: usize) -> usize {

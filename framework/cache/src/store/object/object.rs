@@ -17,7 +17,7 @@ use super::invalid::{Invalid, InvalidSink, Invalids};
 use super::object_pool::ObjectPool;
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
-use windlass_core::wire::object_at_path;
+use windlass_core::wire::value_at_path;
 use windlass_core::wire::{
     MetadataOffsets, MetadataRef, MetadataScan, PathTree, Scalar, Undecodable, text_of, times,
 };
@@ -236,7 +236,7 @@ impl Object {
             Content::Cold(cold) => {
                 let body = cold.unpacked();
                 let path = ["metadata", "annotations", key];
-                serde_json::from_slice(object_at_path(&body, &path)?).ok()
+                serde_json::from_slice(value_at_path(&body, &path)?).ok()
             }
         }
     }

@@ -75,7 +75,7 @@ impl Hash {
 
 /// A map from hashed keys to their numbers in a slab.
 ///
-/// Keys are not kept: a look-up compares with the objects in the slab, through a closure.
+/// Keys are not kept: a lookup compares with the objects in the slab, through a closure.
 #[derive(Default)]
 pub(crate) struct Ids {
     /// The hash stands beside its number, so that growing and most mismatches touch no object.

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_up_from_within_is_another_look_and_does_not_reach_the_task() {
+    fn a_wake_up_from_within_is_another_poll_and_does_not_reach_the_task() {
         let (within, count) = (Within::new(), Arc::<Count>::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut polls = 0;

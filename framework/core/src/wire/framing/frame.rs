@@ -12,7 +12,7 @@ use memchr::memchr;
 use super::carry::{Carry, MAX_PIECE, RawItem};
 use crate::error::ApiStatus;
 use crate::wire::metadata_scan::MetadataScan;
-use crate::wire::scanner::members::{members, object_at_path, text};
+use crate::wire::scanner::members::{members, text, value_at_plain_path};
 use crate::wire::scanner::scan::{Malformed, is_space, skip_space};
 use crate::wire::scanner::simd::{BLOCK, Spread, braces};
 use crate::wire::status::excerpt;
@@ -158,7 +158,7 @@ impl<'a> Frame<'a> {
 
     /// Reads the decisive members of a Status in which another member has a wrong type.
     fn parts_of_status(&self) -> ApiStatus {
-        let field = |name| object_at_path(self.object, &[name]);
+        let field = |name| value_at_plain_path(self.object, &[name]);
         let word = |name| field(name).and_then(text).unwrap_or_default();
         ApiStatus {
             status: "Failure".into(),

@@ -1,7 +1,7 @@
 //! Splitting of a LIST body into its items while it streams; holds one unfinished item at most.
 
 use super::carry::{Carry, RawItem};
-use crate::wire::scanner::members::{object_at_path, text};
+use crate::wire::scanner::members::{text, value_at_plain_path};
 use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 
 /// The members of a list beside its items.
@@ -194,7 +194,7 @@ impl ListSplitter {
             (Field::Items, _) => return Err(Malformed::new("items is not an array")),
             (Field::Metadata, RawItem::Whole(metadata)) => {
                 let field = |name| {
-                    object_at_path(metadata, &[name])
+                    value_at_plain_path(metadata, &[name])
                         .and_then(text)
                         .unwrap_or_default()
                         .into_owned()

@@ -10,7 +10,8 @@ use super::scan::{Malformed, is_space, skip_space, text_end, value_end};
 /// One member of an object, by position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member<'a> {
-    /// The name as it is written, without quotes; a name with escapes is never one of ours.
+    /// The name as it is written, without quotes. It is compared with names without escapes, so one
+    /// that is written with escapes equals none of them.
     pub(crate) name: &'a [u8],
     /// The value as it is written, without blanks around it.
     pub(crate) value: &'a [u8],
@@ -226,8 +227,9 @@ pub(in crate::wire) fn seen_text(value: &[u8], is_plain: bool) -> Option<Cow<'_,
     std::str::from_utf8(inner).ok().map(Cow::Borrowed)
 }
 
-/// Returns the value at `path`, for paths through objects only.
-pub(crate) fn object_at_path<'a>(bytes: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+/// Returns the value at `path`, for paths through objects only. Names with escapes are not found;
+/// `strip::value_at_path` finds them.
+pub(crate) fn value_at_plain_path<'a>(bytes: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     let Some((first, rest)) = path.split_first() else {
         return Some(bytes);
     };
@@ -239,7 +241,7 @@ pub(crate) fn object_at_path<'a>(bytes: &'a [u8], path: &[&str]) -> Option<&'a [
         }
         found.is_none()
     });
-    object_at_path(found?, rest)
+    value_at_plain_path(found?, rest)
 }
 
 #[cfg(test)]

@@ -243,7 +243,7 @@ fn survives(bytes: &[u8]) {
     }
     for path in PATHS {
         values_at(bytes, path, &mut Vec::new());
-        let _ = object_at_path(bytes, path);
+        let _ = value_at_path(bytes, path);
         let _ = without(bytes, &[path.iter().map(|step| (*step).to_owned()).collect()]);
     }
     let _ = status::failure_in(bytes);

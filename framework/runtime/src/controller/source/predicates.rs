@@ -45,7 +45,7 @@ use windlass_cache::informer::Change;
 use windlass_cache::store::{Cached, Event};
 use windlass_core::panics::panic_text;
 use windlass_core::resource::{Resource, Selector};
-use windlass_core::wire::object_at_path;
+use windlass_core::wire::value_at_path;
 
 /// Test of a change; returns `None` if user code panicked, so that the result is unknown.
 type Test<K> = Arc<dyn Fn(&Change<K>) -> Option<bool> + Send + Sync>;
@@ -279,7 +279,7 @@ fn differs_at<K: Resource>(text: String, path: &'static [&'static str]) -> Predi
             return false;
         }
         let (old_bytes, new_bytes) = (old.raw(), new.raw());
-        object_at_path(&old_bytes, path) != object_at_path(&new_bytes, path) || !is_one(old, new)
+        value_at_path(&old_bytes, path) != value_at_path(&new_bytes, path) || !is_one(old, new)
     })
 }
 

@@ -50,7 +50,7 @@ enum NextAttempt {
 }
 
 impl Worker {
-    /// Reports a failure, and gives the verdict.
+    /// Reports a failure, and completes the work.
     pub(super) async fn fail(
         &self,
         work: Work<ObjectKey>,
@@ -80,7 +80,7 @@ impl Worker {
             self.meter.gave_up();
         }
         self.note_next_attempt(&work, &next, record);
-        verdict(work, (&failure, failures), next, how)
+        complete(work, (&failure, failures), next, how)
     }
 
     /// Notes the time of the next attempt, before another worker can take the key.
@@ -176,8 +176,8 @@ impl Worker {
     }
 }
 
-/// Logs a failure, and gives the verdict on its key; returns the kind of end for the metrics.
-fn verdict(
+/// Logs a failure, and completes its key; returns the kind of end for the metrics.
+fn complete(
     work: Work<ObjectKey>,
     (failure, failures): (&Failure, u32),
     next: NextAttempt,

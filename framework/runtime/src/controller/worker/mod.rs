@@ -1,4 +1,4 @@
-//! Workers: take keys from the queue, run the step for each key, and give the verdict. Knows no
+//! Workers: take keys from the queue, run the step for each key, and complete it. Knows no
 //! types of objects.
 //!
 //! Faults inside a step stay inside: a panic, a deadline and an error differ in metrics and logs
@@ -184,7 +184,7 @@ impl Worker {
         }
     }
 
-    /// Returns the next key after an attempt that ended at `now`. `finished` is work whose verdict
+    /// Returns the next key after an attempt that ended at `now`. `finished` is work whose completion
     /// is still to be given: one pass through the queue's lock is enough for both.
     async fn next_after(
         &self,
@@ -193,12 +193,12 @@ impl Worker {
         now: Instant,
     ) -> Option<Work<ObjectKey>> {
         if !may_continue {
-            // The verdict is given before yielding: the worker holds no key while other tasks run.
+            // Completed before yielding: the worker holds no key while other tasks run.
             drop(finished);
             yield_now().await;
             return self.next().await;
         }
-        // After a stop `next` returns `None`, so the verdict must be given by dropping the work.
+        // After a stop `next` returns `None`, so the work is completed by dropping it.
         let finished = finished.filter(|_| !self.stop.is_cancelled());
         let Some(work) = finished else { return self.next().await };
         match work.finish_then_next(now) {
@@ -229,7 +229,7 @@ impl Worker {
         }
     }
 
-    /// Runs one attempt at a key. Returns the time, and the work if its verdict is still to be
+    /// Runs one attempt at a key. Returns the time, and the work if its completion is still to be
     /// given.
     async fn attempt(
         &self,
@@ -367,7 +367,7 @@ impl Worker {
         GuardedOutcome::TimedOut
     }
 
-    /// Logs an outcome that is no failure, and chooses the verdict, which is given with the next
+    /// Logs an outcome that is no failure, and chooses the completion, which is given with the next
     /// key.
     fn conclude(
         &self,

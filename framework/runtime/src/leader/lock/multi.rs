@@ -75,14 +75,14 @@ impl MultiLock {
     }
 
     /// Reads both locks; `None` without a primary.
-    async fn get(&self) -> Result<Option<ObservedRecord>, Error> {
+    async fn read_both(&self) -> Result<Option<ObservedRecord>, Error> {
         let Some(primary) = self.primary.get().await? else { return Ok(None) };
         let secondary = self.secondary.get().await?;
         Ok(Some(self.join(primary, secondary)))
     }
 
     /// Creates the primary, and the secondary or takes it if it is free; a conflict if it is held.
-    async fn create(&self, record: LeaderElectionRecord) -> Result<ObservedRecord, Error> {
+    async fn create_both(&self, record: LeaderElectionRecord) -> Result<ObservedRecord, Error> {
         let second = self.secondary.get().await?;
         if second.as_ref().is_some_and(|second| second.record.holder.is_some()) {
             let text = format!("{} is held already", self.secondary.describe());
@@ -92,11 +92,11 @@ impl MultiLock {
             return Err(Error::new(ErrorKind::Conflict, text));
         }
         let second = second.as_ref().map(|free| free.version.as_str());
-        self.write(None, second, record).await
+        self.write_both(None, second, record).await
     }
 
     /// Replaces both records, if the last answer had the joined version.
-    async fn update(
+    async fn replace_both(
         &self,
         version: String,
         record: LeaderElectionRecord,
@@ -106,11 +106,11 @@ impl MultiLock {
             let text = format!("cannot update {}: its version was not read", self.describe());
             Error::new(ErrorKind::Conflict, text)
         })?;
-        self.write(Some(&parts.primary), parts.secondary.as_deref(), record).await
+        self.write_both(Some(&parts.primary), parts.secondary.as_deref(), record).await
     }
 
     /// Writes both records; without a version it creates the lock.
-    async fn write(
+    async fn write_both(
         &self,
         first: Option<&str>,
         second: Option<&str>,
@@ -172,11 +172,11 @@ impl ResourceLock for MultiLock {
     }
 
     fn get(&self) -> LockFuture<'_, Option<ObservedRecord>> {
-        Box::pin(self.get())
+        Box::pin(self.read_both())
     }
 
     fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord> {
-        Box::pin(self.create(record))
+        Box::pin(self.create_both(record))
     }
 
     fn update(
@@ -184,7 +184,7 @@ impl ResourceLock for MultiLock {
         version: &str,
         record: LeaderElectionRecord,
     ) -> LockFuture<'_, ObservedRecord> {
-        Box::pin(self.update(version.to_owned(), record))
+        Box::pin(self.replace_both(version.to_owned(), record))
     }
 
     /// Follows the primary.

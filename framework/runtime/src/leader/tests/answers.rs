@@ -81,7 +81,7 @@ fn elector(bench: &Bench, always: Option<&'static str>) -> (Elector, Arc<Refusin
 
 /// A client that sent a write twice may receive an error about its own first try.
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_is_answered_by_a_conflict_or_not_found_looks_at_the_lock_at_once() {
+async fn a_renewal_that_is_answered_by_a_conflict_or_not_found_reads_the_lock_at_once() {
     for code in [409, 404] {
         let bench = Bench::new();
         let (ann, lock) = elector(&bench, None);

@@ -153,7 +153,7 @@ impl Probe {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_looks_at_what_may_end_its_term_and_at_nothing_else() {
+async fn a_leader_reads_what_may_end_its_term_and_nothing_else() {
     let (probe, ours) = Probe::leading(HandoverPolicy::default());
     let reaction = |record: &LeaderElectionRecord, version: &str| {
         probe.handover.reaction(&ObservedRecord::new(record.clone(), version))
@@ -176,7 +176,7 @@ async fn a_leader_looks_at_what_may_end_its_term_and_at_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_lender_looks_at_a_request_and_once() {
+async fn only_a_lender_reads_a_request_and_once() {
     for (lends, by, expected) in [
         (true, "bob", Reaction::Read),
         (true, "ann", Reaction::Nothing),

@@ -95,7 +95,7 @@ async fn l8_a_followed_lease_passes_on_within_a_second_of_its_release() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_right_to_watch_a_candidate_looks_once_in_a_retry_period() {
+async fn without_the_right_to_watch_a_candidate_reads_once_in_a_retry_period() {
     let bench = Bench::new();
     let blind = |identity| bench.over(identity, LeaderElection::new("ops"), false);
     let took = takes_over_after(&bench, blind("a"), blind("b")).await;

@@ -117,7 +117,7 @@ async fn mechanism_39_renewals_that_fail_are_tried_again_until_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_40_a_released_record_is_free_for_whoever_looks_next() {
+async fn mechanism_40_a_released_record_is_free_for_whoever_reads_it_next() {
     let bench = Bench::new();
     bench.store.put(LeaderElectionRecord { transitions: 6, ..released() });
     let (ann, _) = bench.elector("ann");

@@ -71,6 +71,16 @@ fn manifests_with_names_that_no_cluster_takes_are_refused() {
 }
 
 #[test]
+fn manifests_for_an_image_without_a_name_are_refused() {
+    for image in ["", " "] {
+        let options = ManifestOptions::default().image(image);
+        let refused = named("sites").name("ops").manifests(&options).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
+        assert!(refused.to_string().contains("`--image`"), "{refused}");
+    }
+}
+
+#[test]
 fn manifests_with_probes_that_no_kubelet_reaches_are_refused() {
     let operator = |address: &str| named("sites").name("ops").health(address.parse().unwrap());
     for address in ["127.0.0.1:8081", "[::1]:8081", "0.0.0.0:0"] {

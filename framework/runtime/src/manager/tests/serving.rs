@@ -131,3 +131,16 @@ async fn probes_are_answered_while_readers_of_metrics_do_not_read() {
     tokio::time::timeout(Duration::from_secs(10), served).await.expect("there is room again");
     server.abort();
 }
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_readiness_ends_with_it_or_with_the_operator_or_with_what_is_missing() {
+    let controller = Slow::new(Duration::from_secs(20));
+    let running = operator(&controller).start();
+    running.wait_ready(Duration::from_secs(60)).await.unwrap();
+    assert!(running.readiness().is_ready());
+    running.stop();
+    let late = running.wait_ready(Duration::from_millis(40)).await.unwrap_err();
+    assert_eq!(late.kind(), ErrorKind::Timeout);
+    assert!(late.to_string().contains("after 40ms; what is missing: shutdown: stopping"), "{late}");
+    let ended = running.wait_ready(Duration::from_secs(60)).await.unwrap_err();
+    assert_eq!(ended.kind(), ErrorKind::Cancelled, "{ended}");
+}

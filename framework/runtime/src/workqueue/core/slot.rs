@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Ticket, Verdict};
+use super::{Completion, Ticket};
 use crate::workqueue::{Priority, RetryPolicy};
 
 /// Time since the queue was made, in nanoseconds; it overflows after 584 years.
@@ -17,11 +17,11 @@ pub(in crate::workqueue) fn nanos(time: Duration) -> Nanos {
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::workqueue) struct Slot {
     pub(super) stage: Stage,
-    /// Reasons of its next turn; of a key in work, those that were added since it was taken.
+    /// Reasons of its next attempt; of a key in work, those that were added since it was taken.
     pub(super) reasons: u64,
     /// Failures in a row.
     pub(super) failures: u32,
-    /// Priority of its next turn; of a key in work, of this turn.
+    /// Priority of its next attempt; of a key in work, of this attempt.
     pub(super) priority: Priority,
     /// Whether its last work failed.
     pub(super) failing: bool,
@@ -90,27 +90,29 @@ pub(super) enum Again {
 }
 
 /// Records success or failure; returns the delay that follows, if any.
-pub(super) fn apply_verdict(
+pub(super) fn apply_completion(
     policy: RetryPolicy,
     slot: &mut Slot,
-    verdict: Verdict,
+    completion: Completion,
 ) -> Option<Duration> {
-    match verdict {
-        Verdict::Done | Verdict::Gone | Verdict::After(_) => {
+    match completion {
+        Completion::Done | Completion::Gone | Completion::After(_) => {
             (slot.failures, slot.failing) = (0, false)
         }
-        Verdict::Retry { .. } => {
+        Completion::Retry { .. } => {
             slot.failures = slot.failures.saturating_add(1);
             slot.failing = true;
         }
-        Verdict::RetryAnew { .. } => (slot.failures, slot.failing) = (1, true),
-        Verdict::RetryAfter(_) => slot.failing = true,
-        Verdict::Hold(_) => slot.on_hold = true,
+        Completion::RetryAnew { .. } => (slot.failures, slot.failing) = (1, true),
+        Completion::RetryAfter(_) => slot.failing = true,
+        Completion::Hold(_) => slot.on_hold = true,
     }
-    match verdict {
-        Verdict::Done | Verdict::Gone => None,
-        Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => Some(delay),
-        Verdict::Retry { draw } | Verdict::RetryAnew { draw } => {
+    match completion {
+        Completion::Done | Completion::Gone => None,
+        Completion::After(delay) | Completion::RetryAfter(delay) | Completion::Hold(delay) => {
+            Some(delay)
+        }
+        Completion::Retry { draw } | Completion::RetryAnew { draw } => {
             let bound = policy.bound(slot.failures);
             if bound.is_none() {
                 // The policy gave up: the next add begins with a count of zero.

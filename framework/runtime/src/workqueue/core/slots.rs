@@ -1,10 +1,10 @@
 //! A slab of slots and a hash table that finds a key's slot; the table's order is never visible.
 //! Callers pass the hash of each key: it is computed before the queue's lock is taken.
 //!
-//! An idle key keeps its slot for its next add, which then costs a table look-up and no change of
+//! An idle key keeps its slot for its next add, which then costs a table lookup and no change of
 //! the table. When there are very many slots, a new key gets the slot of an idle one.
 
-// DESIGN.md, 64: A worker's turn moves its state once
+// DESIGN.md, 64: A worker's attempt moves its state once
 // DESIGN.md, 68: A key keeps its queue slot and notes the slot number
 // DESIGN.md, 109: The work queue retains slots of idle keys up to a bound
 
@@ -279,7 +279,7 @@ impl<T> Slots<T> {
     }
 
     /// Returns the probable slot of a key: the one that the key stores, otherwise the one that the
-    /// table has for its hash; [`NO_SLOT`] if there is none. The look-ups of several keys overlap,
+    /// table has for its hash; [`NO_SLOT`] if there is none. The lookups of several keys overlap,
     /// because none depends on the result of another.
     #[inline]
     pub(super) fn guess(&self, key: &T, hash: u64) -> u32 {

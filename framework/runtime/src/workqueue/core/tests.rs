@@ -55,14 +55,19 @@ fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
     core.take(nanos(now)).map(|claim| claim.key)
 }
 
-fn finish(core: &mut Core<u8>, key: u8, verdict: Verdict, now: Duration) -> Option<Finished<u8>> {
+fn finish(
+    core: &mut Core<u8>,
+    key: u8,
+    completion: Completion,
+    now: Duration,
+) -> Option<Finished<u8>> {
     let ticket = core.slots.find(&key, hash_of(key.into()))?;
     // As the asynchronous queue does.
-    let plainly = (verdict == Verdict::Done).then(|| core.finish_plain(ticket, nanos(now)));
+    let plainly = (completion == Completion::Done).then(|| core.finish_plain(ticket, nanos(now)));
     if let Some(worked) = plainly.flatten() {
         return Some(Finished { worked, retry: None, discarded: Discarded::Nothing });
     }
-    core.finish(ticket, verdict, BACK, nanos(now))
+    core.finish(ticket, completion, BACK, nanos(now))
 }
 
 fn retry_in(end: Option<Finished<u8>>) -> Option<Duration> {
@@ -76,7 +81,7 @@ fn g_q4_a_key_added_while_in_work_keeps_the_place_it_then_took() {
     assert_eq!(take(&mut queue, at(0)), Some(1));
     queue.plain(1, at(1));
     queue.plain(2, at(2));
-    finish(&mut queue, 1, Verdict::Done, at(3));
+    finish(&mut queue, 1, Completion::Done, at(3));
     assert_eq!(take(&mut queue, at(3)), Some(1));
     assert_eq!(take(&mut queue, at(3)), Some(2));
 }
@@ -97,12 +102,13 @@ fn g_q8_a_queue_with_very_many_outdated_delays_can_be_closed() {
 
 #[test]
 fn an_idle_key_keeps_its_slot_and_nothing_else() {
-    let verdicts = [(Verdict::Done, Discarded::Nothing), (Verdict::Gone, Discarded::Key(1))];
-    for (verdict, discarded) in verdicts {
+    let completions =
+        [(Completion::Done, Discarded::Nothing), (Completion::Gone, Discarded::Key(1))];
+    for (completion, discarded) in completions {
         let mut queue = core(1);
         queue.plain(1, at(0));
         take(&mut queue, at(0));
-        let finished = finish(&mut queue, 1, verdict, at(1));
+        let finished = finish(&mut queue, 1, completion, at(1));
         assert_eq!(finished.map(|end| end.discarded), Some(discarded));
         assert_eq!(queue.in_use(), (0, 0, 0));
         assert_eq!(queue.describe(9, nanos(at(1))), []);
@@ -111,21 +117,21 @@ fn an_idle_key_keeps_its_slot_and_nothing_else() {
 
 #[test]
 fn the_state_of_a_key_is_reset_when_it_becomes_idle() {
-    for verdict in [Verdict::Done, Verdict::Gone, Verdict::After(Duration::ZERO)] {
+    for completion in [Completion::Done, Completion::Gone, Completion::After(Duration::ZERO)] {
         let mut queue = core(1);
         let (high, low) = (Priority::new(9), Priority::LOW);
         queue.add(1, AddOptions::new().priority(high).reasons(2), at(0));
         take(&mut queue, at(0));
-        finish(&mut queue, 1, Verdict::Retry { draw: 0.0 }, at(0));
+        finish(&mut queue, 1, Completion::Retry { draw: 0.0 }, at(0));
         take(&mut queue, at(0));
-        finish(&mut queue, 1, verdict, at(0));
-        if verdict == Verdict::After(Duration::ZERO) {
+        finish(&mut queue, 1, completion, at(0));
+        if completion == Completion::After(Duration::ZERO) {
             take(&mut queue, at(0));
-            finish(&mut queue, 1, Verdict::Done, at(0));
+            finish(&mut queue, 1, Completion::Done, at(0));
         }
         queue.add(1, AddOptions::new().priority(low).reasons(4), at(0));
         let info = queue.take(nanos(at(0))).map(|claim| claim.info).expect("a key");
-        assert_eq!((info.failures, info.priority, info.reasons), (0, low, 4), "{verdict:?}");
+        assert_eq!((info.failures, info.priority, info.reasons), (0, low, 4), "{completion:?}");
     }
 }
 
@@ -147,7 +153,7 @@ fn a_queue_retains_the_slots_of_many_keys_and_more_where_keys_are_those_of_objec
 #[test]
 fn g_q9_events_during_a_backoff_do_not_advance_it() {
     let mut queue = core(1);
-    let fail = Verdict::Retry { draw: 1.0 };
+    let fail = Completion::Retry { draw: 1.0 };
     queue.plain(1, at(0));
     take(&mut queue, at(0));
     assert_eq!(retry_in(finish(&mut queue, 1, fail, at(0))), Some(at(5)));
@@ -161,11 +167,11 @@ fn g_q9_events_during_a_backoff_do_not_advance_it() {
 #[test]
 fn mechanism_68_a_success_resets_the_backoff() {
     let mut queue = core(1);
-    let fail = Verdict::Retry { draw: 1.0 };
-    for verdict in [fail, fail, Verdict::Done] {
+    let fail = Completion::Retry { draw: 1.0 };
+    for completion in [fail, fail, Completion::Done] {
         queue.plain(1, at(0));
         take(&mut queue, at(0));
-        finish(&mut queue, 1, verdict, at(0));
+        finish(&mut queue, 1, completion, at(0));
     }
     queue.plain(1, at(0));
     take(&mut queue, at(0));
@@ -175,7 +181,7 @@ fn mechanism_68_a_success_resets_the_backoff() {
 #[test]
 fn mechanism_68_a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
     let mut queue = Core::new(1, RetryPolicy::at_most(1), AGEING, None);
-    let fail = Verdict::Retry { draw: 1.0 };
+    let fail = Completion::Retry { draw: 1.0 };
     queue.plain(1_u8, at(0));
     queue.take(nanos(at(0)));
     assert_eq!(retry_in(finish(&mut queue, 1, fail, at(0))), Some(at(5)));
@@ -193,14 +199,14 @@ fn c2_failing_keys_hold_at_most_half_of_the_workers() {
     for key in 0..6 {
         queue.plain(key, at(0));
         take(&mut queue, at(0));
-        finish(&mut queue, key, Verdict::Retry { draw: 0.5 }, at(0));
+        finish(&mut queue, key, Completion::Retry { draw: 0.5 }, at(0));
     }
     assert_eq!(take(&mut queue, SECOND), Some(0));
     assert_eq!(take(&mut queue, SECOND), Some(1));
     assert_eq!(take(&mut queue, SECOND), None, "two of four workers are poisoned");
     queue.plain(9, SECOND);
     assert_eq!(take(&mut queue, SECOND), Some(9), "others pass the poisoned ones");
-    finish(&mut queue, 0, Verdict::Done, SECOND);
+    finish(&mut queue, 0, Completion::Done, SECOND);
     assert_eq!(take(&mut queue, SECOND), Some(2));
 }
 
@@ -209,7 +215,7 @@ fn a_single_worker_still_serves_failing_keys() {
     let mut queue = core(1);
     queue.plain(1, at(0));
     take(&mut queue, at(0));
-    finish(&mut queue, 1, Verdict::Retry { draw: 0.0 }, at(0));
+    finish(&mut queue, 1, Completion::Retry { draw: 0.0 }, at(0));
     assert_eq!(take(&mut queue, at(0)), Some(1));
 }
 
@@ -223,10 +229,10 @@ fn after_closing_a_key_added_again_in_work_is_still_handed_out() {
     drop(queue.close());
     queue.plain(3, at(0));
     assert!(!queue.exhausted());
-    finish(&mut queue, 1, Verdict::Done, at(0));
+    finish(&mut queue, 1, Completion::Done, at(0));
     assert_eq!(take(&mut queue, 2 * SECOND), Some(1));
     assert!(queue.exhausted());
-    finish(&mut queue, 1, Verdict::Retry { draw: 1.0 }, at(0));
+    finish(&mut queue, 1, Completion::Retry { draw: 1.0 }, at(0));
     assert!(queue.is_drained() && queue.counts() == QueueCounts::default());
 }
 
@@ -238,7 +244,7 @@ fn delays_that_were_overtaken_leave_no_growing_heap() {
         queue.plain_at(1, Duration::from_secs(60), at(round));
         queue.plain(1, at(round));
         take(&mut queue, at(round));
-        finish(&mut queue, 1, Verdict::Done, at(round));
+        finish(&mut queue, 1, Completion::Done, at(round));
     }
     assert!(queue.timers.entry_count() < 100, "{}", queue.timers.entry_count());
     assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
@@ -247,7 +253,7 @@ fn delays_that_were_overtaken_leave_no_growing_heap() {
 #[test]
 fn keys_in_work_that_fail_again_and_again_keep_their_order() {
     let mut queue = core(8);
-    let fail = Verdict::RetryAfter(Duration::ZERO);
+    let fail = Completion::RetryAfter(Duration::ZERO);
     (0..4).for_each(|key| queue.plain(key, at(0)));
     (0..4).for_each(|key| assert_eq!(take(&mut queue, at(0)), Some(key)));
     (0..4).for_each(|key| assert!(finish(&mut queue, key, fail, at(0)).is_some()));
@@ -259,7 +265,7 @@ fn keys_in_work_that_fail_again_and_again_keep_their_order() {
         queue.plain(10 + key, at(1));
     }
     for key in [3, 1, 0, 2] {
-        finish(&mut queue, key, if key == 1 { Verdict::Done } else { fail }, at(2));
+        finish(&mut queue, key, if key == 1 { Completion::Done } else { fail }, at(2));
     }
     let order: Vec<_> = std::iter::from_fn(|| take(&mut queue, at(3))).collect();
     assert_eq!(order, [0, 10, 1, 11, 2, 12, 3, 13]);
@@ -282,9 +288,9 @@ struct Entry {
     failing: bool,
     on_hold: bool,
     working: bool,
-    /// Priority of its next turn; of a key in work, of this turn.
+    /// Priority of its next attempt; of a key in work, of this attempt.
     priority: Priority,
-    /// Priority of the next turn, when the key was added while in work.
+    /// Priority of the next attempt, when the key was added while in work.
     requested: Option<Priority>,
     reasons: u64,
     /// Added: its sequence number, and since when.
@@ -373,36 +379,36 @@ impl Naive {
         Some((next.key, next.priority, std::mem::take(&mut next.reasons)))
     }
 
-    fn finish(&mut self, key: u8, verdict: Verdict, now: Duration) {
+    fn finish(&mut self, key: u8, completion: Completion, now: Duration) {
         let policy = RetryPolicy::forever();
         let closed = self.closed;
         let Some(entry) = self.entries.iter_mut().find(|e| e.key == key && e.working) else {
             return;
         };
         entry.working = false;
-        let delay = match verdict {
-            Verdict::Done | Verdict::Gone => None,
-            Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => {
+        let delay = match completion {
+            Completion::Done | Completion::Gone => None,
+            Completion::After(delay) | Completion::RetryAfter(delay) | Completion::Hold(delay) => {
                 Some(delay)
             }
-            Verdict::Retry { draw } | Verdict::RetryAnew { draw } => {
-                let is_anew = matches!(verdict, Verdict::RetryAnew { .. });
+            Completion::Retry { draw } | Completion::RetryAnew { draw } => {
+                let is_anew = matches!(completion, Completion::RetryAnew { .. });
                 entry.failures = if is_anew { 1 } else { entry.failures + 1 };
                 policy.bound(entry.failures).map(|bound| bound.mul_f64(draw))
             }
         };
-        match verdict {
-            Verdict::Hold(_) => entry.on_hold = true,
-            Verdict::Retry { .. } | Verdict::RetryAnew { .. } | Verdict::RetryAfter(_) => {
+        match completion {
+            Completion::Hold(_) => entry.on_hold = true,
+            Completion::Retry { .. } | Completion::RetryAnew { .. } | Completion::RetryAfter(_) => {
                 entry.failing = true;
             }
-            Verdict::Done | Verdict::Gone | Verdict::After(_) => {
+            Completion::Done | Completion::Gone | Completion::After(_) => {
                 (entry.failing, entry.failures) = (false, 0);
             }
         }
         let (own, requested, due) = (entry.priority, entry.requested.take(), entry.due.take());
         entry.priority = requested.unwrap_or(Priority::new(i8::MIN));
-        // First the adds during the work, and then the verdict's own.
+        // First the adds during the work, and then the completion's own.
         let options = AddOptions::new().priority(entry.priority);
         if let Some((at, _)) = due.filter(|_| !closed) {
             self.add(key, options.after(at.saturating_sub(now)), now);
@@ -449,21 +455,21 @@ impl Naive {
 enum Step {
     Add(u8, AddOptions),
     Take,
-    Finish(usize, Verdict),
+    Finish(usize, Completion),
     Pass(u64),
     Close,
 }
 
-fn verdict() -> impl Strategy<Value = Verdict> {
+fn completion() -> impl Strategy<Value = Completion> {
     prop_oneof![
-        3 => Just(Verdict::Done),
-        1 => Just(Verdict::Gone),
-        1 => (0_u64..200).prop_map(|ms| Verdict::After(at(ms))),
-        1 => (0_u64..200).prop_map(|ms| Verdict::RetryAfter(at(ms))),
-        1 => (0_u64..200).prop_map(|ms| Verdict::Hold(at(ms))),
-        3 => (0_u32..=4).prop_map(|quarters| Verdict::Retry { draw: f64::from(quarters) / 4.0 }),
+        3 => Just(Completion::Done),
+        1 => Just(Completion::Gone),
+        1 => (0_u64..200).prop_map(|ms| Completion::After(at(ms))),
+        1 => (0_u64..200).prop_map(|ms| Completion::RetryAfter(at(ms))),
+        1 => (0_u64..200).prop_map(|ms| Completion::Hold(at(ms))),
+        3 => (0_u32..=4).prop_map(|quarters| Completion::Retry { draw: f64::from(quarters) / 4.0 }),
         1 => (0_u32..=4).prop_map(|quarters| {
-            Verdict::RetryAnew { draw: f64::from(quarters) / 4.0 }
+            Completion::RetryAnew { draw: f64::from(quarters) / 4.0 }
         }),
     ]
 }
@@ -481,7 +487,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (0_u8..6, add_options()).prop_map(|(key, options)| Step::Add(key, options)),
         5 => Just(Step::Take),
-        4 => (0_usize..8, verdict()).prop_map(|(which, verdict)| Step::Finish(which, verdict)),
+        4 => (0_usize..8, completion()).prop_map(|(which, completion)| Step::Finish(which, completion)),
         2 => (1_u64..100).prop_map(Step::Pass),
     ];
     prop::collection::vec(step, 0..120)
@@ -531,10 +537,10 @@ proptest! {
                         in_work.push(key);
                     }
                 }
-                Step::Finish(which, verdict) if !in_work.is_empty() => {
+                Step::Finish(which, completion) if !in_work.is_empty() => {
                     let key = in_work.remove(which % in_work.len());
-                    prop_assert!(finish(&mut queue, key, verdict, now).is_some());
-                    naive.finish(key, verdict, now);
+                    prop_assert!(finish(&mut queue, key, completion, now).is_some());
+                    naive.finish(key, completion, now);
                 }
                 Step::Close => {
                     drop(queue.close());
@@ -577,21 +583,21 @@ proptest! {
                 Step::Take => in_work.extend(take(&mut queue, now).inspect(|key| {
                     owed.remove(key);
                 })),
-                Step::Finish(which, verdict) if !in_work.is_empty() => {
+                Step::Finish(which, completion) if !in_work.is_empty() => {
                     let key = in_work.remove(which % in_work.len());
-                    finish(&mut queue, key, verdict, now);
+                    finish(&mut queue, key, completion, now);
                 }
                 Step::Finish(..) | Step::Close => {}
                 Step::Pass(ms) => now += at(ms),
             }
         }
         for key in in_work {
-            finish(&mut queue, key, Verdict::Done, now);
+            finish(&mut queue, key, Completion::Done, now);
         }
         now += Duration::from_secs(600);
         while let Some(key) = take(&mut queue, now) {
             owed.remove(&key);
-            finish(&mut queue, key, Verdict::Done, now);
+            finish(&mut queue, key, Completion::Done, now);
         }
         prop_assert!(owed.is_empty(), "never handed out: {:?}", owed);
         prop_assert_eq!(queue.in_use(), (0, 0, 0));

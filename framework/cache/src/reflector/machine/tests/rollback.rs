@@ -9,7 +9,7 @@ fn check() -> RollbackCheck<&'static str> {
 }
 
 #[test]
-fn b8_a_look_that_shows_a_version_below_a_known_one_proves_that_the_store_was_set_back() {
+fn b8_a_reading_that_shows_a_version_below_a_known_one_proves_that_the_store_was_set_back() {
     let now = Instant::now();
     for (position, had, version, wanted) in [
         ("9", None, "9", None),
@@ -34,7 +34,7 @@ fn b8_a_look_that_shows_a_version_below_a_known_one_proves_that_the_store_was_se
 }
 
 #[test]
-fn b8_a_failed_look_is_repeated_after_a_pause_and_a_lost_connection_voids_the_one_under_way() {
+fn b8_a_failed_reading_is_repeated_after_a_pause_and_a_lost_connection_voids_the_one_under_way() {
     let now = Instant::now();
     let mut check = check();
     for (asked, least) in [(None, 0), (Some(seconds(20)), 20), (Some(seconds(600)), 60)] {
@@ -52,7 +52,7 @@ fn b8_a_failed_look_is_repeated_after_a_pause_and_a_lost_connection_voids_the_on
 }
 
 #[test]
-fn b8_a_sign_counts_once_in_two_minutes_and_not_while_a_look_is_due_or_under_way() {
+fn b8_a_sign_counts_once_in_two_minutes_and_not_while_a_reading_is_due_or_under_way() {
     let start = Instant::now();
     let mut check = check();
     for (after, is_due) in [(0, true), (119, false), (120, true), (239, false), (240, true)] {

@@ -45,7 +45,7 @@ async fn an_object_without_a_controller_is_neither_changed_nor_owned_nor_deleted
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_appears_between_the_look_and_the_create_is_not_taken() {
+async fn an_object_that_appears_between_the_lookup_and_the_create_is_not_taken() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(plain(&sites)).await;
     // The cache does not show the object.

@@ -26,7 +26,7 @@ impl Gate {
     }
 }
 
-/// Waits on the machine's clock, because a thread is blocked.
+/// Waits on the system's clock, because a thread is blocked.
 async fn until(what: &str, met: impl Fn() -> bool) {
     let began = tokio::time::Instant::now();
     while !met() {

@@ -48,8 +48,8 @@ fn a_retry_and_a_requeue_keep_the_priority() {
     queue.add(1, LOW, at(0));
     queue.add(2, LOW, at(0));
     all(&mut queue, at(0));
-    finish(&mut queue, 1, Verdict::Retry { draw: 0.0 }, at(0));
-    finish(&mut queue, 2, Verdict::After(at(1)), at(0));
+    finish(&mut queue, 1, Completion::Retry { draw: 0.0 }, at(0));
+    finish(&mut queue, 2, Completion::After(at(1)), at(0));
     queue.add(3, LIVE, at(1));
     assert_eq!(all(&mut queue, at(1)), [3, 1, 2]);
 }
@@ -72,10 +72,10 @@ fn an_add_in_work_applies_to_the_next_turn() {
     assert_eq!((claim.info.priority, claim.info.reasons), (Priority::NORMAL, 0b001));
     queue.add(1, LOW.reasons(0b010), at(0));
     queue.add(1, LOW.reasons(0b100), at(0));
-    finish(&mut queue, 1, Verdict::Done, at(0));
+    finish(&mut queue, 1, Completion::Done, at(0));
     let claim = queue.take(nanos(at(0))).expect("added again");
     assert_eq!((claim.info.priority, claim.info.reasons), (Priority::LOW, 0b110));
-    finish(&mut queue, 1, Verdict::Done, at(0));
+    finish(&mut queue, 1, Completion::Done, at(0));
     queue.add(1, LIVE, at(0));
     assert_eq!(queue.take(nanos(at(0))).map(|claim| claim.info.reasons), Some(0), "they are over");
 }
@@ -88,7 +88,7 @@ fn a_failure_raises_the_priority_of_an_add_in_work_to_its_own() {
     queue.add(1, LOW.reasons(1), at(0));
     queue.add(2, LOW, at(0));
     queue.add(3, LIVE, at(0));
-    finish(&mut queue, 1, Verdict::Retry { draw: 1.0 }, at(0));
+    finish(&mut queue, 1, Completion::Retry { draw: 1.0 }, at(0));
     let mut taken = std::iter::from_fn(|| queue.take(nanos(at(0))));
     assert_eq!(taken.next().map(|claim| claim.key), Some(3));
     let again = taken.next().expect("two more");
@@ -109,7 +109,7 @@ fn g_q7_an_aged_key_gets_one_of_four_turns_however_many_are_more_urgent() {
         queue.add(turn % 2, LIVE, now);
         queue.add(2 + turn % 2, LIVE, now);
         let key = take(&mut queue, now).expect("ready");
-        finish(&mut queue, key, Verdict::Done, now);
+        finish(&mut queue, key, Completion::Done, now);
         if key >= 100 {
             served.push((turn, key));
         }
@@ -133,7 +133,7 @@ fn failing_keys_hold_their_share_whatever_their_priority() {
     for key in 0..4 {
         queue.add(key, LIVE.priority(Priority::new(9)), at(0));
         take(&mut queue, at(0));
-        finish(&mut queue, key, Verdict::Retry { draw: 1.0 }, at(0));
+        finish(&mut queue, key, Completion::Retry { draw: 1.0 }, at(0));
     }
     queue.add(9, LOW, at(9));
     assert_eq!(all(&mut queue, at(9)), [0, 1, 9], "two of four workers, and then others");
@@ -144,7 +144,7 @@ fn a_key_on_hold_keeps_its_reasons_and_its_priority() {
     let mut queue = core(1);
     queue.add(1, LOW.reasons(6), at(0));
     let claim = queue.take(nanos(at(0))).expect("ready");
-    queue.finish(claim.info.ticket, Verdict::Hold(at(5)), claim.info.reasons, nanos(at(0)));
+    queue.finish(claim.info.ticket, Completion::Hold(at(5)), claim.info.reasons, nanos(at(0)));
     queue.promote(nanos(at(5)));
     let claim = queue.take(nanos(at(5))).expect("due");
     assert_eq!((claim.info.reasons, claim.info.priority), (6, Priority::LOW));
@@ -159,7 +159,7 @@ fn keys_that_rise_again_and_again_leave_no_growing_lane() {
         queue.add(9, LOW, at(0));
         queue.add(9, LIVE, at(0));
         assert_eq!(take(&mut queue, at(0)), Some(9), "{round}");
-        finish(&mut queue, 9, Verdict::Done, at(0));
+        finish(&mut queue, 9, Completion::Done, at(0));
     }
     assert!(queue.lanes.entry_count() < 100, "{}", queue.lanes.entry_count());
     assert_eq!(all(&mut queue, at(0)), [1]);
@@ -171,7 +171,7 @@ fn keys_are_listed_by_stage_and_turn() {
     queue.add(1, LIVE, at(0));
     queue.add(2, LIVE, at(0));
     all(&mut queue, at(0));
-    finish(&mut queue, 2, Verdict::Retry { draw: 1.0 }, at(0));
+    finish(&mut queue, 2, Completion::Retry { draw: 1.0 }, at(0));
     queue.add(3, LOW.reasons(1), at(1));
     queue.add(4, LIVE.reasons(2), at(1));
     queue.add(5, LIVE.after(at(9)), at(1));

@@ -17,7 +17,7 @@ use windlass_core::resource::{Resource, ResourceInfo};
 pub(in crate::informer) struct Informers {
     pub(in crate::informer) options: BTreeMap<ResourceInfo, CacheOptions>,
     /// Sorted by kind; those of one kind in the order in which they were asked for.
-    pub(in crate::informer) known: Vec<RegisteredInformer>,
+    pub(in crate::informer) registered: Vec<RegisteredInformer>,
     /// Created and not yet running.
     pub(in crate::informer) idle: Vec<Arc<Core>>,
     /// In use for as long as the registry exists.
@@ -30,16 +30,17 @@ pub(in crate::informer) struct RegisteredInformer {
     pub(in crate::informer) info: ResourceInfo,
     pub(in crate::informer) options: CacheOptions,
     /// The type of the cached values, where values are cached.
-    pub(in crate::informer) kept: Option<TypeId>,
+    pub(in crate::informer) cached_type: Option<TypeId>,
     pub(in crate::informer) core: Arc<Core>,
-    pub(in crate::informer) lease: Weak<InformerRef>,
+    /// Whoever uses it; it is about to stop when nobody does.
+    pub(in crate::informer) users: Weak<InformerRef>,
 }
 
 /// Returns the type of the cached values, where values are cached: values of one type are of no use
 /// to another.
-pub(in crate::informer) fn kept_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
-    let is_kept = options.representation == Representation::Typed || K::projection().is_some();
-    is_kept.then(TypeId::of::<K>)
+pub(in crate::informer) fn cached_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
+    let is_cached = options.representation == Representation::Typed || K::projection().is_some();
+    is_cached.then(TypeId::of::<K>)
 }
 
 impl Informers {
@@ -63,11 +64,13 @@ impl Informers {
                 &default
             }
         };
-        let kept = kept_type::<K>(options);
-        self.known
+        let cached_type = cached_type::<K>(options);
+        self.registered
             .iter()
-            .filter(|known| known.info == *info && known.kept == kept && known.options == *options)
+            .filter(|one| {
+                one.info == *info && one.cached_type == cached_type && one.options == *options
+            })
             // An informer whose last user is gone is about to stop, and is not used again.
-            .find_map(|known| known.lease.upgrade())
+            .find_map(|one| one.users.upgrade())
     }
 }
