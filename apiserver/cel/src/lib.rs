@@ -17,5 +17,7 @@ pub mod cost;
 pub mod eval;
 #[cfg(feature = "eval")]
 pub mod library;
+#[cfg(feature = "eval")]
+pub mod schema;
 pub mod syntax;
 pub mod types;

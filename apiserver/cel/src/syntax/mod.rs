@@ -1,6 +1,7 @@
 //! Source text, issues with caret lines, the syntax tree, lexer, parser and macros. No dependencies.
 
 pub mod ast;
+pub mod identifiers;
 pub mod issues;
 pub mod source;
 
