@@ -160,7 +160,7 @@ impl ReflectorSink for Producer {
         }
     }
 
-    async fn room(&mut self) {
+    async fn hand_over(&mut self) {
         self.queue.room().await;
     }
 }
