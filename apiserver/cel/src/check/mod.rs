@@ -1,6 +1,21 @@
 //! Declarations of functions and variables, the type checker and the checked tree. No dependencies.
 
+mod aggregates;
+mod bindings;
+mod calls;
+mod checker;
+mod declarations;
+mod environment;
+mod format;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod well_known;
+
 use std::sync::Arc;
+
+pub use environment::Environment;
+pub use validate::LiteralValidator;
 
 use crate::syntax::{Ast, ExprId, Literal};
 use crate::types::Type;

@@ -1,2 +1,10 @@
 //! Quantities, addresses, URLs, versions, times and texts, with the semantics of the Go packages that
 //! kube-apiserver uses: plain functions and types that know nothing of CEL values.
+
+pub mod base64;
+pub mod duration;
+pub mod format;
+pub mod number;
+pub mod regex;
+pub mod text;
+pub mod timestamp;

@@ -1,13 +1,16 @@
 //! Types of expressions and variables. No dependencies.
 
+mod display;
+mod relation;
 pub mod shape;
 
 use std::sync::Arc;
 
 /// The type of an expression, as the checker knows it.
 ///
-/// Cheap to clone. The display of a type is the one of cel-go, which messages of the checker print:
-/// `list(string)`, `map(string, int)`, `optional_type(int)`, `google.protobuf.Timestamp`, `wrapper(int)`.
+/// Cheap to clone. The display of a type is the one that messages of cel-go's checker print:
+/// `list(string)`, `map(string, int)`, `optional_type(int)`, `timestamp`, `null`, `wrapper(int)`;
+/// [`Type::declared`] prints the names of declarations instead, [`Type::name`] is the name at run time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Type {
     /// Any value; the check is left to evaluation.

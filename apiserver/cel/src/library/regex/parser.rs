@@ -1,0 +1,280 @@
+//! Translation of a pattern in Go's syntax: each item becomes one of the `regex` crate with the same meaning under
+//! every flag, so that the crate sees no flag of the pattern itself.
+
+use super::{Code, SyntaxError};
+
+/// Largest count of a repetition, and largest product of nested ones.
+const MAX_REPEAT: u32 = 1000;
+/// Most repetitions of a repetition (`a*(?i)*`): each moves the text after it.
+const MAX_WRAPPED: u32 = 250;
+
+/// Flags of a part of the pattern.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Flags {
+    /// `i`
+    pub(super) fold: bool,
+    /// `m`
+    pub(super) multi_line: bool,
+    /// `s`
+    pub(super) dot_newline: bool,
+    /// `U`
+    pub(super) swap_greed: bool,
+}
+
+/// A group that is not closed yet.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    /// Flags to be restored after the group.
+    flags: Flags,
+    /// Offset of its text in the output.
+    start: usize,
+    /// Largest product of repetitions of its items.
+    repeats: u32,
+}
+
+/// The last item, to which a repetition applies.
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    start: usize,
+    repeats: u32,
+    is_repetition: bool,
+}
+
+/// The state of a translation.
+#[derive(Debug)]
+pub(super) struct Parser<'p> {
+    pub(super) pattern: &'p str,
+    /// The part that is not read yet.
+    pub(super) rest: &'p str,
+    pub(super) out: String,
+    pub(super) flags: Flags,
+    groups: Vec<Group>,
+    /// Groups of the top level and of the innermost open one.
+    current: Group,
+    item: Option<Item>,
+    /// The pattern from the repetition on that was read just before.
+    last_repetition: Option<&'p str>,
+    wrapped: u32,
+    pub(super) unicode_classes: u32,
+}
+
+/// The pattern for the crate.
+pub(super) fn translate(pattern: &str) -> Result<String, SyntaxError> {
+    let mut parser = Parser {
+        pattern,
+        rest: pattern,
+        out: String::with_capacity(pattern.len() * 2),
+        flags: Flags::default(),
+        groups: Vec::new(),
+        current: Group::default(),
+        item: None,
+        last_repetition: None,
+        wrapped: 0,
+        unicode_classes: 0,
+    };
+    while let Some(c) = parser.rest.chars().next() {
+        let repetition = parser.step(c)?;
+        parser.last_repetition = repetition;
+    }
+    if parser.groups.is_empty() { Ok(parser.out) } else { Err(parser.whole(Code::MissingParen)) }
+}
+
+impl<'p> Parser<'p> {
+    /// An error about the whole pattern.
+    pub(super) fn whole(&self, code: Code) -> SyntaxError {
+        SyntaxError::new(code, self.pattern)
+    }
+
+    /// The part of `from` that is read by now.
+    pub(super) fn consumed(&self, from: &'p str) -> &'p str {
+        from.get(..from.len().saturating_sub(self.rest.len())).unwrap_or(from)
+    }
+
+    /// Skips bytes that are ASCII.
+    pub(super) fn skip(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+    }
+
+    /// Reads one character.
+    pub(super) fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let c = chars.next();
+        self.rest = chars.as_str();
+        c
+    }
+
+    /// Reads one item. Returns the pattern from it on if it is a repetition.
+    fn step(&mut self, c: char) -> Result<Option<&'p str>, SyntaxError> {
+        let before = self.rest;
+        match c {
+            '(' => self.open_group()?,
+            ')' => self.close_group()?,
+            '|' => self.alternative(),
+            '^' => self.symbol(if self.flags.multi_line { "(?m:^)" } else { r"\A" }),
+            '$' => self.symbol(if self.flags.multi_line { "(?m:$)" } else { r"\z" }),
+            '.' => self.symbol(if self.flags.dot_newline { "(?s:.)" } else { "." }),
+            '[' => {
+                self.begin_item();
+                self.class()?;
+            }
+            '*' | '+' | '?' => {
+                self.skip(1);
+                self.repeat(before, 0, 0, c)?;
+                return Ok(Some(before));
+            }
+            '{' => return self.braces(before),
+            '\\' => self.backslash()?,
+            _ => {
+                self.skip(c.len_utf8());
+                self.literal(u32::from(c));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Starts an item at the end of the output; the one before is complete.
+    pub(super) fn begin_item(&mut self) {
+        self.end_item();
+        self.item = Some(Item { start: self.out.len(), repeats: 1, is_repetition: false });
+    }
+
+    fn end_item(&mut self) {
+        if let Some(item) = self.item.take() {
+            self.current.repeats = self.current.repeats.max(item.repeats);
+        }
+    }
+
+    /// An item of one character of the pattern.
+    fn symbol(&mut self, translated: &str) {
+        self.skip(1);
+        self.begin_item();
+        self.out.push_str(translated);
+    }
+
+    /// An item that is a code point.
+    pub(super) fn literal(&mut self, code: u32) {
+        self.begin_item();
+        let folds = self.flags.fold
+            && (code >= 0x80 || u8::try_from(code).is_ok_and(|byte| byte.is_ascii_alphabetic()));
+        match char::from_u32(code) {
+            // A surrogate is a code point for Go but occurs in no text.
+            None => self.out.push_str(super::class::NOTHING),
+            Some(_) if folds => {
+                self.out.push_str("(?i:");
+                super::class::push_code(&mut self.out, code);
+                self.out.push(')');
+            }
+            Some(_) => super::class::push_code(&mut self.out, code),
+        }
+    }
+
+    fn alternative(&mut self) {
+        self.skip(1);
+        self.end_item();
+        self.out.push('|');
+    }
+
+    /// Opens a group whose end restores `flags`. No group captures: only the whole match matters.
+    pub(super) fn push_group(&mut self, flags: Flags) {
+        self.end_item();
+        let group = Group { flags, start: self.out.len(), repeats: 1 };
+        self.groups.push(std::mem::replace(&mut self.current, group));
+        self.out.push_str("(?:");
+    }
+
+    fn close_group(&mut self) -> Result<(), SyntaxError> {
+        self.end_item();
+        let Some(outer) = self.groups.pop() else { return Err(self.whole(Code::UnexpectedParen)) };
+        self.skip(1);
+        self.out.push(')');
+        let group = std::mem::replace(&mut self.current, outer);
+        self.flags = group.flags;
+        self.item = Some(Item { start: group.start, repeats: group.repeats, is_repetition: false });
+        Ok(())
+    }
+
+    /// A repetition in braces; anything else that starts with a brace is literal.
+    fn braces(&mut self, before: &'p str) -> Result<Option<&'p str>, SyntaxError> {
+        let Some((least, most, after)) = counts(before) else {
+            self.skip(1);
+            self.literal(u32::from('{'));
+            return Ok(None);
+        };
+        self.rest = after;
+        let is_valid =
+            least <= MAX_REPEAT && most.is_none_or(|most| most <= MAX_REPEAT && least <= most);
+        if !is_valid {
+            return Err(SyntaxError::new(Code::InvalidRepeatSize, self.consumed(before)));
+        }
+        // Without an upper bound the lower one counts.
+        let copies = if most == Some(0) { 0 } else { most.unwrap_or(least).max(1) };
+        let checked = if least >= 2 || most.is_some_and(|most| most >= 2) { copies } else { 0 };
+        self.repeat(before, copies, checked, '{')?;
+        Ok(Some(before))
+    }
+
+    /// Repeats the last item. `before` is the pattern from the operator on; `copies` the factor of nested counts,
+    /// for which `checked` is zero if the operator adds none.
+    fn repeat(
+        &mut self,
+        before: &'p str,
+        copies: u32,
+        checked: u32,
+        operator: char,
+    ) -> Result<(), SyntaxError> {
+        let text = self.consumed(before);
+        let mut lazy = self.flags.swap_greed;
+        if self.rest.starts_with('?') {
+            self.skip(1);
+            lazy = !lazy;
+        }
+        if let Some(last) = self.last_repetition {
+            return Err(SyntaxError::new(Code::InvalidRepeatOp, self.consumed(last)));
+        }
+        let Some(mut item) = self.item else {
+            return Err(SyntaxError::new(Code::MissingRepeatArgument, self.consumed(before)));
+        };
+        if item.is_repetition {
+            self.wrapped += 1;
+            if self.wrapped > MAX_WRAPPED {
+                return Err(self.whole(Code::NestingDepth));
+            }
+            self.out.insert_str(item.start, "(?:");
+            self.out.push(')');
+        }
+        if operator == '{' {
+            item.repeats = item.repeats.saturating_mul(copies);
+        }
+        if checked > 0 && item.repeats > MAX_REPEAT {
+            return Err(SyntaxError::new(Code::InvalidRepeatSize, self.consumed(before)));
+        }
+        self.out.push_str(text);
+        if lazy {
+            self.out.push('?');
+        }
+        item.is_repetition = true;
+        self.item = Some(item);
+        Ok(())
+    }
+}
+
+/// The counts at the start of a text, `{2}`, `{2,}` or `{2,3}`, and the text after them.
+fn counts(text: &str) -> Option<(u32, Option<u32>, &str)> {
+    let (least, rest) = count(text.strip_prefix('{')?)?;
+    let (most, rest) = match rest.strip_prefix(',') {
+        None => (Some(least), rest),
+        Some(rest) if rest.starts_with('}') => (None, rest),
+        Some(rest) => count(rest).map(|(most, rest)| (Some(most), rest))?,
+    };
+    Some((least, most, rest.strip_prefix('}')?))
+}
+
+/// A decimal number without leading zeros; one that is too large is the largest.
+fn count(text: &str) -> Option<(u32, &str)> {
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    if digits.is_empty() || (digits.len() > 1 && digits.starts_with('0')) {
+        return None;
+    }
+    Some((digits.parse().unwrap_or(u32::MAX), rest))
+}
