@@ -6,9 +6,14 @@ use super::error::EvalError;
 use super::list::List;
 use super::map::Map;
 use super::value::{Text, Value};
+use crate::library::base64::{self, Alphabet};
+use crate::library::duration::Duration;
+use crate::library::timestamp::Timestamp;
 use crate::types::shape::{ListShape, Shape};
 
-/// A shape for lists inside of data without a schema would need an owner; they are [`List::Dyn`] instead.
+/// Length of `2024-01-31`.
+const DATE_LENGTH: usize = 10;
+
 impl<'a> Value<'a> {
     /// A value of JSON under its shape. Objects and arrays are not copied; their parts are read when they are used.
     pub fn json(json: &'a Json, shape: &'a Shape) -> Result<Value<'a>, EvalError> {
@@ -100,51 +105,21 @@ fn go_type_of(json: &Json) -> &'static str {
 
 /// A text of a format that is read as another type.
 fn formatted<'a>(text: &str, shape: &Shape) -> Result<Value<'a>, EvalError> {
+    let failed =
+        |what: &str, cause: String| EvalError::new(format!("Invalid {what} {text}: {cause}"));
     match shape {
-        Shape::Bytes => base64(text).map(|bytes| Value::Bytes(bytes.into())).ok_or_else(|| {
-            EvalError::new(format!("Invalid byte formatted string {text}: illegal base64 data"))
-        }),
-        Shape::Duration => {
-            super::time::parse_duration(text).map(Value::Duration).ok_or_else(|| {
-                EvalError::new(format!(
-                    "Invalid duration {text}: unable to parse {text} as duration"
-                ))
-            })
-        }
-        _ => super::time::parse_date_or_time(text).map(Value::Timestamp).ok_or_else(|| {
-            EvalError::new(format!("Invalid date-time formatted string {text}: unable to parse"))
-        }),
+        Shape::Bytes => base64::decode(text, Alphabet::Standard)
+            .map(|bytes| Value::Bytes(bytes.into()))
+            .map_err(|cause| failed("byte formatted string", cause)),
+        Shape::Duration => Duration::parse_schema_format(text)
+            .map(Value::Duration)
+            .map_err(|cause| failed("duration", cause)),
+        // The shape does not tell `date` from `date-time`; the text of a date is always shorter.
+        _ if text.len() <= DATE_LENGTH => Timestamp::parse_schema_date(text)
+            .map(Value::Timestamp)
+            .map_err(|cause| failed("date formatted string", cause)),
+        _ => Timestamp::parse_schema_date_time(text)
+            .map(Value::Timestamp)
+            .map_err(|cause| failed("date-time formatted string", cause)),
     }
-}
-
-/// Bytes of a padded base64 text.
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-    if digits.len() % 4 != 0 {
-        return None;
-    }
-    let padding = digits.iter().rev().take_while(|byte| **byte == b'=').count();
-    if padding > 2 {
-        return None;
-    }
-    let (data, _) = digits.split_at(digits.len() - padding);
-    let mut bytes = Vec::with_capacity(data.len() / 4 * 3 + 2);
-    let (mut bits, mut count) = (0_u32, 0_u32);
-    for byte in data {
-        let six = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(six);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    Some(bytes)
 }

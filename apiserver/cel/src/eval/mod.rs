@@ -12,7 +12,6 @@ mod planner;
 mod program;
 mod run;
 mod select;
-mod time;
 pub mod value;
 
 pub use error::EvalError;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::cost::CostRule;
 use super::functions::Function;
 use super::value::Value;
+use crate::library::regex::Regex;
 
 /// A step of a program.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub(crate) struct Call {
     pub(crate) args: Vec<Node>,
     pub(crate) cost: CostRule,
     /// The regular expression of a constant pattern.
-    pub(crate) regex: Option<regex::Regex>,
+    pub(crate) regex: Option<Regex>,
     /// Whether the function takes an error as an argument.
     pub(crate) is_lenient: bool,
     /// Slot of the accumulator that is the first argument and not used in the others: its value is moved.

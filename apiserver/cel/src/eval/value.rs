@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use super::list::List;
 use super::map::Map;
+use crate::library::duration::Duration;
+use crate::library::timestamp::Timestamp;
 
 /// A value. Cheap to clone: texts and containers are borrowed or shared.
 #[derive(Debug, Clone)]
@@ -30,9 +32,9 @@ pub enum Value<'a> {
     /// `map`, and an object with declared fields
     Map(Map<'a>),
     /// `google.protobuf.Timestamp`
-    Timestamp(jiff::Timestamp),
-    /// `google.protobuf.Duration`, in nanoseconds
-    Duration(i64),
+    Timestamp(Timestamp),
+    /// `google.protobuf.Duration`
+    Duration(Duration),
     /// The name of a type
     Type(Arc<str>),
     /// `optional_type`

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use super::super::error::EvalError;
 use super::super::value::Value;
 use super::{CallArgs, Function};
+use crate::library::duration::Duration;
+use crate::library::number;
+use crate::library::timestamp::Timestamp;
 
 /// The body of a conversion by its name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
@@ -39,36 +42,30 @@ fn convert<'a>(
     body(&value)?.ok_or_else(error)
 }
 
-const INT_OVERFLOW: EvalError = EvalError::Static("integer overflow");
-const UINT_OVERFLOW: EvalError = EvalError::Static("unsigned integer overflow");
-
 fn to_int<'a>(value: &Value<'a>) -> Converted<'a> {
     Ok(match value {
-        Value::Uint(value) => Some(Value::Int(i64::try_from(*value).map_err(|_| INT_OVERFLOW)?)),
+        Value::Uint(value) => Some(Value::Int(
+            i64::try_from(*value).map_err(|_| EvalError::Static("integer overflow"))?,
+        )),
         Value::Double(value) => {
-            // The largest double below 2^63 is the last one; NaN and the infinities fail as well.
-            if !(*value > -9_223_372_036_854_775_808.0 && *value < 9_223_372_036_854_775_807.0) {
-                return Err(INT_OVERFLOW);
-            }
-            Some(Value::Int(*value as i64))
+            Some(Value::Int(number::double_to_int(*value).map_err(EvalError::Static)?))
         }
-        Value::String(text) => text.parse().ok().map(Value::Int),
-        Value::Timestamp(time) => Some(Value::Int(time.as_second())),
-        Value::Duration(nanoseconds) => Some(Value::Int(*nanoseconds)),
+        Value::String(text) => number::parse_int(text).map(Value::Int),
+        Value::Timestamp(time) => Some(Value::Int(time.unix_seconds())),
+        Value::Duration(duration) => Some(Value::Int(duration.as_nanos())),
         _ => None,
     })
 }
 
 fn to_uint<'a>(value: &Value<'a>) -> Converted<'a> {
     Ok(match value {
-        Value::Int(value) => Some(Value::Uint(u64::try_from(*value).map_err(|_| UINT_OVERFLOW)?)),
+        Value::Int(value) => Some(Value::Uint(
+            u64::try_from(*value).map_err(|_| EvalError::Static("unsigned integer overflow"))?,
+        )),
         Value::Double(value) => {
-            if !(*value >= 0.0 && *value < 18_446_744_073_709_551_615.0) {
-                return Err(UINT_OVERFLOW);
-            }
-            Some(Value::Uint(*value as u64))
+            Some(Value::Uint(number::double_to_uint(*value).map_err(EvalError::Static)?))
         }
-        Value::String(text) if !text.starts_with('+') => text.parse().ok().map(Value::Uint),
+        Value::String(text) => number::parse_uint(text).map(Value::Uint),
         _ => None,
     })
 }
@@ -77,18 +74,14 @@ fn to_double<'a>(value: &Value<'a>) -> Converted<'a> {
     Ok(match value {
         Value::Int(value) => Some(Value::Double(*value as f64)),
         Value::Uint(value) => Some(Value::Double(*value as f64)),
-        Value::String(text) => text.parse().ok().map(Value::Double),
+        Value::String(text) => number::parse_float(text).map(Value::Double),
         _ => None,
     })
 }
 
 fn to_bool<'a>(value: &Value<'a>) -> Converted<'a> {
     let Value::String(text) = value else { return Ok(None) };
-    Ok(match &**text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(Value::Bool(true)),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(Value::Bool(false)),
-        _ => None,
-    })
+    Ok(number::parse_bool(text).map(Value::Bool))
 }
 
 fn to_string<'a>(value: &Value<'a>) -> Converted<'a> {
@@ -99,7 +92,7 @@ fn to_string<'a>(value: &Value<'a>) -> Converted<'a> {
                 return Err(EvalError::Static("invalid UTF-8 in bytes, cannot convert to string"));
             }
         },
-        Value::Double(value) => Some(Value::text(double_text(*value))),
+        Value::Double(value) => Some(Value::text(number::format_double(*value))),
         Value::Bool(_) | Value::Int(_) | Value::Uint(_) => Some(Value::text(display(value))),
         Value::Timestamp(_) | Value::Duration(_) => Some(Value::text(display(value))),
         _ => None,
@@ -115,39 +108,22 @@ fn to_bytes<'a>(value: &Value<'a>) -> Converted<'a> {
 
 fn to_timestamp<'a>(value: &Value<'a>) -> Converted<'a> {
     Ok(match value {
-        Value::Int(seconds) if (-62_135_596_800..=253_402_300_799).contains(seconds) => {
-            jiff::Timestamp::from_second(*seconds).ok().map(Value::Timestamp)
+        Value::Int(seconds) => {
+            Some(Value::Timestamp(Timestamp::from_unix(*seconds).map_err(EvalError::Static)?))
         }
-        Value::Int(_) => return Err(EvalError::Static("timestamp overflow")),
-        Value::String(text) => text.parse().ok().map(Value::Timestamp),
+        Value::String(text) => {
+            Some(Value::Timestamp(Timestamp::parse(text).map_err(EvalError::Static)?))
+        }
         _ => None,
     })
 }
 
 fn to_duration<'a>(value: &Value<'a>) -> Converted<'a> {
     Ok(match value {
-        Value::Int(nanoseconds) => Some(Value::Duration(*nanoseconds)),
-        Value::String(text) => super::super::time::parse_duration(text).map(Value::Duration),
+        Value::Int(nanoseconds) => Some(Value::Duration(Duration::from_nanos(*nanoseconds))),
+        Value::String(text) => Duration::parse(text).ok().map(Value::Duration),
         _ => None,
     })
-}
-
-/// A number as Go formats it in its shortest form: with an exponent from 1e-5 down and from 1e+06 up.
-fn double_text(value: f64) -> String {
-    if value.is_nan() {
-        return "NaN".to_owned();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    let scientific = format!("{value:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let power: i32 = exponent.parse().unwrap_or_default();
-    if value != 0.0 && !(-4..6).contains(&power) {
-        let sign = if power < 0 { '-' } else { '+' };
-        return format!("{digits}e{sign}{:02}", power.abs());
-    }
-    format!("{value}")
 }
 
 /// The text of a value in messages.
@@ -157,7 +133,7 @@ pub fn display(value: &Value<'_>) -> String {
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
         Value::Uint(value) => value.to_string(),
-        Value::Double(value) => double_text(*value),
+        Value::Double(value) => number::format_double(*value),
         Value::String(text) => text.to_string(),
         Value::Bytes(bytes) => format!("{bytes:?}").replace(',', ""),
         Value::List(list) => {
@@ -175,22 +151,11 @@ pub fn display(value: &Value<'_>) -> String {
                 map.keys().iter().map(|key| entry(key, map.find(key).ok().flatten())).collect();
             format!("{{{}}}", entries.join(", "))
         }
-        Value::Timestamp(time) => time.to_string(),
-        Value::Duration(nanoseconds) => duration_text(*nanoseconds),
+        Value::Timestamp(time) => time.to_rfc3339(),
+        Value::Duration(duration) => duration.to_cel_string(),
         Value::Type(name) => name.to_string(),
         Value::Optional(Some(content)) => format!("optional({})", display(content)),
         Value::Optional(None) => "optional.none()".to_owned(),
         Value::Opaque(value) => format!("{value:?}"),
     }
-}
-
-/// Seconds with a unit, the way cel-go writes a duration.
-fn duration_text(nanoseconds: i64) -> String {
-    let (seconds, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
-    if rest == 0 {
-        return format!("{seconds}s");
-    }
-    let sign = if nanoseconds < 0 { "-" } else { "" };
-    let fraction = format!("{:09}", rest.abs());
-    format!("{sign}{}.{}s", seconds.abs(), fraction.trim_end_matches('0'))
 }

@@ -11,6 +11,7 @@ use super::super::map::{Entries, Map};
 use super::super::value::Value;
 use super::operators::contains;
 use super::{CallArgs, Function};
+use crate::library::duration::Duration;
 
 /// The body of a list function by its name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
@@ -84,7 +85,7 @@ fn sum<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let zero = match call.overload {
         Some("list_uint_sum_uint") => Value::Uint(0),
         Some("list_double_sum_double") => Value::Double(0.0),
-        Some("list_duration_sum_duration") => Value::Duration(0),
+        Some("list_duration_sum_duration") => Value::Duration(Duration::default()),
         _ => Value::Int(0),
     };
     let add = super::operators::lookup("_+_").ok_or_else(EvalError::no_such_overload)?;

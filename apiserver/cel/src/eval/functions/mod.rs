@@ -12,6 +12,7 @@ pub use convert::display;
 use super::error::EvalError;
 use super::list::List;
 use super::value::{Text, Value};
+use crate::library::regex::Regex;
 
 /// The body of a function.
 pub type Function = for<'a> fn(&mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError>;
@@ -24,7 +25,7 @@ pub struct CallArgs<'c, 'a> {
     /// The overload, if the types decide.
     pub overload: Option<&'static str>,
     /// The regular expression of a constant pattern.
-    pub regex: Option<&'c regex::Regex>,
+    pub regex: Option<&'c Regex>,
     /// Cost that is left: no function makes more elements than that.
     pub remaining: u64,
     /// The arguments.
@@ -79,7 +80,6 @@ pub fn lookup(name: &str) -> Option<Function> {
 }
 
 /// A regular expression of a pattern of Go.
-pub(crate) fn compile_regex(pattern: &str) -> Result<regex::Regex, EvalError> {
-    regex::Regex::new(pattern)
-        .map_err(|_| EvalError::new(format!("error parsing regexp: `{pattern}`")))
+pub(crate) fn compile_regex(pattern: &str) -> Result<Regex, EvalError> {
+    Regex::compile(pattern).map_err(|error| EvalError::new(error.to_string()))
 }

@@ -11,8 +11,6 @@ use super::{CallArgs, Function};
 
 const INT_OVERFLOW: EvalError = EvalError::Static("integer overflow");
 const UINT_OVERFLOW: EvalError = EvalError::Static("unsigned integer overflow");
-const DURATION_OVERFLOW: EvalError = EvalError::Static("duration overflow");
-const TIMESTAMP_OVERFLOW: EvalError = EvalError::Static("timestamp overflow");
 
 /// The body of an operator by its name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
@@ -87,10 +85,12 @@ fn add<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
         (Value::Bytes(a), Value::Bytes(b)) => Value::Bytes([&*a, &*b].concat().into()),
         (Value::List(a), Value::List(b)) => Value::List(super::lists::sum_of(a, b)?),
         (Value::Duration(a), Value::Duration(b)) => {
-            Value::Duration(a.checked_add(b).ok_or(DURATION_OVERFLOW)?)
+            Value::Duration(a.checked_add(b).map_err(EvalError::Static)?)
         }
         (Value::Timestamp(time), Value::Duration(d))
-        | (Value::Duration(d), Value::Timestamp(time)) => moved(time, d)?,
+        | (Value::Duration(d), Value::Timestamp(time)) => {
+            Value::Timestamp(time.checked_add(d).map_err(EvalError::Static)?)
+        }
         (left, right) => {
             if let [first, second] = call.args {
                 (*first, *second) = (left, right);
@@ -101,31 +101,19 @@ fn add<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     Ok(value)
 }
 
-/// A time later by a duration, within the years 1 to 9999.
-fn moved<'a>(time: jiff::Timestamp, nanoseconds: i64) -> Result<Value<'a>, EvalError> {
-    let sum = time.as_nanosecond() + i128::from(nanoseconds);
-    let time = jiff::Timestamp::from_nanosecond(sum).map_err(|_| TIMESTAMP_OVERFLOW)?;
-    if time.as_second() < -62_135_596_800 {
-        Err(TIMESTAMP_OVERFLOW)
-    } else {
-        Ok(Value::Timestamp(time))
-    }
-}
-
 fn subtract<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     match &*call.args {
         [Value::Int(a), Value::Int(b)] => a.checked_sub(*b).map(Value::Int).ok_or(INT_OVERFLOW),
         [Value::Uint(a), Value::Uint(b)] => a.checked_sub(*b).map(Value::Uint).ok_or(UINT_OVERFLOW),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a - b)),
         [Value::Duration(a), Value::Duration(b)] => {
-            a.checked_sub(*b).map(Value::Duration).ok_or(DURATION_OVERFLOW)
+            a.checked_sub(*b).map(Value::Duration).map_err(EvalError::Static)
         }
         [Value::Timestamp(a), Value::Timestamp(b)] => {
-            let difference = a.as_nanosecond() - b.as_nanosecond();
-            i64::try_from(difference).map(Value::Duration).map_err(|_| DURATION_OVERFLOW)
+            a.duration_since(*b).map(Value::Duration).map_err(EvalError::Static)
         }
         [Value::Timestamp(time), Value::Duration(d)] => {
-            moved(*time, d.checked_neg().ok_or(TIMESTAMP_OVERFLOW)?)
+            time.checked_sub(*d).map(Value::Timestamp).map_err(EvalError::Static)
         }
         _ => Err(mismatch(call, has_difference)),
     }
@@ -168,7 +156,7 @@ fn negate<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
         [Value::Int(value)] => value.checked_neg().map(Value::Int).ok_or(INT_OVERFLOW),
         [Value::Double(value)] => Ok(Value::Double(-value)),
         [Value::Duration(value)] => {
-            value.checked_neg().map(Value::Duration).ok_or(DURATION_OVERFLOW)
+            value.checked_neg().map(Value::Duration).map_err(EvalError::Static)
         }
         _ => Err(EvalError::new(format!("no such overload: {}", call.function))),
     }

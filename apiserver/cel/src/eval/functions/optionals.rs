@@ -74,7 +74,7 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Bytes(bytes) => bytes.is_empty(),
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
-        Value::Duration(nanoseconds) => *nanoseconds == 0,
+        Value::Duration(duration) => duration.as_nanos() == 0,
         Value::Optional(content) => content.is_none(),
         _ => false,
     }

@@ -1,8 +1,14 @@
 //! Texts: the functions of the language, cel-go's string extension and Kubernetes' regular expressions.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use super::super::error::EvalError;
-use super::super::value::{Value, char_count};
+use super::super::value::Value;
 use super::{CallArgs, Function};
+use crate::library::format::{self, Argument};
+use crate::library::regex::Regex;
+use crate::library::text as library;
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
@@ -23,6 +29,8 @@ pub(super) fn lookup(name: &str) -> Option<Function> {
         "replace" => replace,
         "split" => split,
         "join" => join,
+        "strings.quote" => quote,
+        "format" => format,
         _ => return None,
     })
 }
@@ -34,7 +42,7 @@ fn test<'a>(call: &mut CallArgs<'_, 'a>, body: fn(&str, &str) -> bool) -> Evalua
 /// Calls a body with the pattern of a call: the one of the plan, or a computed one.
 fn with_regex<'a>(
     call: &CallArgs<'_, 'a>,
-    body: impl FnOnce(&regex::Regex) -> Evaluated<'a>,
+    body: impl FnOnce(&Regex) -> Evaluated<'a>,
 ) -> Evaluated<'a> {
     match call.regex {
         Some(regex) => body(regex),
@@ -49,79 +57,82 @@ fn matches<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 
 fn find<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let text = call.text(0)?;
-    with_regex(call, |regex| Ok(Value::text(regex.find(&text).map_or("", |found| found.as_str()))))
+    with_regex(call, |regex| Ok(Value::text(regex.find(&text))))
 }
 
 fn find_all<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let text = call.text(0)?;
     let limit = if call.args.len() > 2 { call.int(2)? } else { -1 };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     with_regex(call, |regex| {
-        Ok(Value::list(
-            regex.find_iter(&text).take(limit).map(|found| Value::text(found.as_str())).collect(),
-        ))
+        Ok(Value::list(regex.find_all(&text, limit).into_iter().map(Value::text).collect()))
     })
 }
 
-/// Byte offset of a code point.
-fn offset(text: &str, index: usize) -> usize {
-    text.char_indices().nth(index).map_or(text.len(), |(offset, _)| offset)
-}
-
-fn out_of_range(index: i64) -> EvalError {
-    EvalError::new(format!("index out of range: {index}"))
+/// The value of a library's function, or its message.
+fn evaluated<'a>(result: Result<impl Into<Arc<str>>, String>) -> Evaluated<'a> {
+    result.map(Value::text).map_err(EvalError::new)
 }
 
 fn char_at<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    let (text, index) = (call.text(0)?, call.int(1)?);
-    let position = usize::try_from(index).map_err(|_| out_of_range(index))?;
-    match text.chars().nth(position) {
-        Some(c) => Ok(Value::text(c.to_string())),
-        None if char_count(&text) == position as u64 => Ok(Value::text("")),
-        None => Err(out_of_range(index)),
-    }
+    evaluated(library::char_at(&call.text(0)?, call.int(1)?))
 }
 
 fn substring<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (text, start) = (call.text(0)?, call.int(1)?);
-    let length = char_count(&text) as i64;
-    let end = if call.args.len() > 2 { call.int(2)? } else { length };
-    if call.args.len() > 2 && start > end {
-        return Err(EvalError::new(format!("invalid substring range. start: {start}, end: {end}")));
+    match call.args.len() {
+        2 => evaluated(library::substring_from(&text, start)),
+        _ => evaluated(library::substring(&text, start, call.int(2)?)),
     }
-    if !(0..=length).contains(&start) {
-        return Err(out_of_range(start));
-    }
-    if !(0..=length).contains(&end) {
-        return Err(out_of_range(end));
-    }
-    let (from, to) = (offset(&text, start as usize), offset(&text, end as usize));
-    Ok(Value::text(text.get(from..to).unwrap_or_default()))
 }
 
 fn replace<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (text, old, new) = (call.text(0)?, call.text(1)?, call.text(2)?);
     let limit = if call.args.len() > 3 { call.int(3)? } else { -1 };
-    Ok(Value::text(text.replacen(&*old, &new, usize::try_from(limit).unwrap_or(usize::MAX))))
+    Ok(Value::text(library::replace(&text, &old, &new, limit)))
 }
 
 fn split<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (text, separator) = (call.text(0)?, call.text(1)?);
     let limit = if call.args.len() > 2 { call.int(2)? } else { -1 };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let parts = match (&*separator, limit) {
-        (_, 0) => Vec::new(),
-        ("", _) => {
-            let head = text.chars().take(limit.saturating_sub(1)).count();
-            let mut parts: Vec<Value<'a>> =
-                text.chars().take(head).map(|c| Value::text(c.to_string())).collect();
-            let rest = text.get(offset(&text, head)..).unwrap_or_default();
-            parts.extend((!rest.is_empty()).then(|| Value::text(rest)));
-            parts
+    Ok(Value::list(library::split(&text, &separator, limit).into_iter().map(Value::text).collect()))
+}
+
+fn quote<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    Ok(Value::text(library::quote(&call.text(0)?)))
+}
+
+fn format<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let (template, list) = (call.text(0)?, call.list(1)?);
+    evaluated(format::format(&template, |index| {
+        list.get(index).map(|item| argument(item.unwrap_or(Value::Null)))
+    }))
+}
+
+/// A value as an argument of `format`.
+fn argument<'a>(value: Value<'a>) -> Argument<'a> {
+    match value {
+        Value::Null => Argument::Null,
+        Value::Bool(value) => Argument::Bool(value),
+        Value::Int(value) => Argument::Int(value),
+        Value::Uint(value) => Argument::Uint(value),
+        Value::Double(value) => Argument::Double(value),
+        Value::String(text) => Argument::String(Cow::Owned(text.to_string())),
+        Value::Bytes(bytes) => Argument::Bytes(Cow::Owned(bytes.to_vec())),
+        Value::Type(name) => Argument::Type(Cow::Owned(name.to_string())),
+        Value::Duration(value) => Argument::Duration(value),
+        Value::Timestamp(value) => Argument::Timestamp(value),
+        Value::List(list) => {
+            Argument::List(list.iter().map(|item| argument(item.unwrap_or(Value::Null))).collect())
         }
-        (separator, _) => text.splitn(limit, separator).map(Value::text).collect(),
-    };
-    Ok(Value::list(parts))
+        Value::Map(map) => {
+            let value =
+                |key: &Value<'a>| argument(map.find(key).ok().flatten().unwrap_or(Value::Null));
+            Argument::Map(
+                map.keys().into_iter().map(|key| (argument(key.clone()), value(&key))).collect(),
+            )
+        }
+        other => Argument::Other(Cow::Owned(other.type_name().to_owned())),
+    }
 }
 
 fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
@@ -129,7 +140,10 @@ fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let separator = if call.args.len() > 1 { Some(call.text(1)?) } else { None };
     let mut text = String::new();
     for (index, item) in list.iter().enumerate() {
-        let Value::String(part) = item? else { return Err(call.no_such_overload()) };
+        let part = match item? {
+            Value::String(part) => part,
+            other => return Err(EvalError::new(library::join_error(&super::display(&other)))),
+        };
         if let (1.., Some(separator)) = (index, &separator) {
             text.push_str(separator);
         }
@@ -144,27 +158,12 @@ fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 /// `indexOf` and `lastIndexOf` of a text, in code points.
 pub(super) fn index_of<'a>(call: &mut CallArgs<'_, 'a>, from_end: bool) -> Evaluated<'a> {
     let (text, part) = (call.text(0)?, call.text(1)?);
-    let length = char_count(&text) as i64;
     let start = if call.args.len() > 2 { Some(call.int(2)?) } else { None };
-    if part.is_empty() {
-        return Ok(Value::Int(start.unwrap_or(if from_end { length } else { 0 })));
-    }
-    if let Some(start) = start.filter(|start| !(0..length).contains(start)) {
-        return Err(out_of_range(start));
-    }
-    let found = match (from_end, start) {
-        (false, start) => {
-            let from = offset(&text, start.unwrap_or_default() as usize);
-            text.get(from..).and_then(|rest| rest.find(&*part)).map(|at| at + from)
-        }
-        (true, None) => text.rfind(&*part),
-        (true, Some(start)) => {
-            let last = offset(&text, start as usize) + part.len();
-            let end =
-                (last..=text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
-            text.get(..end).and_then(|head| head.rfind(&*part))
-        }
+    let index = match (from_end, start) {
+        (false, None) => Ok(library::index_of(&text, &part)),
+        (false, Some(start)) => library::index_of_from(&text, &part, start),
+        (true, None) => Ok(library::last_index_of(&text, &part)),
+        (true, Some(start)) => library::last_index_of_from(&text, &part, start),
     };
-    let index = found.and_then(|at| text.get(..at)).map_or(-1, |head| char_count(head) as i64);
-    Ok(Value::Int(index))
+    index.map(Value::Int).map_err(EvalError::new)
 }
