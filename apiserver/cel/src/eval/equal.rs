@@ -87,8 +87,12 @@ fn lists_equal<'a>(left: &List<'a>, right: &List<'a>) -> Result<bool, EvalError>
         _ => {}
     }
     for (a, b) in left.iter().zip(right.iter()) {
-        if !equals(&a?, &b?)? {
-            return Ok(false);
+        match a.and_then(|a| equals(&a, &b?)) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(error) if matches!(left, List::Json(..)) => return Err(error),
+            // A list of cel-go looks for the value false only.
+            Err(_) => {}
         }
     }
     Ok(true)
@@ -156,7 +160,13 @@ fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>) -> Result<bool, EvalError> {
     }
     for key in left.keys() {
         match (left.find(&key)?, right.find(&key)?) {
-            (Some(a), Some(b)) if equals(&a, &b)? => {}
+            (Some(a), Some(b)) => match equals(&a, &b) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(error) if matches!(left, Map::Object(..) | Map::Json(..)) => return Err(error),
+                // A map of cel-go looks for the value false only.
+                Err(_) => {}
+            },
             (None, None) => {}
             _ => return Ok(false),
         }

@@ -12,6 +12,8 @@ mod planner;
 mod program;
 mod run;
 mod select;
+#[cfg(test)]
+mod tests;
 pub mod value;
 
 pub use error::EvalError;

@@ -184,7 +184,10 @@ fn special(function: &str, args: Vec<Node>) -> Result<Result<Node, Vec<Node>>, E
                 let [operand, key] = pair;
                 let mut attribute = into_attribute(operand);
                 let key = match key {
-                    Node::Const(value) => Key::Const(value),
+                    Node::Const(value) => {
+                        super::select::check_key(&value)?;
+                        Key::Const(value)
+                    }
                     Node::Attribute(attribute) => Key::Attribute(*attribute),
                     node => Key::Node(node),
                 };

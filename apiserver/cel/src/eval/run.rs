@@ -202,6 +202,8 @@ impl<'a> Run<'a> {
         if let Err(fatal) = &result
             && fatal.is_fatal()
         {
+            // The function refused work that its cost would not allow; callers see the budget as used up.
+            self.cost = self.cost.max(self.limit.saturating_add(1));
             return result;
         }
         let cost = before.unwrap_or_else(|| {
@@ -223,7 +225,14 @@ impl<'a> Run<'a> {
 
     fn list(&mut self, elements: &'a [(Node, bool)]) -> Step<'a> {
         let result = self.list_elements(elements);
-        self.charge(cost::LIST)?;
+        self.constructed(cost::LIST, result)
+    }
+
+    /// A literal with its cost, which an error within it has as well.
+    fn constructed(&mut self, cost: u64, result: Step<'a>) -> Step<'a> {
+        if !matches!(&result, Err(error) if error.is_fatal()) {
+            self.charge(cost)?;
+        }
         result
     }
 
@@ -249,8 +258,7 @@ impl<'a> Run<'a> {
 
     fn map(&mut self, entries: &'a [(Node, Node, bool)]) -> Step<'a> {
         let result = self.map_entries(entries);
-        self.charge(cost::MAP)?;
-        result
+        self.constructed(cost::MAP, result)
     }
 
     fn map_entries(&mut self, nodes: &'a [(Node, Node, bool)]) -> Step<'a> {

@@ -135,7 +135,7 @@ enum Part<'a> {
 }
 
 /// A computed key must be a scalar.
-fn check_key(key: &Value<'_>) -> Result<(), EvalError> {
+pub(crate) fn check_key(key: &Value<'_>) -> Result<(), EvalError> {
     match key {
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Bool(_) => {
             Ok(())

@@ -158,7 +158,7 @@ fn negate<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
         [Value::Duration(value)] => {
             value.checked_neg().map(Value::Duration).map_err(EvalError::Static)
         }
-        _ => Err(EvalError::new(format!("no such overload: {}", call.function))),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 

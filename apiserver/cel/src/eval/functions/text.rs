@@ -36,7 +36,10 @@ pub(super) fn lookup(name: &str) -> Option<Function> {
 }
 
 fn test<'a>(call: &mut CallArgs<'_, 'a>, body: fn(&str, &str) -> bool) -> Evaluated<'a> {
-    Ok(Value::Bool(body(&call.text(0)?, &call.text(1)?)))
+    match &*call.args {
+        [Value::String(text), Value::String(part)] => Ok(Value::Bool(body(text, part))),
+        _ => Err(EvalError::no_such_overload()),
+    }
 }
 
 /// Calls a body with the pattern of a call: the one of the plan, or a computed one.
@@ -51,7 +54,10 @@ fn with_regex<'a>(
 }
 
 fn matches<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    let text = call.text(0)?;
+    let [Value::String(text), Value::String(_)] = &*call.args else {
+        return Err(EvalError::no_such_overload());
+    };
+    let text = text.clone();
     with_regex(call, |regex| Ok(Value::Bool(regex.is_match(&text))))
 }
 
@@ -142,6 +148,8 @@ fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     for (index, item) in list.iter().enumerate() {
         let part = match item? {
             Value::String(part) => part,
+            // The type guard of cel-go looks at the first element only.
+            _ if index == 0 => return Err(call.no_such_overload()),
             other => return Err(EvalError::new(library::join_error(&super::display(&other)))),
         };
         if let (1.., Some(separator)) = (index, &separator) {
