@@ -88,6 +88,10 @@ fn fmt_issue(f: &mut fmt::Formatter<'_>, source: &Source, issue: &Issue) -> fmt:
     let Some(position) = issue.position else {
         return write!(f, "ERROR: <input>:-1:0: {}", issue.message);
     };
+    if source.text().is_empty() {
+        // An empty source has no line that could be shown, and cel-go counts its column as -1.
+        return write!(f, "ERROR: <input>:1:0: {}", issue.message);
+    }
     write!(f, "ERROR: <input>:{}:{}: {}", position.line, position.column + 1, issue.message)?;
     let line = source.line(position.line);
     if line.len() > MAX_SNIPPET {

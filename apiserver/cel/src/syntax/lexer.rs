@@ -129,6 +129,9 @@ impl Token {
 #[derive(Debug)]
 pub(super) struct LexicalError {
     pub(super) offset: u32,
+    /// Range in bytes that is skipped.
+    pub(super) start: usize,
+    pub(super) end: usize,
     pub(super) message: String,
 }
 
@@ -169,10 +172,8 @@ impl<'s> Lexer<'s> {
                     let len = failed_at + failing.map_or(0, char::len_utf8);
                     let text = rest.get(..len).unwrap_or_default();
                     self.advance(len);
-                    return Err(LexicalError {
-                        offset,
-                        message: format!("token recognition error at: '{text}'"),
-                    });
+                    let message = format!("token recognition error at: '{text}'");
+                    return Err(LexicalError { offset, start, end: self.at, message });
                 }
             }
         }

@@ -72,8 +72,8 @@ pub(super) struct Engine<'s> {
     pub(super) last_error_states: Vec<StateId>,
     pub(super) recovery_attempts: usize,
     depth: [usize; RULES],
-    /// While looking ahead: the number of frames below which a match ends it.
-    pub(super) lookahead_base: Option<usize>,
+    /// Ranges in bytes that are part of no token.
+    skipped: Vec<(usize, usize)>,
 }
 
 impl<'s> Engine<'s> {
@@ -94,7 +94,7 @@ impl<'s> Engine<'s> {
             last_error_states: Vec::new(),
             recovery_attempts: 0,
             depth: [0; RULES],
-            lookahead_base: None,
+            skipped: Vec::new(),
         }
     }
 
@@ -127,7 +127,10 @@ impl<'s> Engine<'s> {
             }
             match self.lexer.next_token() {
                 Ok(token) => self.tokens.push(token),
-                Err(error) => self.syntax_error(error.offset, &error.message)?,
+                Err(error) => {
+                    self.skipped.push((error.start, error.end));
+                    self.syntax_error(error.offset, &error.message)?;
+                }
             }
         }
     }
@@ -152,15 +155,12 @@ impl<'s> Engine<'s> {
         caller: Option<(StateId, StateId)>,
     ) -> Step<()> {
         let start = self.token(self.at)?;
-        let mut node = 0;
-        if self.lookahead_base.is_none() {
-            self.depth[rule as usize] += 1;
-            if self.depth[rule as usize] > self.options.max_recursion_depth {
-                let limit = self.options.max_recursion_depth;
-                return self.abort(format!("expression recursion limit exceeded: {limit}"));
-            }
-            node = self.new_node(rule, start, self.at);
+        self.depth[rule as usize] += 1;
+        if self.depth[rule as usize] > self.options.max_recursion_depth {
+            let limit = self.options.max_recursion_depth;
+            return self.abort(format!("expression recursion limit exceeded: {limit}"));
         }
+        let node = self.new_node(rule, start, self.at);
         self.frames.push(Frame { rule, precedence, caller, node });
         self.state = NETWORK.starts[rule as usize];
         Ok(())
@@ -180,14 +180,12 @@ impl<'s> Engine<'s> {
     /// Ends the innermost rule; returns the root when it was the outermost one.
     fn leave(&mut self) -> Option<NodeId> {
         let frame = self.frames.pop()?;
-        if self.lookahead_base.is_none() {
-            self.depth[frame.rule as usize] -= 1;
-            self.finish_node(frame.node);
-        }
+        self.depth[frame.rule as usize] -= 1;
+        self.finish_node(frame.node);
         let Some((_, follow)) = frame.caller else {
             return Some(frame.node);
         };
-        if let (None, Some(parent)) = (self.lookahead_base, self.frames.last()) {
+        if let Some(parent) = self.frames.last() {
             self.nodes[parent.node].children.push(frame.node);
         }
         self.state = follow;
@@ -197,15 +195,13 @@ impl<'s> Engine<'s> {
     fn finish_node(&mut self, node: NodeId) {
         let first = self.nodes[node].first;
         let tokens = self.tokens.get(first..self.at).unwrap_or_default();
-        // The lengths of unary chains and nested rules add up only once per node that reports need.
-        if let (Some(a), Some(b)) = (tokens.first(), tokens.last()) {
-            self.nodes[node].len = (b.end - a.start) as u32;
-        }
+        self.nodes[node].len =
+            tokens.first().zip(tokens.last()).map_or(0, |(a, b)| (b.end - a.start) as u32);
     }
 
-    /// The innermost node, unless the machine looks ahead.
+    /// The innermost node.
     fn node(&mut self) -> Option<&mut Node> {
-        let frame = self.frames.last().filter(|_| self.lookahead_base.is_none())?;
+        let frame = self.frames.last()?;
         self.nodes.get_mut(frame.node)
     }
 
@@ -217,8 +213,7 @@ impl<'s> Engine<'s> {
 
     /// Makes the current node the first child of a new one: a step of a left-recursive rule.
     fn wrap_node(&mut self) {
-        let Some(frame) = self.frames.last().copied().filter(|_| self.lookahead_base.is_none())
-        else {
+        let Some(frame) = self.frames.last().copied() else {
             return;
         };
         self.finish_node(frame.node);
@@ -316,44 +311,18 @@ impl<'s> Engine<'s> {
         Ok(Ok(()))
     }
 
-    /// Whether what follows a negative number, from the token at `at`, can be parsed up to and with the first
-    /// token behind the member expression.
-    pub(super) fn number_is_viable(&mut self, member_end: StateId) -> Step<bool> {
-        let saved = (self.at, self.state, self.frames.clone(), self.recovering);
-        self.lookahead_base = Some(self.frames.len());
-        self.at += 2;
-        let member = NETWORK.starts[Rule::Member as usize];
-        if let Some(Edge::Call(_, _, after_primary)) = NETWORK.states[member].edges.first() {
-            let caller = Some((self.state, member_end));
-            self.frames.push(Frame { rule: Rule::Member, precedence: 0, caller, node: 0 });
-            self.state = *after_primary;
+    /// Text between two places, without what is part of no token.
+    pub(super) fn text_of_tokens(&self, start: usize, end: usize) -> String {
+        let mut text = String::new();
+        let mut at = start;
+        let first = self.skipped.partition_point(|(from, _)| *from < start);
+        let skipped = self.skipped.iter().skip(first).take_while(|(from, _)| *from < end);
+        for (from, to) in skipped {
+            text.push_str(self.text.get(at..*from).unwrap_or_default());
+            at = *to;
         }
-        let result = self.look_ahead();
-        self.lookahead_base = None;
-        (self.at, self.state, self.frames, self.recovering) = saved;
-        result
-    }
-
-    fn look_ahead(&mut self) -> Step<bool> {
-        let base = self.lookahead_base.unwrap_or_default();
-        loop {
-            let state = &NETWORK.states[self.state];
-            if state.kind == Kind::Stop {
-                self.leave();
-                continue;
-            }
-            let token = self.peek(0)?;
-            if state.next & (set(token) | EPSILON) == 0 {
-                return Ok(false);
-            }
-            if self.frames.len() < base && matches!(state.edges.first(), Some(Edge::Tokens(..))) {
-                return Ok(true);
-            }
-            self.recovering = true;
-            if self.advance()?.is_err() {
-                return Ok(false);
-            }
-        }
+        text.push_str(self.text.get(at..end).unwrap_or_default());
+        text
     }
 
     /// The tokens that can come next from a state of the innermost rule.

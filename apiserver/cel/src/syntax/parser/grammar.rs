@@ -94,7 +94,6 @@ pub(super) enum Edge {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) kind: Kind,
-    pub(super) rule: Rule,
     pub(super) edges: Vec<Edge>,
     /// Tokens that can follow within the rule, with [`EPSILON`] if the rule can end here.
     pub(super) next: TokenSet,
@@ -316,7 +315,7 @@ const ALL_RULES: [Rule; RULES] = [
 fn build() -> Network {
     let mut network = Network { states: Vec::new(), starts: [0; RULES] };
     for rule in ALL_RULES {
-        let stop = network.state(Kind::Stop, rule);
+        let stop = network.state(Kind::Stop);
         network.starts[rule as usize] = network.sequence(rule, definition(rule), stop);
     }
     network.compute_next();
@@ -324,8 +323,8 @@ fn build() -> Network {
 }
 
 impl Network {
-    fn state(&mut self, kind: Kind, rule: Rule) -> StateId {
-        self.states.push(State { kind, rule, edges: Vec::new(), next: 0 });
+    fn state(&mut self, kind: Kind) -> StateId {
+        self.states.push(State { kind, edges: Vec::new(), next: 0 });
         self.states.len() - 1
     }
 
@@ -334,8 +333,8 @@ impl Network {
         elements.into_iter().rev().fold(end, |next, element| self.element(rule, element, next))
     }
 
-    fn single(&mut self, rule: Rule, kind: Kind, edges: Vec<Edge>) -> StateId {
-        let id = self.state(kind, rule);
+    fn single(&mut self, kind: Kind, edges: Vec<Edge>) -> StateId {
+        let id = self.state(kind);
         self.states[id].edges = edges;
         id
     }
@@ -343,21 +342,20 @@ impl Network {
     fn element(&mut self, rule: Rule, element: El, end: StateId) -> StateId {
         match element {
             El::T(tokens, label) => {
-                self.single(rule, Kind::Basic, vec![Edge::Tokens(tokens, label, end)])
+                self.single(Kind::Basic, vec![Edge::Tokens(tokens, label, end)])
             }
             El::R(callee, precedence) => {
-                self.single(rule, Kind::Basic, vec![Edge::Call(callee, precedence, end)])
+                self.single(Kind::Basic, vec![Edge::Call(callee, precedence, end)])
             }
             El::Opt(first, body) => {
                 let body = self.sequence(rule, body, end);
                 let edges = vec![Edge::Epsilon(body), Edge::Epsilon(end)];
-                self.single(rule, Kind::Choice(Decision::Enter(first)), edges)
+                self.single(Kind::Choice(Decision::Enter(first)), edges)
             }
             El::Alt(decision, bodies) => self.alternatives(rule, decision, bodies, end),
             El::Star(decision, bodies, inner) => {
-                let entry = self.state(Kind::LoopEntry(decision), rule);
-                let back =
-                    self.single(rule, Kind::LoopBack(decision, entry), vec![Edge::Epsilon(entry)]);
+                let entry = self.state(Kind::LoopEntry(decision));
+                let back = self.single(Kind::LoopBack(decision, entry), vec![Edge::Epsilon(entry)]);
                 let inner = inner.unwrap_or(Decision::Enter(0));
                 let body = match <[_; 1]>::try_from(bodies) {
                     Ok([only]) => self.sequence(rule, only, back),
@@ -367,9 +365,9 @@ impl Network {
                 entry
             }
             El::Plus(decision, body) => {
-                let start = self.state(Kind::PlusStart, rule);
+                let start = self.state(Kind::PlusStart);
                 let edges = vec![Edge::Epsilon(start), Edge::Epsilon(end)];
-                let back = self.single(rule, Kind::PlusBack(decision), edges);
+                let back = self.single(Kind::PlusBack(decision), edges);
                 let body = self.sequence(rule, body, back);
                 self.states[start].edges = vec![Edge::Epsilon(body)];
                 start
@@ -386,7 +384,7 @@ impl Network {
     ) -> StateId {
         let edges =
             bodies.into_iter().map(|body| Edge::Epsilon(self.sequence(rule, body, end))).collect();
-        self.single(rule, Kind::Choice(choice), edges)
+        self.single(Kind::Choice(choice), edges)
     }
 
     /// Computes the next tokens of all states as a least fixed point.

@@ -2,8 +2,8 @@
 
 use super::engine::{Engine, Failure, Step};
 use super::grammar::{
-    Decision, Edge, FACTOR_OPERATORS, MEMBER_FIRST, NETWORK, RELATION_OPERATORS, Rule,
-    TERM_OPERATORS, UNARY_LITERALS, set,
+    Decision, FACTOR_OPERATORS, MEMBER_FIRST, RELATION_OPERATORS, TERM_OPERATORS, UNARY_LITERALS,
+    set,
 };
 use crate::syntax::lexer as t;
 
@@ -73,18 +73,8 @@ impl Engine<'_> {
         if set(second) & UNARY_LITERALS == 0 {
             return Ok(Ok(3));
         }
-        // `-1` is a literal and a negation: ANTLR decides on the token behind the member expression, and names
-        // the start when none fits.
-        if self.lookahead_base.is_some() {
-            return Ok(Ok(1));
-        }
-        let unary = &NETWORK.states[NETWORK.starts[Rule::Unary as usize]];
-        let member_end = unary.edges.first().and_then(|edge| match edge {
-            Edge::Epsilon(state) => NETWORK.states[*state].edges.first(),
-            _ => None,
-        });
-        let Some(Edge::Call(_, _, end)) = member_end else { return Ok(Ok(1)) };
-        Ok(if self.number_is_viable(*end)? { Ok(1) } else { self.no_viable(0) })
+        // `-1` is a literal and a negation: the first alternative wins.
+        Ok(Ok(1))
     }
 
     fn predict_minus(&mut self) -> Step<Prediction> {

@@ -41,10 +41,10 @@ impl Engine<'_> {
             Failure::NoViable { start, offending } => {
                 let (start, end) = (self.token(*start)?, self.token(*offending)?);
                 let input = match start.kind {
-                    EOF => "<EOF>",
-                    _ => self.text.get(start.start..end.end).unwrap_or_default(),
+                    EOF => "<EOF>".to_owned(),
+                    _ => self.text_of_tokens(start.start, end.end),
                 };
-                let message = no_viable_message(input);
+                let message = no_viable_message(&input);
                 self.syntax_error(end.offset, &message)
             }
         }
@@ -139,9 +139,6 @@ impl Engine<'_> {
 
     /// Recovers from a token that does not match: skips it, or acts as if the expected one were there.
     pub(super) fn recover_inline(&mut self, to: StateId) -> Step<Result<Token, Failure>> {
-        if self.lookahead_base.is_some() {
-            return Ok(Err(Failure::Mismatch));
-        }
         self.count_attempt()?;
         if self.delete_token()? {
             let token = self.token(self.at)?;
