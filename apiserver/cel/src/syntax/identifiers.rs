@@ -1,0 +1,85 @@
+//! Reserved words, and Kubernetes' escapes for names of properties that are no CEL identifiers.
+
+/// Words that CEL reserves.
+const RESERVED: [&str; 21] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "null",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+/// Escapes of character sequences.
+const ESCAPES: [(&str, &str); 4] =
+    [("__", "underscores"), (".", "dot"), ("-", "dash"), ("/", "slash")];
+
+/// Whether CEL reserves the word, so that it names no variable or function.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
+/// The CEL identifier of a property: `a.b` is `a__dot__b`. `None` if the name has no such form.
+pub fn escape(name: &str) -> Option<String> {
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if is_reserved(name) {
+        return Some(format!("__{name}__"));
+    }
+    let mut escaped = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        let found = ESCAPES.iter().find_map(|(text, word)| Some((rest.strip_prefix(text)?, word)));
+        if let Some((after, word)) = found {
+            escaped.push_str(&format!("__{word}__"));
+            rest = after;
+        } else if c.is_ascii_alphanumeric() || c == '_' {
+            escaped.push(c);
+            rest = rest.get(1..).unwrap_or_default();
+        } else {
+            return None;
+        }
+    }
+    Some(escaped)
+}
+
+/// The property of a CEL identifier: the reverse of [`escape`]. `None` if it holds an escape that does not exist.
+pub fn unescape(identifier: &str) -> Option<String> {
+    let mut name = String::with_capacity(identifier.len());
+    let mut rest = identifier;
+    while let Some((plain, after)) = rest.split_once("__") {
+        name.push_str(plain);
+        let (word, after) = after.split_once("__")?;
+        match ESCAPES.iter().find(|(_, w)| *w == word) {
+            Some((text, _)) => name.push_str(text),
+            // A keyword is escaped only as the whole name.
+            None if is_reserved(word)
+                && plain.is_empty()
+                && after.is_empty()
+                && name.is_empty() =>
+            {
+                return Some(word.to_owned());
+            }
+            None => return None,
+        }
+        rest = after;
+    }
+    name.push_str(rest);
+    Some(name)
+}
