@@ -1,1 +1,23 @@
 //! Values over JSON, functions and evaluation with a cost budget.
+
+mod cost;
+pub mod equal;
+pub mod error;
+pub mod functions;
+mod json;
+pub mod list;
+pub mod map;
+mod plan;
+mod planner;
+mod program;
+mod run;
+mod select;
+#[cfg(test)]
+mod tests;
+pub mod value;
+
+pub use error::EvalError;
+pub use list::List;
+pub use map::Map;
+pub use program::{Limits, Outcome, Program, Variables};
+pub use value::{Opaque, Text, Value};

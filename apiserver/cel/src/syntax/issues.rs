@@ -27,6 +27,9 @@ pub struct Issues {
 /// Largest number of errors that are displayed; the same as cel-go's.
 const MAX_REPORTED: usize = 100;
 
+/// Length in bytes of the longest source line that is displayed; the same as cel-go's.
+const MAX_SNIPPET: usize = 16384;
+
 impl Issues {
     /// No error yet, for this source.
     pub fn new(source: Source) -> Issues {
@@ -85,8 +88,16 @@ fn fmt_issue(f: &mut fmt::Formatter<'_>, source: &Source, issue: &Issue) -> fmt:
     let Some(position) = issue.position else {
         return write!(f, "ERROR: <input>:-1:0: {}", issue.message);
     };
+    if source.text().is_empty() {
+        // An empty source has no line that could be shown, and cel-go counts its column as -1.
+        return write!(f, "ERROR: <input>:1:0: {}", issue.message);
+    }
     write!(f, "ERROR: <input>:{}:{}: {}", position.line, position.column + 1, issue.message)?;
-    let line = source.line(position.line).replace('\t', " ");
+    let line = source.line(position.line);
+    if line.len() > MAX_SNIPPET {
+        return Ok(());
+    }
+    let line = line.replace('\t', " ");
     write!(f, "\n | {line}\n | ")?;
     let mut rest = line.chars();
     for c in rest.by_ref().take(position.column as usize) {

@@ -1,0 +1,193 @@
+//! Equality and order of values across types.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use serde_json::{Map as JsonMap, Value as Json};
+
+use super::error::EvalError;
+use super::list::List;
+use super::map::Map;
+use super::value::Value;
+use crate::types::shape::{ListKind, ListShape};
+
+/// Whether two values are equal. Values of different types are not, but numbers compare by their value; an object
+/// or array of the data compared with another type is an error.
+pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError> {
+    Ok(match (left, right) {
+        (Value::Null, Value::Null) => true,
+        (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Uint(a), Value::Uint(b)) => a == b,
+        (Value::Double(a), Value::Double(b)) => a == b,
+        (Value::String(a), Value::String(b)) => a == b,
+        (Value::Bytes(a), Value::Bytes(b)) => a == b,
+        (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
+        (Value::Duration(a), Value::Duration(b)) => a == b,
+        (Value::Type(a), Value::Type(b)) => a == b,
+        (Value::List(a), Value::List(b)) => return lists_equal(a, b),
+        (Value::Map(a), Value::Map(b)) => return maps_equal(a, b),
+        (Value::Optional(a), Value::Optional(b)) => match (a, b) {
+            (Some(a), Some(b)) => return equals(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        },
+        (Value::Opaque(a), Value::Opaque(b)) => a.type_name() == b.type_name() && a.equals(&**b),
+        (Value::List(List::Json(..)), _) | (Value::Map(Map::Object(..) | Map::Json(..)), _) => {
+            return Err(EvalError::no_such_overload());
+        }
+        _ => matches!(compare(left, right), Ok(Ordering::Equal)),
+    })
+}
+
+/// Order of two values; an error for values without an order, and for those of different types but numbers.
+pub fn compare<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<Ordering, EvalError> {
+    Ok(match (left, right) {
+        (Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (Value::Uint(a), Value::Uint(b)) => a.cmp(b),
+        (Value::Int(a), Value::Uint(b)) => i128::from(*a).cmp(&i128::from(*b)),
+        (Value::Uint(a), Value::Int(b)) => i128::from(*a).cmp(&i128::from(*b)),
+        (Value::Double(a), Value::Double(b)) => return compare_doubles(*a, *b),
+        (Value::Double(a), Value::Int(b)) => return compare_double_to(*a, i128::from(*b)),
+        (Value::Double(a), Value::Uint(b)) => return compare_double_to(*a, i128::from(*b)),
+        (Value::Int(a), Value::Double(b)) => {
+            return compare_double_to(*b, i128::from(*a)).map(Ordering::reverse);
+        }
+        (Value::Uint(a), Value::Double(b)) => {
+            return compare_double_to(*b, i128::from(*a)).map(Ordering::reverse);
+        }
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::String(a), Value::String(b)) => (**a).cmp(&**b),
+        (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
+        (Value::Timestamp(a), Value::Timestamp(b)) => a.cmp(b),
+        (Value::Duration(a), Value::Duration(b)) => a.cmp(b),
+        _ => return Err(EvalError::no_such_overload()),
+    })
+}
+
+fn compare_doubles(left: f64, right: f64) -> Result<Ordering, EvalError> {
+    left.partial_cmp(&right).ok_or(EvalError::Static("NaN values cannot be ordered"))
+}
+
+/// Order of a double and an integer. Both compare as doubles, but a double beyond the integers is larger than all.
+fn compare_double_to(left: f64, right: i128) -> Result<Ordering, EvalError> {
+    if left >= 9_223_372_036_854_775_808.0 && right <= i128::from(i64::MAX) {
+        return Ok(Ordering::Greater);
+    }
+    compare_doubles(left, right as f64)
+}
+
+fn lists_equal<'a>(left: &List<'a>, right: &List<'a>) -> Result<bool, EvalError> {
+    if left.len() != right.len() {
+        return Ok(false);
+    }
+    match left.keyed_shape().map(|shape| (&shape.kind, shape)) {
+        Some((ListKind::Set, _)) => return sets_equal(left, right),
+        Some((ListKind::Map(_), shape)) => return keyed_lists_equal(left, right, shape),
+        _ => {}
+    }
+    for (a, b) in left.iter().zip(right.iter()) {
+        match a.and_then(|a| equals(&a, &b?)) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(error) if matches!(left, List::Json(..)) => return Err(error),
+            // A list of cel-go looks for the value false only.
+            Err(_) => {}
+        }
+    }
+    Ok(true)
+}
+
+fn sets_equal<'a>(left: &List<'a>, right: &List<'a>) -> Result<bool, EvalError> {
+    let keys = left.iter().map(|value| scalar_key(&value?)).collect::<Result<HashSet<_>, _>>()?;
+    for value in right.iter() {
+        if !keys.contains(&scalar_key(&value?)?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn keyed_lists_equal<'a>(
+    left: &List<'a>,
+    right: &List<'a>,
+    shape: &ListShape,
+) -> Result<bool, EvalError> {
+    let mut by_key = std::collections::HashMap::new();
+    for value in left.iter() {
+        let value = value?;
+        by_key.insert(element_key(&value, shape)?, value);
+    }
+    for value in right.iter() {
+        let value = value?;
+        let Some(other) = by_key.get(&element_key(&value, shape)?) else { return Ok(false) };
+        if !equals(other, &value)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Key of an element of a set or of a list with keys, as a text.
+pub(crate) fn element_key(value: &Value<'_>, shape: &ListShape) -> Result<String, EvalError> {
+    let (ListKind::Map(keys), Value::Map(map)) = (&shape.kind, value) else {
+        return scalar_key(value);
+    };
+    let mut text = String::new();
+    for key in keys {
+        let part = map.find_field(key)?;
+        text.push_str(&part.map_or(Ok(String::from("absent")), |part| scalar_key(&part))?);
+        text.push('\0');
+    }
+    Ok(text)
+}
+
+/// A scalar with its type as a text.
+fn scalar_key(value: &Value<'_>) -> Result<String, EvalError> {
+    Ok(match value {
+        Value::Bool(value) => format!("b{value}"),
+        Value::Int(value) => format!("i{value}"),
+        Value::Uint(value) => format!("u{value}"),
+        Value::Double(value) => format!("d{value}"),
+        Value::String(text) => format!("s{}:{}", text.len(), &**text),
+        other => format!("{other:?}"),
+    })
+}
+
+fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>) -> Result<bool, EvalError> {
+    if left.len() != right.len() {
+        return Ok(false);
+    }
+    for key in left.keys() {
+        match (left.find(&key)?, right.find(&key)?) {
+            (Some(a), Some(b)) => match equals(&a, &b) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(error) if matches!(left, Map::Object(..) | Map::Json(..)) => return Err(error),
+                // A map of cel-go looks for the value false only.
+                Err(_) => {}
+            },
+            (None, None) => {}
+            _ => return Ok(false),
+        }
+    }
+    match (left, left.json_map(), right.json_map()) {
+        (Map::Object(_, shape), Some(a), Some(b)) => {
+            let declared =
+                |key: &String| shape.properties.iter().any(|property| *property.json_name == **key);
+            Ok(unknown_fields_equal(a, b, &declared))
+        }
+        _ => Ok(true),
+    }
+}
+
+/// Whether the fields that the schema does not declare are equal where both objects have them.
+fn unknown_fields_equal(
+    left: &JsonMap<String, Json>,
+    right: &JsonMap<String, Json>,
+    declared: &dyn Fn(&String) -> bool,
+) -> bool {
+    left.iter()
+        .filter(|(key, _)| !declared(key))
+        .all(|(key, a)| right.get(key).is_none_or(|b| a == b))
+}

@@ -1,0 +1,50 @@
+//! The error of an evaluation.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// An error that an expression evaluates to, or the end of an evaluation without budget. Cheap to clone: a fold
+/// carries an error from iteration to iteration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EvalError {
+    /// A fixed text.
+    Static(&'static str),
+    /// A text with parts of the data.
+    Message(Arc<str>),
+    /// The cost limit is used up. No `||` and no `&&` absorbs it.
+    CostLimitExceeded,
+}
+
+impl EvalError {
+    /// An error with this text.
+    pub fn new(message: impl Into<Arc<str>>) -> EvalError {
+        EvalError::Message(message.into())
+    }
+
+    /// The call of an operator or a function with a value that it does not take.
+    pub const fn no_such_overload() -> EvalError {
+        EvalError::Static("no such overload")
+    }
+
+    /// The text, in the words of cel-go.
+    pub fn message(&self) -> &str {
+        match self {
+            EvalError::Static(text) => text,
+            EvalError::Message(text) => text,
+            EvalError::CostLimitExceeded => "operation cancelled: actual cost limit exceeded",
+        }
+    }
+
+    /// Whether the evaluation ends here, whatever the expression around it is.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, EvalError::CostLimitExceeded)
+    }
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
+    }
+}
+
+impl std::error::Error for EvalError {}

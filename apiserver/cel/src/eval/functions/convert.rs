@@ -1,0 +1,161 @@
+//! Conversions between types, and the texts of values.
+
+use std::sync::Arc;
+
+use super::super::error::EvalError;
+use super::super::value::Value;
+use super::{CallArgs, Function};
+use crate::library::duration::Duration;
+use crate::library::number;
+use crate::library::timestamp::Timestamp;
+
+/// The body of a conversion by its name.
+pub(super) fn lookup(name: &str) -> Option<Function> {
+    Some(match name {
+        "int" => |call| convert(call, "int", to_int),
+        "uint" => |call| convert(call, "uint", to_uint),
+        "double" => |call| convert(call, "double", to_double),
+        "bool" => |call| convert(call, "bool", to_bool),
+        "string" => |call| convert(call, "string", to_string),
+        "bytes" => |call| convert(call, "bytes", to_bytes),
+        "timestamp" => |call| convert(call, "google.protobuf.Timestamp", to_timestamp),
+        "duration" => |call| convert(call, "google.protobuf.Duration", to_duration),
+        "dyn" => |call| Ok(call.take(0)),
+        "type" => |call| Ok(Value::Type(Arc::from(call.take(0).type_name()))),
+        _ => return None,
+    })
+}
+
+type Converted<'a> = Result<Option<Value<'a>>, EvalError>;
+
+fn convert<'a>(
+    call: &mut CallArgs<'_, 'a>,
+    target: &str,
+    body: fn(&Value<'a>) -> Converted<'a>,
+) -> Result<Value<'a>, EvalError> {
+    let value = call.take(0);
+    if value.type_name() == target {
+        return Ok(value);
+    }
+    let from = value.type_name();
+    let error = || EvalError::new(format!("type conversion error from '{from}' to '{target}'"));
+    body(&value)?.ok_or_else(error)
+}
+
+fn to_int<'a>(value: &Value<'a>) -> Converted<'a> {
+    Ok(match value {
+        Value::Uint(value) => Some(Value::Int(
+            i64::try_from(*value).map_err(|_| EvalError::Static("integer overflow"))?,
+        )),
+        Value::Double(value) => {
+            Some(Value::Int(number::double_to_int(*value).map_err(EvalError::Static)?))
+        }
+        Value::String(text) => number::parse_int(text).map(Value::Int),
+        Value::Timestamp(time) => Some(Value::Int(time.unix_seconds())),
+        Value::Duration(duration) => Some(Value::Int(duration.as_nanos())),
+        _ => None,
+    })
+}
+
+fn to_uint<'a>(value: &Value<'a>) -> Converted<'a> {
+    Ok(match value {
+        Value::Int(value) => Some(Value::Uint(
+            u64::try_from(*value).map_err(|_| EvalError::Static("unsigned integer overflow"))?,
+        )),
+        Value::Double(value) => {
+            Some(Value::Uint(number::double_to_uint(*value).map_err(EvalError::Static)?))
+        }
+        Value::String(text) => number::parse_uint(text).map(Value::Uint),
+        _ => None,
+    })
+}
+
+fn to_double<'a>(value: &Value<'a>) -> Converted<'a> {
+    Ok(match value {
+        Value::Int(value) => Some(Value::Double(*value as f64)),
+        Value::Uint(value) => Some(Value::Double(*value as f64)),
+        Value::String(text) => number::parse_float(text).map(Value::Double),
+        _ => None,
+    })
+}
+
+fn to_bool<'a>(value: &Value<'a>) -> Converted<'a> {
+    let Value::String(text) = value else { return Ok(None) };
+    Ok(number::parse_bool(text).map(Value::Bool))
+}
+
+fn to_string<'a>(value: &Value<'a>) -> Converted<'a> {
+    Ok(match value {
+        Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Some(Value::text(text)),
+            Err(_) => {
+                return Err(EvalError::Static("invalid UTF-8 in bytes, cannot convert to string"));
+            }
+        },
+        Value::Double(value) => Some(Value::text(number::format_double(*value))),
+        Value::Bool(_) | Value::Int(_) | Value::Uint(_) => Some(Value::text(display(value))),
+        Value::Timestamp(_) | Value::Duration(_) => Some(Value::text(display(value))),
+        _ => None,
+    })
+}
+
+fn to_bytes<'a>(value: &Value<'a>) -> Converted<'a> {
+    Ok(match value {
+        Value::String(text) => Some(Value::Bytes(Arc::from(text.as_bytes()))),
+        _ => None,
+    })
+}
+
+fn to_timestamp<'a>(value: &Value<'a>) -> Converted<'a> {
+    Ok(match value {
+        Value::Int(seconds) => {
+            Some(Value::Timestamp(Timestamp::from_unix(*seconds).map_err(EvalError::Static)?))
+        }
+        Value::String(text) => {
+            Some(Value::Timestamp(Timestamp::parse(text).map_err(EvalError::Static)?))
+        }
+        _ => None,
+    })
+}
+
+fn to_duration<'a>(value: &Value<'a>) -> Converted<'a> {
+    Ok(match value {
+        Value::Int(nanoseconds) => Some(Value::Duration(Duration::from_nanos(*nanoseconds))),
+        Value::String(text) => Duration::parse(text).ok().map(Value::Duration),
+        _ => None,
+    })
+}
+
+/// The text of a value in messages.
+pub fn display(value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => value.to_string(),
+        Value::Double(value) => number::format_double(*value),
+        Value::String(text) => text.to_string(),
+        Value::Bytes(bytes) => format!("{bytes:?}").replace(',', ""),
+        Value::List(list) => {
+            let items: Vec<String> = list
+                .iter()
+                .map(|item| item.map_or_else(|error| error.to_string(), |item| display(&item)))
+                .collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Map(map) => {
+            let entry = |key: &Value<'_>, value: Option<Value<'_>>| {
+                format!("{}: {}", display(key), value.as_ref().map(display).unwrap_or_default())
+            };
+            let entries: Vec<String> =
+                map.keys().iter().map(|key| entry(key, map.find(key).ok().flatten())).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Value::Timestamp(time) => time.to_rfc3339(),
+        Value::Duration(duration) => duration.to_cel_string(),
+        Value::Type(name) => name.to_string(),
+        Value::Optional(Some(content)) => format!("optional({})", display(content)),
+        Value::Optional(None) => "optional.none()".to_owned(),
+        Value::Opaque(value) => format!("{value:?}"),
+    }
+}

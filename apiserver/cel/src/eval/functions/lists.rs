@@ -1,0 +1,308 @@
+//! Lists: sums, sets, cel-go's list extension and Kubernetes' list functions.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::super::equal::{compare, element_key, equals};
+use super::super::error::EvalError;
+use super::super::list::List;
+use super::super::map::{Entries, Map};
+use super::super::value::Value;
+use super::operators::contains;
+use super::{CallArgs, Function};
+use crate::library::duration::Duration;
+
+/// The body of a list function by its name.
+pub(super) fn lookup(name: &str) -> Option<Function> {
+    Some(match name {
+        "isSorted" => is_sorted,
+        "sum" => sum,
+        "min" => |call| extreme(call, Ordering::Greater),
+        "max" => |call| extreme(call, Ordering::Less),
+        "indexOf" => |call| index_of(call, false),
+        "lastIndexOf" => |call| index_of(call, true),
+        "sets.contains" => sets_contains,
+        "sets.equivalent" => sets_equivalent,
+        "sets.intersects" => sets_intersects,
+        "slice" => slice,
+        "flatten" => flatten,
+        "sort" => sort,
+        "@sortByAssociatedKeys" => sort_by_keys,
+        "lists.range" => range,
+        "reverse" => reverse,
+        "distinct" => distinct,
+        "cel.@mapInsert" => map_insert,
+        _ => return None,
+    })
+}
+
+type Evaluated<'a> = Result<Value<'a>, EvalError>;
+
+/// The sum of two lists: the union of a set; in a list with keys a right element replaces the left one.
+pub(super) fn sum_of<'a>(left: List<'a>, right: List<'a>) -> Result<List<'a>, EvalError> {
+    let Some(shape) = left.keyed_shape() else { return left.concat(right) };
+    let mut values = Vec::with_capacity(left.len());
+    let mut places = HashMap::new();
+    for value in left.iter() {
+        let value = value?;
+        places.insert(element_key(&value, shape)?, values.len());
+        values.push(value);
+    }
+    let is_set = shape.kind == crate::types::shape::ListKind::Set;
+    for value in right.iter() {
+        let value = value?;
+        let key = element_key(&value, shape)?;
+        match places.get(&key).and_then(|&place| values.get_mut(place)) {
+            Some(_) if is_set => {}
+            Some(old) => *old = value,
+            None => {
+                // Only the union remembers new elements; a list with keys appends each of them.
+                if is_set {
+                    places.insert(key, values.len());
+                }
+                values.push(value);
+            }
+        }
+    }
+    Ok(List::Keyed(Arc::new(values), shape))
+}
+
+fn is_sorted<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let list = call.list(0)?;
+    let mut previous: Option<Value<'a>> = None;
+    for item in list.iter() {
+        let item = item?;
+        if previous.is_some_and(|previous| compare(&previous, &item) == Ok(Ordering::Greater)) {
+            return Ok(Value::Bool(false));
+        }
+        previous = Some(item);
+    }
+    Ok(Value::Bool(true))
+}
+
+fn sum<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let zero = match call.overload {
+        Some("list_uint_sum_uint") => Value::Uint(0),
+        Some("list_double_sum_double") => Value::Double(0.0),
+        Some("list_duration_sum_duration") => Value::Duration(Duration::default()),
+        _ => Value::Int(0),
+    };
+    let add = super::operators::lookup("_+_").ok_or_else(EvalError::no_such_overload)?;
+    let mut total = zero;
+    for item in call.list(0)?.iter() {
+        let mut args = [total, item?];
+        let mut inner = CallArgs {
+            function: "_+_",
+            overload: None,
+            regex: None,
+            remaining: 0,
+            args: &mut args,
+        };
+        total = add(&mut inner)?;
+    }
+    Ok(total)
+}
+
+fn extreme<'a>(call: &mut CallArgs<'_, 'a>, replaced_if: Ordering) -> Evaluated<'a> {
+    let list = call.list(0)?;
+    let mut best: Option<Value<'a>> = None;
+    for item in list.iter() {
+        let item = item?;
+        match &best {
+            Some(value) if compare(value, &item) != Ok(replaced_if) => {}
+            _ => best = Some(item),
+        }
+    }
+    best.ok_or_else(|| EvalError::new(format!("{} called on empty list", call.function)))
+}
+
+fn index_of<'a>(call: &mut CallArgs<'_, 'a>, from_end: bool) -> Evaluated<'a> {
+    if let Some(Value::String(_)) = call.args.first() {
+        return super::text::index_of(call, from_end);
+    }
+    let list = call.list(0)?;
+    let wanted = call.take(1);
+    let is_equal = |index: &usize| matches!(list.get(*index), Some(Ok(item)) if equals(&item, &wanted) == Ok(true));
+    let found = if from_end {
+        (0..list.len()).rev().find(is_equal)
+    } else {
+        (0..list.len()).find(is_equal)
+    };
+    Ok(Value::Int(found.map_or(-1, |index| index as i64)))
+}
+
+fn all_contained<'a>(list: &List<'a>, part: &List<'a>) -> Result<bool, EvalError> {
+    for item in part.iter() {
+        if !contains(list, &item?)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn sets_contains<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    all_contained(&call.list(0)?, &call.list(1)?).map(Value::Bool)
+}
+
+fn sets_equivalent<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let (left, right) = (call.list(0)?, call.list(1)?);
+    Ok(Value::Bool(all_contained(&left, &right)? && all_contained(&right, &left)?))
+}
+
+fn sets_intersects<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let (left, right) = (call.list(0)?, call.list(1)?);
+    Ok(Value::Bool(
+        left.iter().any(|item| item.and_then(|item| contains(&right, &item)) == Ok(true)),
+    ))
+}
+
+fn slice<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let (list, start, end) = (call.list(0)?, call.int(1)?, call.int(2)?);
+    let problem = if start < 0 || end < 0 {
+        "negative indexes not supported".to_owned()
+    } else if start > end {
+        "start index must be less than or equal to end index".to_owned()
+    } else if (list.len() as i64) < end {
+        format!("list is length {}", list.len())
+    } else {
+        let range = start as usize..end as usize;
+        return range
+            .filter_map(|index| list.get(index))
+            .collect::<Result<_, _>>()
+            .map(Value::list);
+    };
+    Err(EvalError::new(format!("cannot slice({start}, {end}), {problem}")))
+}
+
+fn flatten<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let depth = if call.args.len() > 1 { call.int(1)? } else { 1 };
+    if depth < 0 {
+        return Err(EvalError::Static("level must be non-negative"));
+    }
+    let mut values = Vec::new();
+    flatten_into(&call.list(0)?, depth, call.remaining, &mut values)?;
+    Ok(Value::list(values))
+}
+
+/// The recursion ends with the nesting of the list, which that of data and expression bounds.
+fn flatten_into<'a>(
+    list: &List<'a>,
+    depth: i64,
+    max: u64,
+    values: &mut Vec<Value<'a>>,
+) -> Result<(), EvalError> {
+    for item in list.iter() {
+        match item? {
+            Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, max, values)?,
+            _ if values.len() as u64 >= max => return Err(EvalError::CostLimitExceeded),
+            item => values.push(item),
+        }
+    }
+    Ok(())
+}
+
+fn sort<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let list = call.list(0)?;
+    sorted(&list, &list)
+}
+
+fn sort_by_keys<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    sorted(&call.list(0)?, &call.list(1)?)
+}
+
+/// The elements in the order of their keys.
+fn sorted<'a>(list: &List<'a>, keys: &List<'a>) -> Evaluated<'a> {
+    if list.len() != keys.len() {
+        return Err(EvalError::new(format!(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got {} and {} \
+             elements respectively",
+            list.len(),
+            keys.len()
+        )));
+    }
+    let mut pairs = keys
+        .iter()
+        .zip(list.iter())
+        .map(|(k, v)| Ok((k?, v?)))
+        .collect::<Result<Vec<_>, EvalError>>()?;
+    let Some((first, _)) = pairs.first() else { return Ok(Value::List(list.clone())) };
+    if compare(first, first).is_err() && !matches!(first, Value::Double(_)) {
+        return Err(EvalError::Static("list elements must be comparable"));
+    }
+    let kind = std::mem::discriminant(first);
+    if pairs.iter().any(|(key, _)| std::mem::discriminant(key) != kind) {
+        return Err(EvalError::Static("list elements must have the same type"));
+    }
+    pairs.sort_by(|(a, _), (b, _)| compare(a, b).unwrap_or(Ordering::Equal));
+    Ok(Value::list(pairs.into_iter().map(|(_, value)| value).collect()))
+}
+
+fn range<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let end = call.int(0)?;
+    if u64::try_from(end).is_ok_and(|end| end > call.remaining) {
+        return Err(EvalError::CostLimitExceeded);
+    }
+    Ok(Value::list((0..end).map(Value::Int).collect()))
+}
+
+fn reverse<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let list = call.list(0)?;
+    if list.len() as u64 > call.remaining {
+        return Err(EvalError::CostLimitExceeded);
+    }
+    (0..list.len())
+        .rev()
+        .filter_map(|index| list.get(index))
+        .collect::<Result<_, _>>()
+        .map(Value::list)
+}
+
+fn distinct<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let list = call.list(0)?;
+    let size = list.len() as u64;
+    // The cost is that of comparing every element with every other one: paid before the work.
+    if size.saturating_mul(size) > call.remaining {
+        return Err(EvalError::CostLimitExceeded);
+    }
+    let mut unique: Vec<Value<'a>> = Vec::new();
+    for item in list.iter() {
+        let item = item?;
+        if !unique.iter().any(|other| equals(&item, other) == Ok(true)) {
+            unique.push(item);
+        }
+    }
+    Ok(Value::list(unique))
+}
+
+fn map_insert<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let Value::Map(Map::Entries(mut target)) = call.take(0) else {
+        return Err(call.no_such_overload());
+    };
+    let entries: &mut Entries<'a> = Arc::make_mut(&mut target);
+    let (second, value) = (call.take(1), call.take(2));
+    match second {
+        Value::Map(update) if call.args.len() == 2 => {
+            for key in update.keys() {
+                let value = update.find(&key)?.unwrap_or(Value::Null);
+                insert(entries, key, value)?;
+            }
+        }
+        key => insert(entries, key, value)?,
+    }
+    Ok(Value::Map(Map::Entries(target)))
+}
+
+fn insert<'a>(
+    entries: &mut Entries<'a>,
+    key: Value<'a>,
+    value: Value<'a>,
+) -> Result<(), EvalError> {
+    if entries.get(&key).is_some() {
+        return Err(EvalError::new(format!(
+            "insert failed: key {} already exists",
+            super::display(&key)
+        )));
+    }
+    entries.set(key, value)
+}

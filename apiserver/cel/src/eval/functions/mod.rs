@@ -1,0 +1,85 @@
+//! The table of functions, with their dispatch by the types of the arguments.
+
+mod convert;
+mod lists;
+mod operators;
+mod optionals;
+mod text;
+mod times;
+
+pub use convert::display;
+
+use super::error::EvalError;
+use super::list::List;
+use super::value::{Text, Value};
+use crate::library::regex::Regex;
+
+/// The body of a function.
+pub type Function = for<'a> fn(&mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError>;
+
+/// A call with its arguments, the receiver first.
+#[derive(Debug)]
+pub struct CallArgs<'c, 'a> {
+    /// Name of the function.
+    pub function: &'c str,
+    /// The overload, if the types decide.
+    pub overload: Option<&'static str>,
+    /// The regular expression of a constant pattern.
+    pub regex: Option<&'c Regex>,
+    /// Cost that is left: no function makes more elements than that.
+    pub remaining: u64,
+    /// The arguments.
+    pub args: &'c mut [Value<'a>],
+}
+
+impl<'a> CallArgs<'_, 'a> {
+    /// Takes an argument out.
+    pub fn take(&mut self, index: usize) -> Value<'a> {
+        self.args.get_mut(index).map_or(Value::Null, |arg| std::mem::replace(arg, Value::Null))
+    }
+
+    /// The error for arguments that no overload takes: `no such overload: size(int)`.
+    pub fn no_such_overload(&self) -> EvalError {
+        let types: Vec<&str> = self.args.iter().map(Value::type_name).collect();
+        EvalError::new(format!("no such overload: {}({})", self.function, types.join(", ")))
+    }
+
+    /// A text argument.
+    pub fn text(&self, index: usize) -> Result<Text<'a>, EvalError> {
+        match self.args.get(index) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            _ => Err(self.no_such_overload()),
+        }
+    }
+
+    /// An integer argument.
+    pub fn int(&self, index: usize) -> Result<i64, EvalError> {
+        match self.args.get(index) {
+            Some(Value::Int(value)) => Ok(*value),
+            _ => Err(self.no_such_overload()),
+        }
+    }
+
+    /// A list argument.
+    pub fn list(&self, index: usize) -> Result<List<'a>, EvalError> {
+        match self.args.get(index) {
+            Some(Value::List(list)) => Ok(list.clone()),
+            _ => Err(self.no_such_overload()),
+        }
+    }
+}
+
+/// The body of a function by its name.
+pub fn lookup(name: &str) -> Option<Function> {
+    operators::lookup(name)
+        .or_else(|| convert::lookup(name))
+        .or_else(|| lists::lookup(name))
+        .or_else(|| optionals::lookup(name))
+        .or_else(|| text::lookup(name))
+        .or_else(|| times::lookup(name))
+}
+
+/// A regular expression of a pattern of Go.
+pub(crate) fn compile_regex(pattern: &str) -> Result<Regex, EvalError> {
+    Regex::compile(pattern).map_err(|error| EvalError::new(error.to_string()))
+}

@@ -1,0 +1,177 @@
+//! Texts: the functions of the language, cel-go's string extension and Kubernetes' regular expressions.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::super::error::EvalError;
+use super::super::value::Value;
+use super::{CallArgs, Function};
+use crate::library::format::{self, Argument};
+use crate::library::regex::Regex;
+use crate::library::text as library;
+
+type Evaluated<'a> = Result<Value<'a>, EvalError>;
+
+/// The body of a text function by its name.
+pub(super) fn lookup(name: &str) -> Option<Function> {
+    Some(match name {
+        "startsWith" => |call| test(call, |text, part| text.starts_with(part)),
+        "endsWith" => |call| test(call, |text, part| text.ends_with(part)),
+        "contains" => |call| test(call, |text, part| text.contains(part)),
+        "matches" => matches,
+        "find" => find,
+        "findAll" => find_all,
+        "lowerAscii" => |call| Ok(Value::text(call.text(0)?.to_ascii_lowercase())),
+        "upperAscii" => |call| Ok(Value::text(call.text(0)?.to_ascii_uppercase())),
+        "trim" => |call| Ok(Value::text(call.text(0)?.trim())),
+        "charAt" => char_at,
+        "substring" => substring,
+        "replace" => replace,
+        "split" => split,
+        "join" => join,
+        "strings.quote" => quote,
+        "format" => format,
+        _ => return None,
+    })
+}
+
+fn test<'a>(call: &mut CallArgs<'_, 'a>, body: fn(&str, &str) -> bool) -> Evaluated<'a> {
+    match &*call.args {
+        [Value::String(text), Value::String(part)] => Ok(Value::Bool(body(text, part))),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+/// Calls a body with the pattern of a call: the one of the plan, or a computed one.
+fn with_regex<'a>(
+    call: &CallArgs<'_, 'a>,
+    body: impl FnOnce(&Regex) -> Evaluated<'a>,
+) -> Evaluated<'a> {
+    match call.regex {
+        Some(regex) => body(regex),
+        None => body(&super::compile_regex(&call.text(1)?)?),
+    }
+}
+
+fn matches<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let [Value::String(text), Value::String(_)] = &*call.args else {
+        return Err(EvalError::no_such_overload());
+    };
+    let text = text.clone();
+    with_regex(call, |regex| Ok(Value::Bool(regex.is_match(&text))))
+}
+
+fn find<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let text = call.text(0)?;
+    with_regex(call, |regex| Ok(Value::text(regex.find(&text))))
+}
+
+fn find_all<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let text = call.text(0)?;
+    let limit = if call.args.len() > 2 { call.int(2)? } else { -1 };
+    with_regex(call, |regex| {
+        Ok(Value::list(regex.find_all(&text, limit).into_iter().map(Value::text).collect()))
+    })
+}
+
+/// The value of a library's function, or its message.
+fn evaluated<'a>(result: Result<impl Into<Arc<str>>, String>) -> Evaluated<'a> {
+    result.map(Value::text).map_err(EvalError::new)
+}
+
+fn char_at<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    evaluated(library::char_at(&call.text(0)?, call.int(1)?))
+}
+
+fn substring<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let (text, start) = (call.text(0)?, call.int(1)?);
+    match call.args.len() {
+        2 => evaluated(library::substring_from(&text, start)),
+        _ => evaluated(library::substring(&text, start, call.int(2)?)),
+    }
+}
+
+fn replace<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let (text, old, new) = (call.text(0)?, call.text(1)?, call.text(2)?);
+    let limit = if call.args.len() > 3 { call.int(3)? } else { -1 };
+    Ok(Value::text(library::replace(&text, &old, &new, limit)))
+}
+
+fn split<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let (text, separator) = (call.text(0)?, call.text(1)?);
+    let limit = if call.args.len() > 2 { call.int(2)? } else { -1 };
+    Ok(Value::list(library::split(&text, &separator, limit).into_iter().map(Value::text).collect()))
+}
+
+fn quote<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    Ok(Value::text(library::quote(&call.text(0)?)))
+}
+
+fn format<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let (template, list) = (call.text(0)?, call.list(1)?);
+    evaluated(format::format(&template, |index| {
+        list.get(index).map(|item| argument(item.unwrap_or(Value::Null)))
+    }))
+}
+
+/// A value as an argument of `format`.
+fn argument<'a>(value: Value<'a>) -> Argument<'a> {
+    match value {
+        Value::Null => Argument::Null,
+        Value::Bool(value) => Argument::Bool(value),
+        Value::Int(value) => Argument::Int(value),
+        Value::Uint(value) => Argument::Uint(value),
+        Value::Double(value) => Argument::Double(value),
+        Value::String(text) => Argument::String(Cow::Owned(text.to_string())),
+        Value::Bytes(bytes) => Argument::Bytes(Cow::Owned(bytes.to_vec())),
+        Value::Type(name) => Argument::Type(Cow::Owned(name.to_string())),
+        Value::Duration(value) => Argument::Duration(value),
+        Value::Timestamp(value) => Argument::Timestamp(value),
+        Value::List(list) => {
+            Argument::List(list.iter().map(|item| argument(item.unwrap_or(Value::Null))).collect())
+        }
+        Value::Map(map) => {
+            let value =
+                |key: &Value<'a>| argument(map.find(key).ok().flatten().unwrap_or(Value::Null));
+            Argument::Map(
+                map.keys().into_iter().map(|key| (argument(key.clone()), value(&key))).collect(),
+            )
+        }
+        other => Argument::Other(Cow::Owned(other.type_name().to_owned())),
+    }
+}
+
+fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    let list = call.list(0)?;
+    let separator = if call.args.len() > 1 { Some(call.text(1)?) } else { None };
+    let mut text = String::new();
+    for (index, item) in list.iter().enumerate() {
+        let part = match item? {
+            Value::String(part) => part,
+            // The type guard of cel-go looks at the first element only.
+            _ if index == 0 => return Err(call.no_such_overload()),
+            other => return Err(EvalError::new(library::join_error(&super::display(&other)))),
+        };
+        if let (1.., Some(separator)) = (index, &separator) {
+            text.push_str(separator);
+        }
+        text.push_str(&part);
+        if text.len() as u64 / 5 > call.remaining.saturating_add(1) {
+            return Err(EvalError::CostLimitExceeded);
+        }
+    }
+    Ok(Value::text(text))
+}
+
+/// `indexOf` and `lastIndexOf` of a text, in code points.
+pub(super) fn index_of<'a>(call: &mut CallArgs<'_, 'a>, from_end: bool) -> Evaluated<'a> {
+    let (text, part) = (call.text(0)?, call.text(1)?);
+    let start = if call.args.len() > 2 { Some(call.int(2)?) } else { None };
+    let index = match (from_end, start) {
+        (false, None) => Ok(library::index_of(&text, &part)),
+        (false, Some(start)) => library::index_of_from(&text, &part, start),
+        (true, None) => Ok(library::last_index_of(&text, &part)),
+        (true, Some(start)) => library::last_index_of_from(&text, &part, start),
+    };
+    index.map(Value::Int).map_err(EvalError::new)
+}

@@ -1,0 +1,379 @@
+//! The planner: from the checked tree to a plan.
+
+use std::sync::Arc;
+
+use super::cost;
+use super::error::EvalError;
+use super::functions::{self, CallArgs};
+use super::list::List;
+use super::map::{Entries, Map};
+use super::plan::{Attribute, Call, Fold, Key, Node, Qualifier, Root, Scopes};
+use super::value::Value;
+use crate::check::{Checked, Reference};
+use crate::syntax::ast::{self, Comprehension, operators};
+use crate::syntax::{Expr, ExprKind, Literal};
+use crate::types::Type;
+
+type Planned = Result<Node, EvalError>;
+
+/// The plan of an expression and the number of its slots.
+pub(crate) fn plan(checked: &Checked) -> Result<(Node, usize), EvalError> {
+    let mut planner = Planner { checked, scopes: Scopes::default() };
+    let root = planner.expr(&checked.ast.root)?;
+    Ok((root, planner.scopes.len()))
+}
+
+struct Planner<'c> {
+    checked: &'c Checked,
+    scopes: Scopes,
+}
+
+impl Planner<'_> {
+    fn expr(&mut self, expr: &Expr) -> Planned {
+        match &expr.kind {
+            ExprKind::Literal(value) => Ok(Node::Const(literal(value))),
+            ExprKind::Ident(name) => Ok(self.ident(expr, name)),
+            ExprKind::Select(select) => self.select(select),
+            ExprKind::Call(call) => self.call(expr, call),
+            ExprKind::List(list) => self.list(list),
+            ExprKind::Map(entries) => self.map(entries),
+            ExprKind::Struct(literal) => {
+                Ok(Node::Error(EvalError::new(format!("unknown type: {}", literal.type_name))))
+            }
+            ExprKind::Comprehension(fold) => self.fold(fold),
+        }
+    }
+
+    fn ident(&mut self, expr: &Expr, name: &str) -> Node {
+        if let Some(slot) = self.scopes.slot(name) {
+            return root(Root::Slot(slot));
+        }
+        match self.checked.reference(expr.id) {
+            Some(Reference::Ident { value: Some(value), .. }) => Node::Const(literal(value)),
+            Some(Reference::Ident { name, .. })
+                if matches!(self.checked.type_of(expr.id), Type::Type(_)) =>
+            {
+                Node::Const(Value::Type(name.clone()))
+            }
+            Some(Reference::Ident { name, .. }) => root(Root::Variable(name.clone())),
+            _ => root(Root::Variable(Arc::from(name.trim_start_matches('.')))),
+        }
+    }
+
+    fn select(&mut self, select: &ast::Select) -> Planned {
+        let operand = self.expr(&select.operand)?;
+        let key = Key::Const(Value::text(select.field.as_str()));
+        let mut attribute = into_attribute(operand);
+        attribute.qualifiers.push(Qualifier { key, is_optional: false, is_test: select.test_only });
+        attribute.is_test = select.test_only;
+        Ok(Node::Attribute(Box::new(attribute)))
+    }
+
+    fn call(&mut self, expr: &Expr, call: &ast::Call) -> Planned {
+        let mut args = Vec::with_capacity(call.args.len() + 1);
+        for arg in call.target.iter().chain(&call.args) {
+            args.push(self.expr(arg)?);
+        }
+        let overload = match self.checked.reference(expr.id) {
+            Some(Reference::Overloads(ids)) => match ids.as_slice() {
+                [one] => Some(*one),
+                _ => None,
+            },
+            _ => None,
+        };
+        let args = match special(&call.function, args)? {
+            Ok(node) => return Ok(node),
+            Err(args) => args,
+        };
+        function_call(&call.function, overload, args)
+    }
+
+    fn list(&mut self, list: &ast::List) -> Planned {
+        let mut elements = Vec::with_capacity(list.elements.len());
+        for (index, element) in list.elements.iter().enumerate() {
+            elements.push((self.expr(element)?, list.optional.contains(&index)));
+        }
+        let is_const = elements.iter().all(|(node, _)| matches!(node, Node::Const(_)));
+        fold_const(Node::List(elements), is_const)
+    }
+
+    fn map(&mut self, entries: &[ast::MapEntry]) -> Planned {
+        let mut planned = Vec::with_capacity(entries.len());
+        for entry in entries {
+            planned.push((self.expr(&entry.key)?, self.expr(&entry.value)?, entry.is_optional));
+        }
+        let is_const = |node: &Node| matches!(node, Node::Const(_));
+        let all_const = planned.iter().all(|(key, value, _)| is_const(key) && is_const(value));
+        fold_const(Node::Map(planned), all_const)
+    }
+
+    fn fold(&mut self, fold: &Comprehension) -> Planned {
+        let init = self.expr(&fold.init)?;
+        let range = self.expr(&fold.range)?;
+        let accumulator = self.scopes.push(&fold.accumulator);
+        let variable = self.scopes.push(&fold.variable);
+        let second = fold.second_variable.as_deref().map(|name| self.scopes.push(name));
+        let condition = self.expr(&fold.condition)?;
+        let mut step = self.expr(&fold.step)?;
+        if let Some(name) = &fold.second_variable {
+            self.scopes.pop(name);
+        }
+        self.scopes.pop(&fold.variable);
+        let result = self.expr(&fold.result)?;
+        self.scopes.pop(&fold.accumulator);
+        mark_moved(&mut step, accumulator, fold);
+        Ok(Node::Fold(Box::new(Fold {
+            range,
+            variable,
+            second,
+            accumulator,
+            init,
+            condition,
+            step,
+            result,
+        })))
+    }
+}
+
+fn root(root: Root) -> Node {
+    Node::Attribute(Box::new(Attribute { root, qualifiers: Vec::new(), is_test: false }))
+}
+
+/// The selection that further parts are added to.
+fn into_attribute(node: Node) -> Attribute {
+    match node {
+        Node::Attribute(attribute) if !attribute.is_test => *attribute,
+        node => Attribute { root: Root::Operand(node), qualifiers: Vec::new(), is_test: false },
+    }
+}
+
+/// A branch of `?:`.
+fn into_branch(node: Node) -> Attribute {
+    match node {
+        Node::Attribute(attribute) => *attribute,
+        node => Attribute { root: Root::Operand(node), qualifiers: Vec::new(), is_test: false },
+    }
+}
+
+fn literal(value: &Literal) -> Value<'static> {
+    match value {
+        Literal::Null => Value::Null,
+        Literal::Bool(value) => Value::Bool(*value),
+        Literal::Int(value) => Value::Int(*value),
+        Literal::Uint(value) => Value::Uint(*value),
+        Literal::Double(value) => Value::Double(*value),
+        Literal::String(text) => Value::text(text.as_str()),
+        Literal::Bytes(bytes) => Value::Bytes(Arc::from(bytes.as_slice())),
+    }
+}
+
+/// Operators that are not functions; the arguments come back for any other call.
+fn special(function: &str, args: Vec<Node>) -> Result<Result<Node, Vec<Node>>, EvalError> {
+    let is_optional = matches!(function, operators::OPTIONAL_INDEX | operators::OPTIONAL_SELECT);
+    Ok(match <[Node; 2]>::try_from(args) {
+        Ok(pair) => match function {
+            operators::LOGICAL_AND => Ok(Node::And(Box::new(pair))),
+            operators::LOGICAL_OR => Ok(Node::Or(Box::new(pair))),
+            operators::EQUALS | operators::NOT_EQUALS => {
+                let is_negated = function == operators::NOT_EQUALS;
+                let overload = if is_negated { "not_equals" } else { "equals" };
+                let cost = cost::rule(function, Some(overload));
+                Ok(Node::Equals { operands: Box::new(pair), is_negated, cost })
+            }
+            operators::INDEX | operators::OPTIONAL_INDEX | operators::OPTIONAL_SELECT => {
+                let [operand, key] = pair;
+                let mut attribute = into_attribute(operand);
+                let key = match key {
+                    Node::Const(value) => {
+                        super::select::check_key(&value)?;
+                        Key::Const(value)
+                    }
+                    Node::Attribute(attribute) => Key::Attribute(*attribute),
+                    node => Key::Node(node),
+                };
+                attribute.qualifiers.push(Qualifier { key, is_optional, is_test: false });
+                Ok(Node::Attribute(Box::new(attribute)))
+            }
+            "or" => Ok(Node::OptionalOr { operands: Box::new(pair), is_value: false }),
+            "orValue" => Ok(Node::OptionalOr { operands: Box::new(pair), is_value: true }),
+            _ => Err(pair.into()),
+        },
+        Err(args) if function == operators::CONDITIONAL => match <[Node; 3]>::try_from(args) {
+            Ok([condition, truthy, falsy]) => {
+                let parts = (condition, into_branch(truthy), into_branch(falsy));
+                Ok(root(Root::Conditional(Box::new(parts))))
+            }
+            Err(args) => Err(args),
+        },
+        Err(args) => Err(args),
+    })
+}
+
+/// Functions whose call with a constant is a constant.
+const CONVERSIONS: [&str; 10] =
+    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
+
+fn function_call(function: &str, overload: Option<&'static str>, args: Vec<Node>) -> Planned {
+    let args = match member_of_constants(overload, args)? {
+        Ok(node) => return Ok(node),
+        Err(args) => args,
+    };
+    let Some(body) = functions::lookup(function) else {
+        return Ok(Node::Error(EvalError::new(format!("no such overload: {function}"))));
+    };
+    let regex = match args.as_slice() {
+        [_, Node::Const(Value::String(pattern))] | [_, Node::Const(Value::String(pattern)), _]
+            if matches!(function, "matches" | "find" | "findAll") =>
+        {
+            Some(functions::compile_regex(pattern)?)
+        }
+        _ => None,
+    };
+    if let [Node::Const(value)] = args.as_slice()
+        && CONVERSIONS.contains(&function)
+    {
+        let mut value = [value.clone()];
+        let mut call =
+            CallArgs { function, overload, regex: None, remaining: u64::MAX, args: &mut value };
+        return body(&mut call).map(Node::Const);
+    }
+    let cost = cost::rule(function, overload);
+    let is_lenient = function == operators::NOT_STRICTLY_FALSE;
+    let function = Arc::from(function);
+    Ok(Node::Call(Box::new(Call {
+        function,
+        overload,
+        body,
+        args,
+        cost,
+        regex,
+        is_lenient,
+        moved_slot: None,
+    })))
+}
+
+/// `x in [constants]` as a look-up, which costs nothing.
+fn member_of_constants(
+    overload: Option<&str>,
+    args: Vec<Node>,
+) -> Result<Result<Node, Vec<Node>>, EvalError> {
+    let [_, Node::Const(Value::List(list))] = args.as_slice() else { return Ok(Err(args)) };
+    if overload != Some("in_list") {
+        return Ok(Err(args));
+    }
+    if list.is_empty() {
+        return Ok(Ok(Node::Const(Value::Bool(false))));
+    }
+    let Some(set) = constant_set(list)? else { return Ok(Err(args)) };
+    let mut args = args.into_iter();
+    match args.next() {
+        Some(value) => Ok(Ok(Node::Member { value: Box::new(value), set: Arc::new(set) })),
+        None => Ok(Err(Vec::new())),
+    }
+}
+
+/// The elements of a list of scalars as keys; `None` for a list with other elements.
+fn constant_set(list: &List<'static>) -> Result<Option<Entries<'static>>, EvalError> {
+    let mut set = Entries::default();
+    for value in list.iter() {
+        match value? {
+            value @ (Value::Bool(_)
+            | Value::Int(_)
+            | Value::Uint(_)
+            | Value::Double(_)
+            | Value::String(_)) => {
+                set.set(value, Value::Bool(true))?;
+            }
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(set))
+}
+
+/// A literal of constants as a constant.
+fn fold_const(node: Node, is_const: bool) -> Planned {
+    if !is_const {
+        return Ok(node);
+    }
+    match constant(&node)? {
+        Some(value) => Ok(Node::Const(value)),
+        None => Ok(node),
+    }
+}
+
+fn constant(node: &Node) -> Result<Option<Value<'static>>, EvalError> {
+    match node {
+        Node::List(elements) => {
+            if elements.iter().any(|(_, is_optional)| *is_optional) {
+                return Ok(None);
+            }
+            let values = elements.iter().filter_map(|(node, _)| const_value(node)).collect();
+            Ok(Some(Value::list(values)))
+        }
+        Node::Map(nodes) if nodes.iter().all(|(_, _, is_optional)| !is_optional) => {
+            let mut entries = Entries::default();
+            for (key, value) in
+                nodes.iter().filter_map(|(k, v, _)| const_value(k).zip(const_value(v)))
+            {
+                entries.set(key, value)?;
+            }
+            Ok(Some(Value::Map(Map::Entries(Arc::new(entries)))))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn const_value(node: &Node) -> Option<Value<'static>> {
+    match node {
+        Node::Const(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+/// Lets `accumulator + x` and `insert(accumulator, ...)` at the end of a step take the accumulator instead of
+/// copying it.
+fn mark_moved(step: &mut Node, slot: usize, fold: &Comprehension) {
+    match step {
+        Node::Call(call) if matches!(&*call.function, operators::ADD | "cel.@mapInsert") => {
+            let is_first = call.args.first().is_some_and(|node| is_slot(node, slot));
+            if is_first && accumulator_uses(&fold.step, &fold.accumulator) <= 2 && is_macro(fold) {
+                call.moved_slot = Some(slot);
+            }
+        }
+        Node::Attribute(attribute) => {
+            if let Root::Conditional(parts) = &mut attribute.root {
+                for branch in [&mut parts.1, &mut parts.2] {
+                    if let Root::Operand(node) = &mut branch.root {
+                        mark_moved(node, slot, fold);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_slot(node: &Node, wanted: usize) -> bool {
+    matches!(node, Node::Attribute(attribute)
+        if attribute.qualifiers.is_empty() && matches!(attribute.root, Root::Slot(slot) if slot == wanted))
+}
+
+/// Whether the accumulator is one that no text of an expression can name.
+fn is_macro(fold: &Comprehension) -> bool {
+    fold.accumulator.starts_with('@')
+}
+
+/// Number of places of a step, but not of the folds within it, that name the accumulator.
+fn accumulator_uses(expr: &Expr, name: &str) -> usize {
+    let count = |expr: &Expr| accumulator_uses(expr, name);
+    match &expr.kind {
+        ExprKind::Ident(ident) => usize::from(ident == name),
+        ExprKind::Select(select) => count(&select.operand),
+        ExprKind::Call(call) => call.target.iter().chain(&call.args).map(count).sum(),
+        ExprKind::List(list) => list.elements.iter().map(count).sum(),
+        ExprKind::Map(entries) => {
+            entries.iter().map(|entry| count(&entry.key) + count(&entry.value)).sum()
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,340 @@
+//! The evaluation of a plan, with its cost.
+
+use std::sync::Arc;
+
+use super::cost::{self, CostRule};
+use super::equal;
+use super::error::EvalError;
+use super::functions::CallArgs;
+use super::list::List;
+use super::map::{Entries, Map};
+use super::plan::{Call, Fold, Node};
+use super::program::Variables;
+use super::value::Value;
+
+/// The value of a step.
+pub(crate) type Step<'a> = Result<Value<'a>, EvalError>;
+
+/// A variable of a fold.
+#[derive(Debug, Default)]
+pub(crate) enum Slot<'a> {
+    /// Not bound.
+    #[default]
+    Unset,
+    /// An accumulator whose first value is evaluated when it is first used.
+    Late(&'a Node),
+    /// A value or an error.
+    Bound(Step<'a>),
+}
+
+/// One evaluation.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) variables: &'a Variables<'a>,
+    slots: Vec<Slot<'a>>,
+    cost: u64,
+    limit: u64,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(variables: &'a Variables<'a>, slots: usize, limit: u64) -> Run<'a> {
+        let slots = std::iter::repeat_with(Slot::default).take(slots).collect();
+        Run { variables, slots, cost: 0, limit }
+    }
+
+    /// The cost so far.
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Adds to the cost; an error beyond the limit.
+    pub(crate) fn charge(&mut self, cost: u64) -> Result<(), EvalError> {
+        self.cost = self.cost.saturating_add(cost);
+        if self.cost > self.limit { Err(EvalError::CostLimitExceeded) } else { Ok(()) }
+    }
+
+    /// Value of a fold's variable.
+    pub(crate) fn slot(&mut self, index: usize) -> Step<'a> {
+        let late = match self.slots.get(index) {
+            Some(Slot::Bound(value)) => return value.clone(),
+            Some(Slot::Late(node)) => *node,
+            _ => {
+                return Err(EvalError::Static("no such attribute(s): variable of a comprehension"));
+            }
+        };
+        let value = self.eval(late);
+        self.bind(index, Slot::Bound(value.clone()));
+        value
+    }
+
+    fn bind(&mut self, index: usize, value: Slot<'a>) {
+        if let Some(slot) = self.slots.get_mut(index) {
+            *slot = value;
+        }
+    }
+
+    /// Value of a step.
+    pub(crate) fn eval(&mut self, node: &'a Node) -> Step<'a> {
+        match node {
+            Node::Const(value) => Ok(value.clone()),
+            Node::Attribute(attribute) => self.attribute(attribute),
+            Node::And(terms) => self.logical(terms, false),
+            Node::Or(terms) => self.logical(terms, true),
+            Node::Equals { operands, is_negated, cost } => {
+                self.equals(operands, *is_negated, *cost)
+            }
+            Node::Call(call) => self.call(call),
+            Node::Member { value, set } => {
+                let value = self.eval(value)?;
+                Ok(Value::Bool(set.get(&value).is_some()))
+            }
+            Node::OptionalOr { operands, is_value } => self.optional_or(operands, *is_value),
+            Node::List(elements) => self.list(elements),
+            Node::Map(entries) => self.map(entries),
+            Node::Fold(fold) => self.fold(fold),
+            Node::Error(error) => Err(error.clone()),
+        }
+    }
+
+    /// `&&` and `||`: a term with the value `decisive` decides, an error counts only if no term does.
+    fn logical(&mut self, terms: &'a [Node; 2], decisive: bool) -> Step<'a> {
+        let mut error = None;
+        for term in terms {
+            match self.eval(term) {
+                Ok(Value::Bool(value)) if value == decisive => return Ok(Value::Bool(decisive)),
+                Ok(Value::Bool(_)) => {}
+                Err(fatal) if fatal.is_fatal() => return Err(fatal),
+                Err(other) => error = error.or(Some(other)),
+                Ok(_) => error = error.or(Some(EvalError::no_such_overload())),
+            }
+        }
+        error.map_or(Ok(Value::Bool(!decisive)), Err)
+    }
+
+    fn equals(&mut self, operands: &'a [Node; 2], is_negated: bool, rule: CostRule) -> Step<'a> {
+        let [left, right] = operands;
+        let (left, right) = (self.operand(left)?, self.operand(right)?);
+        let error = left.as_ref().err().or(right.as_ref().err()).cloned();
+        let args = [left.unwrap_or(Value::Null), right.unwrap_or(Value::Null)];
+        self.charge(cost::call_cost(rule, &args, &Value::Null))?;
+        match error {
+            Some(error) => Err(error),
+            None if is_negated => {
+                Ok(Value::Bool(!matches!(equal::equals(&args[0], &args[1]), Ok(true))))
+            }
+            None => equal::equals(&args[0], &args[1]).map(Value::Bool),
+        }
+    }
+
+    /// Value of an operand that is evaluated even if another one is an error; only a fatal error ends it.
+    fn operand(&mut self, node: &'a Node) -> Result<Step<'a>, EvalError> {
+        match self.eval(node) {
+            Err(error) if error.is_fatal() => Err(error),
+            other => Ok(other),
+        }
+    }
+
+    fn call(&mut self, call: &'a Call) -> Step<'a> {
+        match call.args.as_slice() {
+            [one] => {
+                let one = self.operand(one)?;
+                let error = one.as_ref().err().cloned();
+                self.apply(call, &mut [one.unwrap_or(Value::Null)], error)
+            }
+            [left, right] => {
+                let left = match call.moved_slot {
+                    Some(slot) => self.moved(slot)?,
+                    None => self.operand(left)?,
+                };
+                let right = self.operand(right)?;
+                let error = left.as_ref().err().or(right.as_ref().err()).cloned();
+                let mut args = [left.unwrap_or(Value::Null), right.unwrap_or(Value::Null)];
+                self.apply(call, &mut args, error)
+            }
+            nodes => {
+                let mut args = Vec::with_capacity(nodes.len());
+                for (index, node) in nodes.iter().enumerate() {
+                    // An error ends the call before its cost: cel-go does not find the missing arguments.
+                    let arg = match call.moved_slot.filter(|_| index == 0) {
+                        Some(slot) => self.moved(slot)??,
+                        None => self.eval(node)?,
+                    };
+                    args.push(arg);
+                }
+                self.apply(call, &mut args, None)
+            }
+        }
+    }
+
+    /// Takes an accumulator out of its slot; the step that reads it replaces it.
+    fn moved(&mut self, slot: usize) -> Result<Step<'a>, EvalError> {
+        if let Some(bound @ Slot::Bound(Ok(_))) = self.slots.get_mut(slot)
+            && let Slot::Bound(value) = std::mem::take(bound)
+        {
+            self.charge(1)?;
+            return Ok(value);
+        }
+        let value = self.slot(slot);
+        self.charge(1)?;
+        Ok(value)
+    }
+
+    fn apply(
+        &mut self,
+        call: &'a Call,
+        args: &mut [Value<'a>],
+        error: Option<EvalError>,
+    ) -> Step<'a> {
+        let needs_args =
+            !matches!(call.cost, CostRule::Fixed(_) | CostRule::ListResult | CostRule::Join);
+        let before = needs_args.then(|| cost::call_cost(call.cost, args, &Value::Null));
+        let result = match error {
+            Some(_) if call.is_lenient => Ok(Value::Bool(true)),
+            Some(error) => Err(error),
+            None => (call.body)(&mut CallArgs {
+                function: &call.function,
+                overload: call.overload,
+                regex: call.regex.as_ref(),
+                remaining: self.limit.saturating_sub(self.cost),
+                args,
+            }),
+        };
+        if let Err(fatal) = &result
+            && fatal.is_fatal()
+        {
+            // The function refused work that its cost would not allow; callers see the budget as used up.
+            self.cost = self.cost.max(self.limit.saturating_add(1));
+            return result;
+        }
+        let cost = before.unwrap_or_else(|| {
+            cost::call_cost(call.cost, &[], result.as_ref().unwrap_or(&Value::Null))
+        });
+        self.charge(cost)?;
+        result
+    }
+
+    fn optional_or(&mut self, operands: &'a [Node; 2], is_value: bool) -> Step<'a> {
+        let [left, right] = operands;
+        match self.eval(left)? {
+            Value::Optional(Some(content)) if is_value => Ok((*content).clone()),
+            Value::Optional(Some(content)) => Ok(Value::Optional(Some(content))),
+            Value::Optional(None) => self.eval(right),
+            _ => Err(EvalError::no_such_overload()),
+        }
+    }
+
+    fn list(&mut self, elements: &'a [(Node, bool)]) -> Step<'a> {
+        let result = self.list_elements(elements);
+        self.constructed(cost::LIST, result)
+    }
+
+    /// A literal with its cost, which an error within it has as well.
+    fn constructed(&mut self, cost: u64, result: Step<'a>) -> Step<'a> {
+        if !matches!(&result, Err(error) if error.is_fatal()) {
+            self.charge(cost)?;
+        }
+        result
+    }
+
+    fn list_elements(&mut self, elements: &'a [(Node, bool)]) -> Step<'a> {
+        let mut values = Vec::with_capacity(elements.len());
+        for (node, is_optional) in elements {
+            match (self.eval(node)?, is_optional) {
+                (Value::Optional(content), true) => {
+                    values.extend(content.map(|content| (*content).clone()))
+                }
+                (value, false) => values.push(value),
+                (value, true) => {
+                    let text = super::functions::display(&value);
+                    let message = format!(
+                        "cannot initialize optional list element from non-optional value {text}"
+                    );
+                    return Err(EvalError::new(message));
+                }
+            }
+        }
+        Ok(Value::List(List::from(values)))
+    }
+
+    fn map(&mut self, entries: &'a [(Node, Node, bool)]) -> Step<'a> {
+        let result = self.map_entries(entries);
+        self.constructed(cost::MAP, result)
+    }
+
+    fn map_entries(&mut self, nodes: &'a [(Node, Node, bool)]) -> Step<'a> {
+        let mut entries = Entries::default();
+        for (key, value, is_optional) in nodes {
+            let key = self.eval(key)?;
+            match (self.eval(value)?, is_optional) {
+                (Value::Optional(Some(content)), true) => entries.set(key, (*content).clone())?,
+                (Value::Optional(None), true) => entries.remove(&key),
+                (value, false) => entries.set(key, value)?,
+                (value, true) => {
+                    let (key, value) =
+                        (super::functions::display(&key), super::functions::display(&value));
+                    let message = format!(
+                        "cannot initialize optional entry '{key}' from non-optional value {value}"
+                    );
+                    return Err(EvalError::new(message));
+                }
+            }
+        }
+        Ok(Value::Map(Map::Entries(Arc::new(entries))))
+    }
+
+    fn fold(&mut self, fold: &'a Fold) -> Step<'a> {
+        let range = self.eval(&fold.range)?;
+        self.bind(fold.accumulator, Slot::Late(&fold.init));
+        match (&range, fold.second) {
+            (Value::List(list), second) => {
+                for (index, item) in list.iter().enumerate() {
+                    match second {
+                        Some(second) => {
+                            self.bind(fold.variable, Slot::Bound(Ok(Value::Int(index as i64))));
+                            self.bind(second, Slot::Bound(item));
+                        }
+                        None => self.bind(fold.variable, Slot::Bound(item)),
+                    }
+                    if !self.iteration(fold)? {
+                        break;
+                    }
+                }
+            }
+            (Value::Map(map), second) => {
+                for key in map.keys() {
+                    if let Some(second) = second {
+                        let value = map.find(&key).transpose().unwrap_or(Ok(Value::Null));
+                        self.bind(second, Slot::Bound(value));
+                    }
+                    self.bind(fold.variable, Slot::Bound(Ok(key)));
+                    if !self.iteration(fold)? {
+                        break;
+                    }
+                }
+            }
+            (other, Some(_)) => {
+                let message =
+                    format!("unsupported comprehension range type: {}", other.go_type_name());
+                return Err(EvalError::new(message));
+            }
+            (other, None) => {
+                let message = format!("got '{}', expected iterable type", other.go_type_name());
+                return Err(EvalError::new(message));
+            }
+        }
+        let result = self.eval(&fold.result);
+        self.bind(fold.accumulator, Slot::Unset);
+        result
+    }
+
+    /// One iteration; whether to go on. The budget is checked even if neither condition nor step costs anything.
+    fn iteration(&mut self, fold: &'a Fold) -> Result<bool, EvalError> {
+        self.charge(0)?;
+        if let Ok(Value::Bool(false)) = self.operand(&fold.condition)? {
+            return Ok(false);
+        }
+        let value = self.operand(&fold.step)?;
+        self.bind(fold.accumulator, Slot::Bound(value));
+        Ok(true)
+    }
+}

@@ -1,0 +1,196 @@
+//! Selections: variables, fields, keys, indices, presence tests and optional selections.
+
+use super::error::EvalError;
+use super::list::List;
+use super::plan::{Attribute, Key, Qualifier, Root};
+use super::run::{Run, Step};
+use super::value::Value;
+
+/// What a chain of selections has come to.
+enum Chain<'a> {
+    /// A value; with `true` one of the selections was optional.
+    Value(Value<'a>, bool),
+    /// An optional selection found nothing: the chain ends.
+    Absent,
+}
+
+impl<'a> Run<'a> {
+    /// Value of a selection, with the cost of its root; a presence test has no cost for that.
+    pub(crate) fn attribute(&mut self, attribute: &'a Attribute) -> Step<'a> {
+        let result = self.resolve(attribute);
+        if let Err(fatal) = &result
+            && fatal.is_fatal()
+        {
+            return result;
+        }
+        self.charge(u64::from(has_cost(attribute)))?;
+        result
+    }
+
+    /// Value of a selection without the cost of its root, as branches of `?:` and keys are resolved.
+    pub(crate) fn resolve(&mut self, attribute: &'a Attribute) -> Step<'a> {
+        let value = match self.chain(attribute)? {
+            Chain::Value(value, true) => Value::some(value),
+            Chain::Value(value, false) => value,
+            Chain::Absent => Value::Optional(None),
+        };
+        match value {
+            Value::Optional(content) if attribute.is_test => Ok(Value::Bool(content.is_some())),
+            value => Ok(value),
+        }
+    }
+
+    fn chain(&mut self, attribute: &'a Attribute) -> Result<Chain<'a>, EvalError> {
+        let root = match &attribute.root {
+            Root::Variable(name) => match self.variables.get(name) {
+                Some(value) => unwrapped(value.clone()),
+                None => return Err(EvalError::new(format!("no such attribute(s): {name}"))),
+            },
+            Root::Slot(slot) => unwrapped(self.slot(*slot)?),
+            Root::Operand(node) => unwrapped(self.eval(node)?),
+            Root::Conditional(parts) => {
+                let (condition, truthy, falsy) = &**parts;
+                match self.eval(condition)? {
+                    Value::Bool(true) => self.branch(truthy)?,
+                    Value::Bool(false) => self.branch(falsy)?,
+                    _ => return Err(EvalError::no_such_overload()),
+                }
+            }
+        };
+        let Chain::Value(mut value, mut is_optional) = root else { return Ok(Chain::Absent) };
+        for qualifier in &attribute.qualifiers {
+            is_optional |= qualifier.is_optional;
+            match self.qualify(value, qualifier, is_optional)? {
+                Some(part) => value = part,
+                None => return Ok(Chain::Absent),
+            }
+        }
+        Ok(Chain::Value(value, is_optional))
+    }
+
+    fn branch(&mut self, attribute: &'a Attribute) -> Result<Chain<'a>, EvalError> {
+        if attribute.is_test {
+            return self.resolve(attribute).map(|value| Chain::Value(value, false));
+        }
+        self.chain(attribute)
+    }
+
+    /// A part of a value, with its cost of 1; `None` for a part that an optional selection does not find.
+    fn qualify(
+        &mut self,
+        value: Value<'a>,
+        qualifier: &'a Qualifier,
+        is_optional: bool,
+    ) -> Result<Option<Value<'a>>, EvalError> {
+        let computed = match &qualifier.key {
+            Key::Const(_) => Ok(None),
+            Key::Attribute(attribute) => self.resolve(attribute).map(Some),
+            Key::Node(node) => self.eval(node).map(Some),
+        };
+        let found = match (&computed, &qualifier.key) {
+            (Ok(Some(key)), _) => check_key(key).and_then(|()| select(&value, key)),
+            (Ok(None), Key::Const(key)) => select(&value, key),
+            (Err(fatal), _) if fatal.is_fatal() => return Err(fatal.clone()),
+            (Err(error), _) => Err(error.clone()),
+            (Ok(None), _) => Ok(Part::Missing(EvalError::no_such_overload())),
+        };
+        if qualifier.is_test {
+            self.charge(1)?;
+            let is_present = matches!(found?, Part::Found(_));
+            return Ok((is_present || !is_optional).then_some(Value::Bool(is_present)));
+        }
+        match found {
+            Ok(Part::Missing(_)) if is_optional => Ok(None),
+            // An optional selection that fails is not observed by cel-go's cost tracker.
+            Err(error) if is_optional => Err(error),
+            other => {
+                self.charge(1)?;
+                match other? {
+                    Part::Found(value) => Ok(Some(value)),
+                    Part::Missing(error) => Err(error),
+                }
+            }
+        }
+    }
+}
+
+/// Whether the root of a selection costs 1: not that of a presence test, and not the choice between branches.
+fn has_cost(attribute: &Attribute) -> bool {
+    !attribute.is_test && !matches!(attribute.root, Root::Conditional(_))
+}
+
+/// A root; an optional is opened and makes the chain optional.
+fn unwrapped(value: Value<'_>) -> Chain<'_> {
+    match value {
+        Value::Optional(Some(content)) => Chain::Value((*content).clone(), true),
+        Value::Optional(None) => Chain::Absent,
+        value => Chain::Value(value, false),
+    }
+}
+
+/// A part, or the error for its absence.
+enum Part<'a> {
+    Found(Value<'a>),
+    Missing(EvalError),
+}
+
+/// A computed key must be a scalar.
+pub(crate) fn check_key(key: &Value<'_>) -> Result<(), EvalError> {
+    match key {
+        Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Bool(_) => {
+            Ok(())
+        }
+        other => Err(EvalError::new(format!("invalid qualifier type: {}", other.go_type_name()))),
+    }
+}
+
+fn select<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> {
+    match value {
+        Value::Map(map) => Ok(map
+            .find(key)?
+            .map_or_else(|| Part::Missing(missing("no such key", key)), Part::Found)),
+        Value::List(list) => element(list, key),
+        _ => Ok(Part::Missing(missing("no such key", key))),
+    }
+}
+
+fn element<'a>(list: &List<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> {
+    let index = list_index(key)?;
+    let Some(item) = usize::try_from(index).ok().and_then(|index| list.get(index)) else {
+        return Ok(Part::Missing(missing("index out of bounds", key)));
+    };
+    // An array of the data takes an index of type int only.
+    if matches!(list, List::Json(..)) && !matches!(key, Value::Int(_)) {
+        return Err(missing("unsupported index", key));
+    }
+    item.map(Part::Found)
+}
+
+/// An index of a list; a double or uint without a fraction is one.
+pub(crate) fn list_index(key: &Value<'_>) -> Result<i64, EvalError> {
+    let converted = match key {
+        Value::Int(index) => Some(*index),
+        Value::Uint(index) => i64::try_from(*index).ok(),
+        Value::Double(index) if *index >= -9.2e18 && *index < 9.2e18 => {
+            (index.trunc() == *index).then_some(*index as i64)
+        }
+        Value::Double(_) => None,
+        other => {
+            return Err(EvalError::new(format!(
+                "unsupported index type '{}' in list",
+                other.type_name()
+            )));
+        }
+    };
+    let text = || {
+        EvalError::new(format!(
+            "unsupported index value {} in list",
+            super::functions::display(key)
+        ))
+    };
+    converted.ok_or_else(text)
+}
+
+fn missing(what: &str, key: &Value<'_>) -> EvalError {
+    EvalError::new(format!("{what}: {}", super::functions::display(key)))
+}

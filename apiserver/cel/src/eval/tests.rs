@@ -1,0 +1,69 @@
+//! Tests of evaluation with trees that are built by hand.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{Limits, Outcome, Program, Value, Variables};
+use crate::check::Checked;
+use crate::syntax::ast::{Call, Select};
+use crate::syntax::{Ast, Expr, ExprId, ExprKind, Literal, Source};
+use crate::types::shape::Shape;
+
+fn expr(kind: ExprKind) -> Expr {
+    Expr { id: ExprId(0), kind }
+}
+
+fn field(name: &str, test_only: bool) -> Expr {
+    let operand = expr(ExprKind::Ident("self".to_owned()));
+    expr(ExprKind::Select(Box::new(Select { operand, field: name.to_owned(), test_only })))
+}
+
+fn call(function: &str, args: Vec<Expr>) -> Expr {
+    expr(ExprKind::Call(Box::new(Call { function: function.to_owned(), target: None, args })))
+}
+
+fn evaluated(root: Expr, cost_limit: u64) -> (String, u64) {
+    let ast = Arc::new(Ast { source: Source::new(""), root, positions: Vec::new() });
+    let program =
+        Program::new(&Checked { ast, types: Vec::new(), references: Vec::new() }).unwrap();
+    let data = json!({"min": 1, "max": 5, "name": "web"});
+    let variables = Variables::new().bind("self", Value::json(&data, &Shape::Dyn).unwrap());
+    let Outcome { result, cost } = program.evaluate(&variables, Limits { cost_limit });
+    (result.map_or_else(|error| error.to_string(), |value| super::functions::display(&value)), cost)
+}
+
+#[test]
+fn a_selection_costs_one_for_its_root_and_one_for_each_field() {
+    assert_eq!(evaluated(field("name", false), 10), ("web".to_owned(), 2));
+}
+
+#[test]
+fn a_presence_test_costs_its_field_only() {
+    assert_eq!(evaluated(field("other", true), 10), ("false".to_owned(), 1));
+}
+
+#[test]
+fn a_missing_key_is_an_error() {
+    assert_eq!(evaluated(field("other", false), 10), ("no such key: other".to_owned(), 2));
+}
+
+#[test]
+fn a_true_term_absorbs_the_error_of_another_one() {
+    let root =
+        call("_||_", vec![field("other", false), expr(ExprKind::Literal(Literal::Bool(true)))]);
+    assert_eq!(evaluated(root, 10), ("true".to_owned(), 2));
+}
+
+#[test]
+fn no_term_absorbs_the_end_of_the_budget() {
+    let root =
+        call("_||_", vec![field("other", false), expr(ExprKind::Literal(Literal::Bool(true)))]);
+    assert_eq!(evaluated(root, 1).0, "operation cancelled: actual cost limit exceeded");
+}
+
+#[test]
+fn a_comparison_of_two_fields_costs_five() {
+    let root = call("_<=_", vec![field("min", false), field("max", false)]);
+    assert_eq!(evaluated(root, 10), ("true".to_owned(), 5));
+}
