@@ -48,7 +48,11 @@ impl Issues {
 
     /// Adds an error about an offset in code points.
     pub fn report(&mut self, offset: u32, message: impl Into<String>) {
-        let position = Some(self.source.position(offset));
+        let position = match offset {
+            // The place of a part that is missing: one column before the first.
+            u32::MAX => Some(Position { line: 1, column: u32::MAX }),
+            _ => Some(self.source.position(offset)),
+        };
         self.issues.push(Issue { position, message: message.into() });
     }
 
@@ -66,7 +70,7 @@ impl Issues {
 impl fmt::Display for Issues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown: Vec<&Issue> = self.issues.iter().take(MAX_REPORTED).collect();
-        shown.sort_by_key(|issue| issue.position);
+        shown.sort_by_key(|issue| issue.position.map(|p| (p.line, p.column.wrapping_add(1))));
         for (index, issue) in shown.iter().enumerate() {
             if index > 0 {
                 f.write_str("\n")?;
@@ -92,7 +96,13 @@ fn fmt_issue(f: &mut fmt::Formatter<'_>, source: &Source, issue: &Issue) -> fmt:
         // An empty source has no line that could be shown, and cel-go counts its column as -1.
         return write!(f, "ERROR: <input>:1:0: {}", issue.message);
     }
-    write!(f, "ERROR: <input>:{}:{}: {}", position.line, position.column + 1, issue.message)?;
+    write!(
+        f,
+        "ERROR: <input>:{}:{}: {}",
+        position.line,
+        position.column.wrapping_add(1),
+        issue.message
+    )?;
     let line = source.line(position.line);
     if line.len() > MAX_SNIPPET {
         return Ok(());
@@ -100,7 +110,8 @@ fn fmt_issue(f: &mut fmt::Formatter<'_>, source: &Source, issue: &Issue) -> fmt:
     let line = line.replace('\t', " ");
     write!(f, "\n | {line}\n | ")?;
     let mut rest = line.chars();
-    for c in rest.by_ref().take(position.column as usize) {
+    let before = if position.column == u32::MAX { 0 } else { position.column };
+    for c in rest.by_ref().take(before as usize) {
         f.write_str(if c.len_utf8() > 1 { "．" } else { "." })?;
     }
     f.write_str(if rest.next().is_some_and(|c| c.len_utf8() > 1) { "＾" } else { "^" })

@@ -20,6 +20,9 @@ pub(super) struct Visitor<'t> {
     too_deep: bool,
 }
 
+/// Range of what is missing because of a syntax error; cel-go prints it as the column 0 of the first line.
+const NOWHERE: OffsetRange = OffsetRange { start: u32::MAX, end: u32::MAX };
+
 fn range(token: Token) -> OffsetRange {
     OffsetRange { start: token.offset, end: token.offset + token.len() }
 }
@@ -49,7 +52,7 @@ impl<'t> Visitor<'t> {
         match node.children.get(index) {
             Some(child) => self.visit(*child),
             // A syntax error came before this part, and has been reported.
-            None => self.builder.unspecified(OffsetRange::default()),
+            None => self.builder.unspecified(NOWHERE),
         }
     }
 
@@ -77,7 +80,7 @@ impl<'t> Visitor<'t> {
         let id = self.unnest(id);
         let node = &self.nodes[id];
         if self.too_deep || self.builder.is_exhausted() {
-            return self.builder.unspecified(OffsetRange::default());
+            return self.builder.unspecified(NOWHERE);
         }
         let counts = matches!(node.rule, Rule::Expr | Rule::Relation | Rule::Calc | Rule::Member);
         self.depth += usize::from(counts);
@@ -90,8 +93,8 @@ impl<'t> Visitor<'t> {
             Rule::Unary => self.visit_unary(node),
             Rule::Member => self.visit_member(node),
             Rule::Primary => self.visit_primary(node),
-            Rule::Literal => self.visit_literal(node),
-            _ => self.builder.unspecified(node_range(node)),
+            Rule::Literal if node.alternative != 0 => self.visit_literal(node),
+            _ => self.builder.unspecified(NOWHERE),
         };
         self.depth -= usize::from(counts);
         expr
@@ -144,7 +147,7 @@ impl<'t> Visitor<'t> {
         if node.alternative == 0 {
             return self.builder.unspecified(node_range(node));
         }
-        if node.all(Label::Op).count() % 2 == 0 {
+        if node.all(Label::Op).count().is_multiple_of(2) {
             return self.visit_child(node, 0);
         }
         let id = self.label_id(node, Label::Op);
@@ -236,7 +239,7 @@ impl<'t> Visitor<'t> {
                 Expr { id, kind: ExprKind::Map(entries) }
             }
             6 => self.visit_struct(node),
-            _ => self.builder.unspecified(node_range(node)),
+            _ => self.builder.unspecified(NOWHERE),
         }
     }
 
