@@ -18,6 +18,8 @@ pub mod eval;
 #[cfg(feature = "eval")]
 pub mod library;
 #[cfg(feature = "eval")]
+pub mod rules;
+#[cfg(feature = "eval")]
 pub mod schema;
 pub mod syntax;
 pub mod types;

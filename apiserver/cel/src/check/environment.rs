@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::declarations::{self, Function, Functions};
 use super::validate::LiteralValidator;
 use super::{Checked, checker, validate, well_known};
-use crate::syntax::{Ast, Issues};
+use crate::syntax::{Ast, Issues, ParserOptions, Source, parse};
 use crate::types::{ObjectType, Type};
 
 /// Variables, types and functions that an expression may use. Cheap to clone.
@@ -111,6 +111,15 @@ impl Environment {
     ) -> Environment {
         self.literal_validators = validators;
         self
+    }
+
+    /// Parses an expression with the syntax of Kubernetes and finds its types.
+    ///
+    /// # Errors
+    ///
+    /// The issues of the syntax or, without any, those of the types, in the words of cel-go.
+    pub fn compile(&self, text: &str) -> Result<Checked, Issues> {
+        self.check(parse(Source::new(text), &ParserOptions::default())?)
     }
 
     /// Finds the types of a parsed expression.

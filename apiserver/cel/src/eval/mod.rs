@@ -6,6 +6,7 @@ pub mod error;
 pub mod functions;
 mod json;
 pub mod list;
+mod literals;
 pub mod map;
 mod plan;
 mod planner;
@@ -18,6 +19,7 @@ pub mod value;
 
 pub use error::EvalError;
 pub use list::List;
+pub use literals::LITERALS;
 pub use map::Map;
 pub use program::{Limits, Outcome, Program, Variables};
 pub use value::{Opaque, Text, Value};

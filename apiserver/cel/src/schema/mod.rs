@@ -4,6 +4,7 @@ mod declaration;
 mod sizes;
 
 pub use declaration::{Content, Declaration, Field};
+pub(crate) use sizes::MAX_REQUEST;
 
 use serde_json::Value;
 

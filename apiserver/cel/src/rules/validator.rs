@@ -1,0 +1,127 @@
+//! The compiled rules of a schema, and their run on an object.
+
+use serde_json::Value;
+
+use super::compile::{CompiledRule, Compiler};
+use super::correlation::{is_correlatable_map, map_keys};
+use super::rule::Rule;
+use super::validate::{OBJECT_BUDGET, Report, Run};
+use crate::schema::{Declaration, is_set, text};
+use crate::syntax::identifiers::escape;
+use crate::types::shape::Shape;
+
+/// The rules of a schema, ready to judge objects. Compile once, use for every object.
+#[derive(Debug)]
+pub struct Validator {
+    root: Option<Node>,
+    schema: Value,
+}
+
+/// The compiled rules of one schema node and of those below it.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) rules: Vec<(Rule, CompiledRule)>,
+    /// Name of the type that messages show instead of a value: `object`.
+    pub(super) type_name: String,
+    pub(super) shape: Shape,
+    pub(super) map_keys: Option<Vec<String>>,
+    pub(super) is_correlatable_map: bool,
+    pub(super) items: Option<Box<Node>>,
+    /// The properties with rules, sorted by name.
+    pub(super) properties: Vec<(String, Node)>,
+    pub(super) additional: Option<Box<Node>>,
+    pub(super) all_of: Vec<Node>,
+}
+
+impl Validator {
+    /// Compiles the rules of a structural schema, that of a whole resource. A rule that cannot be compiled is an error
+    /// of every object; [`check_definition`](super::check_definition) tells before.
+    pub fn new(schema: &Value) -> Validator {
+        let declaration = Declaration::of_schema(schema, true);
+        Validator { root: node(schema, schema, declaration.as_ref()), schema: schema.clone() }
+    }
+
+    /// Judges an object that fits the schema, with the budget of kube-apiserver; `old` is the object before an update.
+    ///
+    /// The object is read in place, and no part of it is copied but values that messages show.
+    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Report {
+        let mut run = Run::new(OBJECT_BUDGET);
+        if let Some(root) = &self.root {
+            run.object(root, new, old, &self.schema);
+        }
+        run.report
+    }
+}
+
+/// The node of a schema; `None` if there is no rule in it. `rules` is the schema that has the rules: another one within
+/// `allOf`, where types are those of the schema around.
+fn node(rules: &Value, schema: &Value, declaration: Option<&Declaration>) -> Option<Node> {
+    let own = Rule::of_schema(rules);
+    let compiled = declaration.map(|declaration| {
+        let compiler = Compiler::new(declaration);
+        own.into_iter()
+            .map(|rule| {
+                let compiled = compiler.compile(&rule, schema);
+                (rule, compiled)
+            })
+            .collect::<Vec<_>>()
+    });
+    let rules_of_node = compiled.unwrap_or_default();
+    let element = declaration.and_then(Declaration::element);
+    let items = rules.get("items").zip(schema.get("items"));
+    let items = items.and_then(|(rules, schema)| node(rules, schema, element));
+    let additional = rules.get("additionalProperties").zip(schema.get("additionalProperties"));
+    let additional = additional.and_then(|(rules, schema)| node(rules, schema, element));
+    let properties = properties(rules, schema, declaration);
+    let branches = rules.get("allOf").and_then(Value::as_array);
+    let all_of: Vec<Node> = branches
+        .into_iter()
+        .flatten()
+        .filter_map(|branch| node(branch, schema, declaration))
+        .collect();
+    let has_rules = !rules_of_node.is_empty()
+        || items.is_some()
+        || additional.is_some()
+        || !properties.is_empty()
+        || !all_of.is_empty();
+    has_rules.then(|| Node {
+        rules: rules_of_node,
+        type_name: text(schema, "type").to_owned(),
+        shape: declaration
+            .map_or(Shape::Dyn, |declaration| declaration.to_type_and_shape("selfType").1),
+        map_keys: map_keys(schema),
+        is_correlatable_map: is_correlatable_map(schema),
+        items: items.map(Box::new),
+        properties,
+        additional: additional.map(Box::new),
+        all_of,
+    })
+}
+
+fn properties(
+    rules: &Value,
+    schema: &Value,
+    declaration: Option<&Declaration>,
+) -> Vec<(String, Node)> {
+    let mut found = Vec::new();
+    let all = rules.get("properties").and_then(Value::as_object);
+    for (name, rules) in all.into_iter().flatten() {
+        let Some(property) = schema.get("properties").and_then(|all| all.get(name)) else {
+            continue;
+        };
+        let inner = match escape(name) {
+            Some(escaped) => declaration
+                .and_then(|declaration| declaration.field(&escaped))
+                .and_then(|field| node(rules, property, Some(field))),
+            // A name that expressions cannot write has no place in the declaration around it.
+            None => {
+                let is_resource = is_set(property, "x-kubernetes-embedded-resource");
+                let own = Declaration::of_schema(property, is_resource);
+                own.and_then(|own| node(rules, property, Some(&own)))
+            }
+        };
+        found.extend(inner.map(|inner| (name.clone(), inner)));
+    }
+    found.sort_by(|left, right| left.0.cmp(&right.0));
+    found
+}
