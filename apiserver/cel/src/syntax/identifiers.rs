@@ -63,23 +63,51 @@ pub fn escape(name: &str) -> Option<String> {
 pub fn unescape(identifier: &str) -> Option<String> {
     let mut name = String::with_capacity(identifier.len());
     let mut rest = identifier;
-    while let Some((plain, after)) = rest.split_once("__") {
-        name.push_str(plain);
-        let (word, after) = after.split_once("__")?;
+    while let Some(c) = rest.chars().next() {
+        let Some((word, after)) = leading_escape(rest) else {
+            name.push(c);
+            rest = rest.get(c.len_utf8()..).unwrap_or_default();
+            continue;
+        };
         match ESCAPES.iter().find(|(_, w)| *w == word) {
             Some((text, _)) => name.push_str(text),
             // A keyword is escaped only as the whole name.
-            None if is_reserved(word)
-                && plain.is_empty()
-                && after.is_empty()
-                && name.is_empty() =>
-            {
-                return Some(word.to_owned());
-            }
+            None if is_reserved(word) && word.len() + 4 == identifier.len() => name.push_str(word),
             None => return None,
         }
         rest = after;
     }
-    name.push_str(rest);
     Some(name)
+}
+
+/// The word of an escape `__word__` at the start, and the text behind it.
+fn leading_escape(text: &str) -> Option<(&str, &str)> {
+    let (word, _) = text.strip_prefix("__")?.split_once('_')?;
+    let after = text.get(2 + word.len()..)?.strip_prefix("__")?;
+    (!word.is_empty()).then_some((word, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{escape, unescape};
+
+    #[test]
+    fn escapes_are_those_of_kubernetes() {
+        for (name, identifier) in [
+            ("a.b-c/d", "a__dot__b__dash__c__slash__d"),
+            ("a__b", "a__underscores__b"),
+            ("namespace", "__namespace__"),
+            ("_.", "___dot__"),
+            ("plain_1", "plain_1"),
+        ] {
+            assert_eq!(escape(name).as_deref(), Some(identifier));
+            assert_eq!(unescape(identifier).as_deref(), Some(name));
+        }
+        for name in ["", "1a", "a b", "\u{e9}"] {
+            assert_eq!(escape(name), None, "{name}");
+        }
+        assert_eq!(unescape("a__b").as_deref(), Some("a__b"));
+        assert_eq!(unescape("a__nope__b"), None);
+        assert_eq!(unescape("a__in__"), None);
+    }
 }

@@ -195,8 +195,11 @@ impl<'s> Engine<'s> {
     fn finish_node(&mut self, node: NodeId) {
         let first = self.nodes[node].first;
         let tokens = self.tokens.get(first..self.at).unwrap_or_default();
-        self.nodes[node].len =
-            tokens.first().zip(tokens.last()).map_or(0, |(a, b)| (b.end - a.start) as u32);
+        self.nodes[node].len = match tokens {
+            // White space between a sign and its number does not count.
+            [sign, number] => sign.len() + number.len(),
+            _ => tokens.first().zip(tokens.last()).map_or(0, |(a, b)| (b.end - a.start) as u32),
+        };
     }
 
     /// The innermost node.
