@@ -92,9 +92,11 @@ class Server:
                 text = answer.read()
                 break
             except (OSError, http.client.HTTPException):
+                # The server closes the connection when the handler of a request panics.
                 self.connection = None
                 if attempt == 2:
-                    raise
+                    assert self.process.poll() is None, "the server has ended"
+                    return 599, {"message": "the connection was closed"}, []
         try:
             document = json.loads(text)
         except ValueError:
