@@ -410,7 +410,7 @@ def main():
         for path in files:
             if path.name.startswith("recorded-"):
                 continue
-            cases = [json.loads(text) for text in path.read_text().splitlines()]
+            cases = [json.loads(text) for text in path.read_text().strip("\n").split("\n")]
             names = [case["name"] for case in cases]
             assert len(set(names)) == len(names), "two cases of one name in " + path.name
             if cases[0]["kind"] == "policy":
