@@ -13,6 +13,12 @@ const SCHEMA: &str = "spec.validation.openAPIV3Schema";
 /// Cause of an object that breaks the schema: its rules were not run.
 const NOT_CHECKED: &str = "some validation rules were not checked because the object was invalid";
 
+/// Cause of a rule at a place where none may be.
+const NOT_STRUCTURAL: &str = "must be empty to be structural";
+
+/// Cause of an object that breaks another check of its schema, which leaves the rules to run.
+const OF_SCHEMA: &str = " in body should ";
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
 }
@@ -20,7 +26,11 @@ fn folder() -> PathBuf {
 fn lines(path: &Path) -> Vec<Value> {
     let text =
         fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect()
+    // A line separator within a text ends no line.
+    text.split('\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_str(line).expect("a case is JSON"))
+        .collect()
 }
 
 /// The cases of one kind with their recorded outcomes.
@@ -37,7 +47,6 @@ fn cases(kind: &str) -> Vec<(Value, Value)> {
         if !name.ends_with(".jsonl") || name.starts_with("recorded-") {
             continue;
         }
-        if !recorded.exists() { continue; }
         let (cases, recorded) = (lines(&path), lines(&recorded));
         assert_eq!(cases.len(), recorded.len(), "{name}");
         all.extend(cases.into_iter().zip(recorded).filter(|(case, _)| case["kind"] == kind));
@@ -52,6 +61,9 @@ fn causes(outcome: &Value) -> Vec<Cause> {
         |cause: &Value| (text(cause, "reason"), text(cause, "field"), text(cause, "message"));
     let mut causes: Vec<Cause> =
         outcome["causes"].as_array().into_iter().flatten().map(cause).collect();
+    if causes.is_empty() && outcome["ok"] == false {
+        causes.push((String::new(), String::new(), text(outcome, "message")));
+    }
     causes.sort();
     causes
 }
@@ -75,24 +87,35 @@ fn answered(prefix: &str, violations: &[Violation]) -> Vec<Cause> {
     causes
 }
 
-/// Verdicts and messages that agree, of all that were compared.
+/// Differences of verdicts and messages, by the names of the cases.
 #[derive(Default)]
 struct Tally {
     compared: usize,
-    verdicts: Vec<String>,
-    messages: Vec<String>,
+    verdicts: BTreeMap<String, String>,
+    messages: BTreeMap<String, String>,
 }
 
 impl Tally {
     fn compare(&mut self, name: &str, expected: &[Cause], found: &[Cause]) {
         self.compared += 1;
-        let report = || format!("{name}\n  server: {expected:?}\n  ours:   {found:?}");
+        let report = format!("  server: {expected:?}\n  ours:   {found:?}");
         if expected.is_empty() != found.is_empty() {
-            self.verdicts.push(report());
+            self.verdicts.entry(name.to_owned()).or_insert(report);
         } else if expected != found {
-            self.messages.push(report());
+            self.messages.entry(name.to_owned()).or_insert(report);
         }
     }
+}
+
+/// The cases that are known to differ, with the reasons.
+fn known() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(folder().with_file_name("differences.txt")).expect("the list");
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let pair = |line: &str| {
+        let (name, reason) = line.split_once(" — ").expect("a name and a reason");
+        (name.to_owned(), reason.to_owned())
+    };
+    lines.map(pair).collect()
 }
 
 /// The schema of a case with its rules, and that of the whole resource.
@@ -122,10 +145,37 @@ fn object(case: &Value, content: &Value) -> Value {
     object
 }
 
+/// Fills in the defaults of a schema, which a server does before it runs the rules.
+fn fill_defaults(value: &mut Value, schema: &Value) {
+    match value {
+        Value::Object(entries) => {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                if let Some(default) = property.get("default") {
+                    entries.entry(name.clone()).or_insert_with(|| default.clone());
+                }
+            }
+            for (name, entry) in entries {
+                let property = &schema["properties"][name.as_str()];
+                let values = &schema["additionalProperties"];
+                fill_defaults(entry, if property.is_null() { values } else { property });
+            }
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| fill_defaults(item, &schema["items"]));
+        }
+        _ => {}
+    }
+}
+
 fn replay(case: &Value, recorded: &Value, named: &Value, tally: &mut Tally) {
     let name = case["name"].as_str().expect("a name");
     let schema = schema(case, named);
     let expected = causes(&recorded["created"]);
+    // Bodies that are not decoded, and rules where no schema may have any, are judged before rules are.
+    let is_of_rules = |cause: &Cause| !cause.0.is_empty() && !cause.2.contains(NOT_STRUCTURAL);
+    if !expected.iter().all(is_of_rules) {
+        return;
+    }
     let found = answered(SCHEMA, &check_definition(&schema));
     tally.compare(name, &expected, &found);
     let recorded = recorded["checks"].as_array().into_iter().flatten();
@@ -135,15 +185,21 @@ fn replay(case: &Value, recorded: &Value, named: &Value, tally: &mut Tally) {
     let validator = Validator::new(&schema);
     for (check, outcome) in case["checks"].as_array().into_iter().flatten().zip(recorded) {
         let expected = causes(outcome);
-        let is_of_schema = expected.iter().any(|cause| cause.2.contains(NOT_CHECKED));
+        let is_of_schema = expected
+            .iter()
+            .any(|cause| cause.2.contains(NOT_CHECKED) || cause.2.contains(OF_SCHEMA));
         if outcome.get("old").is_some() || is_of_schema {
             continue;
         }
-        let (new, old) = (object(case, &check["object"]), check.get("old"));
-        let old = old.map(|old| object(case, old));
+        let complete = |content: &Value| {
+            let mut object = object(case, content);
+            fill_defaults(&mut object, &schema);
+            object
+        };
+        let new = complete(&check["object"]);
+        let old = check.get("old").map(complete);
         let report = validator.validate(&new, old.as_ref());
-        let name = format!("{name}: {} {}", case["rules"], check["object"]);
-        tally.compare(&name, &expected, &answered("", &report.violations));
+        tally.compare(name, &expected, &answered("", &report.violations));
     }
 }
 
@@ -156,18 +212,27 @@ fn rules_of_custom_resources_are_judged_as_kube_apiserver_judges_them() {
         replay(&case, &recorded, &named, &mut tally);
     }
     let (verdicts, messages) = (tally.verdicts.len(), tally.messages.len());
-    let samples: Vec<String> = tally.verdicts.into_iter().chain(tally.messages).collect();
-    let mut groups: BTreeMap<String, usize> = BTreeMap::new();
-    for sample in &samples {
-        *groups.entry(sample.split(' ').take(2).collect::<Vec<_>>().join(" ")).or_default() += 1;
-    }
     eprintln!("{} compared, {verdicts} other verdicts, {messages} other messages", tally.compared);
+    let found: BTreeMap<String, String> =
+        tally.verdicts.into_iter().chain(tally.messages).collect();
     if let Ok(path) = std::env::var("WINDLASS_CEL_DIFFERENCES") {
-        fs::write(path, samples.join("\n")).expect("the differences are written");
+        let lines: Vec<String> =
+            found.iter().map(|(name, report)| format!("{name}\n{report}")).collect();
+        fs::write(path, lines.join("\n")).expect("the differences are written");
     }
+    let known = known();
+    let new: Vec<String> = found
+        .iter()
+        .filter(|(name, _)| !known.contains_key(*name))
+        .map(|(name, report)| format!("{name}\n{report}"))
+        .collect();
+    let gone: Vec<&String> = known.keys().filter(|name| !found.contains_key(*name)).collect();
     assert!(
-        verdicts == 0,
-        "{verdicts} verdicts differ: {groups:?}\n{}",
-        samples[..samples.len().min(20)].join("\n")
+        new.is_empty(),
+        "{} cases differ that are not in differences.txt:\n{}",
+        new.len(),
+        new.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
     );
+    assert!(gone.is_empty(), "cases of differences.txt that agree now: {gone:?}");
+    assert!(tally.compared >= 7_500, "the corpus is there");
 }

@@ -69,11 +69,8 @@ fn compare_doubles(left: f64, right: f64) -> Result<Ordering, EvalError> {
     left.partial_cmp(&right).ok_or(EvalError::Static("NaN values cannot be ordered"))
 }
 
-/// Order of a double and an integer. Both compare as doubles, but a double beyond the integers is larger than all.
+/// Order of a double and an integer: both compare as doubles, so that integers above 2^53 may equal their neighbours.
 fn compare_double_to(left: f64, right: i128) -> Result<Ordering, EvalError> {
-    if left >= 9_223_372_036_854_775_808.0 && right <= i128::from(i64::MAX) {
-        return Ok(Ordering::Greater);
-    }
     compare_doubles(left, right as f64)
 }
 

@@ -18,7 +18,7 @@ pub const LITERALS: &[LiteralValidator] = &[
 fn is_duration(literal: &Literal) -> bool {
     match literal {
         Literal::String(text) => Duration::parse(text).is_ok(),
-        _ => true,
+        _ => false,
     }
 }
 
@@ -26,7 +26,7 @@ fn is_timestamp(literal: &Literal) -> bool {
     match literal {
         Literal::String(text) => Timestamp::parse(text).is_ok(),
         Literal::Int(seconds) => Timestamp::from_unix(*seconds).is_ok(),
-        _ => true,
+        _ => false,
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map as JsonMap, Value as Json};
 
 use super::error::EvalError;
 use super::value::{Text, Value};
+use crate::syntax::identifiers::{escape, is_reserved};
 use crate::types::shape::{ObjectShape, Property, Shape};
 
 /// A map.
@@ -114,8 +115,10 @@ impl<'a> Entries<'a> {
 
 /// The property with this name in expressions.
 fn property<'a>(shape: &'a ObjectShape, name: &str) -> Option<&'a Property> {
-    let at = shape.properties.binary_search_by(|property| (*property.name).cmp(name)).ok()?;
-    shape.properties.get(at)
+    let find = |name: &str| shape.properties.binary_search_by(|one| (*one.name).cmp(name)).ok();
+    // A reserved word may be selected as it is, too: `self.namespace`.
+    let reserved = || find(&escape(name).filter(|_| is_reserved(name))?);
+    shape.properties.get(find(name).or_else(reserved)?)
 }
 
 impl<'a> Map<'a> {

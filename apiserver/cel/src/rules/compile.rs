@@ -8,8 +8,8 @@ use crate::eval::{LITERALS, Program};
 use crate::schema::{Content, Declaration, MAX_REQUEST};
 use crate::types::Type;
 
-/// Name of the root's type; kube-apiserver appends a number that changes with every compilation.
-const SELF_TYPE: &str = "selfType";
+/// Name of the root's type; that of kube-apiserver ends in a number that changes with every compilation.
+pub(super) const SELF_TYPE: &str = "selfType0";
 
 /// A rule with what compilation found.
 #[derive(Debug, Default)]

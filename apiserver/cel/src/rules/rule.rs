@@ -108,7 +108,8 @@ impl Rule {
     pub(super) fn shown(&self) -> String {
         let json = |value: &Value| {
             let text = value.to_string();
-            text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+            let text = text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+            text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
         };
         let text = |text: &String| json(&Value::from(text.as_str()));
         format!(

@@ -281,11 +281,16 @@ impl Run {
             detail = outcome.result.ok().as_ref().and_then(message);
         }
         let is_compound = matches!(node.type_name.as_str(), "object" | "array");
+        let reason = rule.reason.as_deref().map_or(Reason::Invalid, Reason::from_name);
+        // A duplicate is named by its value alone.
+        if reason == Reason::Duplicate {
+            detail = Some(String::new());
+        }
         self.add(
             is_tolerated,
             Violation {
                 path: path.clone(),
-                reason: rule.reason.as_deref().map_or(Reason::Invalid, Reason::from_name),
+                reason,
                 shown: (!is_compound).then(|| violation::shown(at.new)),
                 detail: detail.unwrap_or_else(|| rule.message_or_default()),
             },

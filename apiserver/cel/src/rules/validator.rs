@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::compile::{CompiledRule, Compiler};
+use super::compile::{CompiledRule, Compiler, SELF_TYPE};
 use super::correlation::{is_correlatable_map, map_keys};
 use super::rule::Rule;
 use super::validate::{OBJECT_BUDGET, Report, Run};
@@ -88,7 +88,7 @@ fn node(rules: &Value, schema: &Value, declaration: Option<&Declaration>) -> Opt
         rules: rules_of_node,
         type_name: text(schema, "type").to_owned(),
         shape: declaration
-            .map_or(Shape::Dyn, |declaration| declaration.to_type_and_shape("selfType").1),
+            .map_or(Shape::Dyn, |declaration| declaration.to_type_and_shape(SELF_TYPE).1),
         map_keys: map_keys(schema),
         is_correlatable_map: is_correlatable_map(schema),
         items: items.map(Box::new),

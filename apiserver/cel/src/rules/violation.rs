@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::field_path::FieldPath;
+use crate::library::number::format_double;
 
 /// `reason` of a rule, and the kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +113,9 @@ pub(super) fn shown(value: &Value) -> String {
             let mut shown = String::new();
             push_quoted(&mut shown, text);
             shown
+        }
+        Value::Number(number) if number.is_f64() => {
+            format_double(number.as_f64().unwrap_or_default())
         }
         other => other.to_string(),
     }

@@ -56,6 +56,7 @@ fn is_macro(b: &Builder<'_>, name: &str, is_member: bool, args: usize) -> bool {
         (true, "map", 3) => true,
         (true, "all" | "exists" | "exists_one" | "existsOne", 3) => two,
         (true, "transformList" | "transformMap" | "transformMapEntry", 3 | 4) => two,
+        (true, "sortBy", 2) => true,
         (true, "optMap" | "optFlatMap", 2) => b.options.optional_syntax,
         _ => false,
     }
@@ -126,6 +127,9 @@ impl Expander<'_, '_> {
 
     fn member(&mut self, name: &str, target: Expr, mut args: Vec<Expr>) -> Expansion {
         let second = args.len() > 3 || args.len() == 3 && name != "map";
+        if name == "sortBy" {
+            return self.sort_by(target, args);
+        }
         let is_optional = matches!(name, "optMap" | "optFlatMap");
         let body = args.split_off(if second { 2 } else { 1 });
         if is_optional {
@@ -271,6 +275,37 @@ impl Expander<'_, '_> {
             }
             None => step,
         }
+    }
+
+    /// `list.sortBy(e, key)`: the keys are computed for a variable that is bound to the list once.
+    fn sort_by(&mut self, target: Expr, args: Vec<Expr>) -> Expansion {
+        const INPUT: &str = "@__sortBy_input__";
+        let input = self.ident(INPUT);
+        if matches!(target.kind, ExprKind::Literal(_) | ExprKind::Map(_) | ExprKind::Struct(_)) {
+            let message = "sortBy can only be applied to a list, identifier, comprehension, call or \
+                           select expression";
+            return Err(MacroError { at: target.id, message: message.into() });
+        }
+        let range = self.ident(INPUT);
+        let keys = self.member("map", range, args)?;
+        let receiver = self.ident(INPUT);
+        let call = Call {
+            function: "@sortByAssociatedKeys".to_owned(),
+            target: Some(receiver),
+            args: vec![keys],
+        };
+        let result = self.new_expr(ExprKind::Call(Box::new(call)));
+        let comprehension = Comprehension {
+            range: self.list(Vec::new()),
+            variable: "#unused".to_owned(),
+            second_variable: None,
+            accumulator: INPUT.to_owned(),
+            init: target,
+            condition: self.literal(Literal::Bool(false)),
+            step: input,
+            result,
+        };
+        Ok(self.new_expr(ExprKind::Comprehension(Box::new(comprehension))))
     }
 
     fn optional(

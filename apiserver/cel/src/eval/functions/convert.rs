@@ -37,9 +37,17 @@ fn convert<'a>(
     if value.type_name() == target {
         return Ok(value);
     }
+    if let Some(converted) = body(&value)? {
+        return Ok(converted);
+    }
     let from = value.type_name();
-    let error = || EvalError::new(format!("type conversion error from '{from}' to '{target}'"));
-    body(&value)?.ok_or_else(error)
+    Err(EvalError::new(match value {
+        // The type can be converted, this value cannot.
+        Value::String(_) | Value::Bytes(_) => {
+            format!("type conversion error from '{from}' to '{target}'")
+        }
+        _ => format!("no such overload: {}({from})", call.function),
+    }))
 }
 
 fn to_int<'a>(value: &Value<'a>) -> Converted<'a> {

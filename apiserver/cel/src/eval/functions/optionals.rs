@@ -3,6 +3,7 @@
 use super::super::error::EvalError;
 use super::super::value::Value;
 use super::{CallArgs, Function};
+use crate::library::timestamp::Timestamp;
 
 /// The body of a function of optionals by its name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
@@ -75,6 +76,11 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
         Value::Duration(duration) => duration.as_nanos() == 0,
+        // The first instant of year 1 is the zero of Go's time.
+        Value::Timestamp(time) => {
+            time.unix_seconds() == -62_135_596_800
+                && *time == Timestamp::from_unix(-62_135_596_800).unwrap_or(*time)
+        }
         Value::Optional(content) => content.is_none(),
         _ => false,
     }

@@ -42,6 +42,18 @@ fn test<'a>(call: &mut CallArgs<'_, 'a>, body: fn(&str, &str) -> bool) -> Evalua
     }
 }
 
+/// Calls a body with the pattern of `find` or `findAll`, whose errors have a prefix.
+fn with_library_regex<'a>(
+    call: &CallArgs<'_, 'a>,
+    body: impl FnOnce(&Regex) -> Evaluated<'a>,
+) -> Evaluated<'a> {
+    let illegal = |error: EvalError| EvalError::new(format!("Illegal regex: {error}"));
+    match call.regex {
+        Some(regex) => body(regex),
+        None => body(&super::compile_regex(&call.text(1)?).map_err(illegal)?),
+    }
+}
+
 /// Calls a body with the pattern of a call: the one of the plan, or a computed one.
 fn with_regex<'a>(
     call: &CallArgs<'_, 'a>,
@@ -63,13 +75,13 @@ fn matches<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 
 fn find<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let text = call.text(0)?;
-    with_regex(call, |regex| Ok(Value::text(regex.find(&text))))
+    with_library_regex(call, |regex| Ok(Value::text(regex.find(&text))))
 }
 
 fn find_all<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let text = call.text(0)?;
     let limit = if call.args.len() > 2 { call.int(2)? } else { -1 };
-    with_regex(call, |regex| {
+    with_library_regex(call, |regex| {
         Ok(Value::list(regex.find_all(&text, limit).into_iter().map(Value::text).collect()))
     })
 }
