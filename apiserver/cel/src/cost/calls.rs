@@ -39,7 +39,7 @@ impl Arg<'_> {
     /// A constant integer; another value gives `default`.
     fn int_or(&self, default: u64) -> u64 {
         match &self.expr.kind {
-            ExprKind::Literal(Literal::Int(value)) => *value as u64,
+            ExprKind::Literal(Literal::Int(value)) => u64::try_from(*value).unwrap_or(0),
             _ => default,
         }
     }

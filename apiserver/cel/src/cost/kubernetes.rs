@@ -138,6 +138,10 @@ fn constant(arg: &Arg<'_>) -> Option<i64> {
 /// Type and size of the elements of a list; `None` for a value of another type.
 fn element<'e>(list: &Arg<'e>, estimator: &Estimator<'_>) -> Option<(&'e Type, CostEstimate)> {
     let ty = list.ty.parameters().next()?;
+    // Nothing is known of the elements of a value that is no part of the data, not even of a literal's.
+    if list.path.is_empty() {
+        return Some((ty, UNKNOWN));
+    }
     let path = [list.path.as_slice(), &["@items".to_owned()]].concat();
     Some((ty, estimator.size_at(&path).unwrap_or(UNKNOWN)))
 }

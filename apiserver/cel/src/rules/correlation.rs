@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use serde_json::Value;
 
 /// `x-kubernetes-list-map-keys` of a schema, if its list is of type map.
-pub fn map_keys(schema: &Value) -> Option<Vec<String>> {
+pub(super) fn map_keys(schema: &Value) -> Option<Vec<String>> {
     if schema.get("x-kubernetes-list-type").and_then(Value::as_str) != Some("map") {
         return None;
     }
@@ -15,20 +15,20 @@ pub fn map_keys(schema: &Value) -> Option<Vec<String>> {
 }
 
 /// Whether the entries of a map belong to those of the old one: for both kinds of map that exist.
-pub fn is_correlatable_map(schema: &Value) -> bool {
+pub(super) fn is_correlatable_map(schema: &Value) -> bool {
     let kind = schema.get("x-kubernetes-map-type").and_then(Value::as_str);
     kind.is_none_or(|kind| matches!(kind, "granular" | "atomic"))
 }
 
 /// The elements of a list of type map, found by their keys.
-pub struct MapList<'a> {
+pub(super) struct MapList<'a> {
     keys: Vec<String>,
     items: Vec<(Vec<String>, &'a Value)>,
 }
 
 impl<'a> MapList<'a> {
     /// The elements that have all keys; the first of several with the same ones is the one found.
-    pub fn new(keys: Vec<String>, items: &'a [Value]) -> MapList<'a> {
+    pub(super) fn new(keys: Vec<String>, items: &'a [Value]) -> MapList<'a> {
         let keyed = items.iter().filter_map(|item| Some((composite_key(&keys, item)?, item)));
         let mut items: Vec<_> = keyed.collect();
         // Stable, so that the first of equal ones stays first.
@@ -37,7 +37,7 @@ impl<'a> MapList<'a> {
     }
 
     /// The element with the same keys as `item`.
-    pub fn get(&self, item: &Value) -> Option<&'a Value> {
+    pub(super) fn get(&self, item: &Value) -> Option<&'a Value> {
         let key = composite_key(&self.keys, item)?;
         let at = self.items.partition_point(|(other, _)| *other < key);
         self.items.get(at).filter(|(other, _)| *other == key).map(|(_, item)| *item)
@@ -61,7 +61,7 @@ fn composite_key(keys: &[String], item: &Value) -> Option<Vec<String>> {
 }
 
 /// A new value with the old one that belongs to it.
-pub struct Correlated<'a> {
+pub(super) struct Correlated<'a> {
     new: &'a Value,
     old: &'a Value,
     schema: &'a Value,
@@ -72,12 +72,12 @@ pub struct Correlated<'a> {
 
 impl<'a> Correlated<'a> {
     /// The two values under their schema.
-    pub fn new(new: &'a Value, old: &'a Value, schema: &'a Value) -> Correlated<'a> {
+    pub(super) fn new(new: &'a Value, old: &'a Value, schema: &'a Value) -> Correlated<'a> {
         Correlated { new, old, schema, is_unchanged: OnceCell::new(), old_items: OnceCell::new() }
     }
 
     /// The values of a property; `None` if one of the two is missing or no schema describes it.
-    pub fn key(&self, key: &str) -> Option<Correlated<'a>> {
+    pub(super) fn key(&self, key: &str) -> Option<Correlated<'a>> {
         let (new, old) = (self.new.as_object()?.get(key)?, self.old.as_object()?.get(key)?);
         let property = self.schema.get("properties").and_then(|properties| properties.get(key));
         let values = || self.schema.get("additionalProperties").filter(|values| values.is_object());
@@ -85,7 +85,7 @@ impl<'a> Correlated<'a> {
     }
 
     /// The values of an element; `None` unless the list is of type map and the old one has the element.
-    pub fn index(&self, index: usize) -> Option<Correlated<'a>> {
+    pub(super) fn index(&self, index: usize) -> Option<Correlated<'a>> {
         let new = self.new.as_array()?.get(index)?;
         let list = || Some(MapList::new(map_keys(self.schema)?, self.old.as_array()?));
         let old = self.old_items.get_or_init(list).as_ref()?.get(new)?;
@@ -93,7 +93,7 @@ impl<'a> Correlated<'a> {
     }
 
     /// Whether the value is the old one; lists of type map may be in another order.
-    pub fn is_unchanged(&self) -> bool {
+    pub(super) fn is_unchanged(&self) -> bool {
         *self.is_unchanged.get_or_init(|| is_unchanged(self.new, self.old, Some(self.schema)))
     }
 }

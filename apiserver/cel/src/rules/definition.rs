@@ -1,4 +1,4 @@
-//! Rules of a definition: the errors that kube-apiserver reports when a CustomResourceDefinition is created.
+//! Rules of a definition: the errors that kube-apiserver reports when a custom resource definition is created.
 
 use serde_json::Value;
 
@@ -24,12 +24,7 @@ const MAX_NAMED: usize = 4;
 /// does not compile rules at all.
 pub fn check_definition(schema: &Value) -> Vec<Violation> {
     let mut check = Check::default();
-    let root = Scope {
-        path: FieldPath::root(),
-        cardinality: Some(1),
-        uncorrelatable: None,
-        is_root: true,
-    };
+    let root = Scope { path: FieldPath::root(), cardinality: Some(1), uncorrelatable: None };
     let declaration = Declaration::of_schema(schema, true);
     check.node(schema, declaration.as_ref(), &root);
     check.finish()
@@ -43,7 +38,6 @@ struct Scope {
     cardinality: Option<u64>,
     /// The node whose parts have no old values, if one is above.
     uncorrelatable: Option<FieldPath>,
-    is_root: bool,
 }
 
 impl Scope {
@@ -54,7 +48,7 @@ impl Scope {
         let own = || (!is_correlatable).then(|| self.path.clone());
         // kube-apiserver names the innermost such node.
         let uncorrelatable = own().or_else(|| self.uncorrelatable.clone());
-        Scope { path, cardinality, uncorrelatable, is_root: false }
+        Scope { path, cardinality, uncorrelatable }
     }
 }
 

@@ -46,10 +46,20 @@ impl Validator {
     /// The object is read in place, and no part of it is copied but values that messages show.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Report {
         let mut run = Run::new(OBJECT_BUDGET);
+        self.run_rules(&mut run, new, old);
+        run.report
+    }
+
+    /// Runs the rules on a new object with a budget that is given.
+    #[cfg(test)]
+    pub(super) fn run(&self, run: &mut Run, new: &Value) {
+        self.run_rules(run, new, None);
+    }
+
+    fn run_rules(&self, run: &mut Run, new: &Value, old: Option<&Value>) {
         if let Some(root) = &self.root {
             run.object(root, new, old, &self.schema);
         }
-        run.report
     }
 }
 

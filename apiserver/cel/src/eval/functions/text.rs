@@ -74,12 +74,12 @@ fn matches<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 }
 
 fn find<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    let text = call.text(0)?;
+    let text = call.text(0).map_err(|_| EvalError::no_such_overload())?;
     with_library_regex(call, |regex| Ok(Value::text(regex.find(&text))))
 }
 
 fn find_all<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    let text = call.text(0)?;
+    let text = call.text(0).map_err(|_| EvalError::no_such_overload())?;
     let limit = if call.args.len() > 2 { call.int(2)? } else { -1 };
     with_library_regex(call, |regex| {
         Ok(Value::list(regex.find_all(&text, limit).into_iter().map(Value::text).collect()))
