@@ -259,5 +259,5 @@ fn rules_of_custom_resources_are_judged_as_kube_apiserver_judges_them() {
         new.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
     );
     assert!(gone.is_empty(), "cases of differences.txt that agree now: {gone:?}");
-    assert!(tally.compared >= 7_500, "the corpus is there");
+    assert!(tally.compared >= 6_900, "the corpus is there");
 }
