@@ -6,7 +6,7 @@ use std::path::Path;
 use super::source::{all_sources, read, root};
 
 /// Folders of the packages whose dependencies are compared with their source.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "framework",
     "framework/core",
     "framework/client",
@@ -16,6 +16,7 @@ const PACKAGES: [&str; 9] = [
     "framework/testing",
     "macros",
     "apiserver",
+    "apiserver/cel",
 ];
 
 /// Returns the names of the dependencies in the section `[dependencies]` or `[dev-dependencies]`.
