@@ -2,6 +2,7 @@
 
 mod convert;
 mod lists;
+mod net;
 mod operators;
 mod optionals;
 mod text;
@@ -74,6 +75,7 @@ pub fn lookup(name: &str) -> Option<Function> {
     operators::lookup(name)
         .or_else(|| convert::lookup(name))
         .or_else(|| lists::lookup(name))
+        .or_else(|| net::lookup(name))
         .or_else(|| optionals::lookup(name))
         .or_else(|| text::lookup(name))
         .or_else(|| times::lookup(name))
