@@ -10,3 +10,4 @@ pub mod number;
 pub mod regex;
 pub mod text;
 pub mod timestamp;
+pub mod url;

@@ -7,6 +7,7 @@ mod operators;
 mod optionals;
 mod text;
 mod times;
+mod url;
 
 pub use convert::display;
 
@@ -79,6 +80,7 @@ pub fn lookup(name: &str) -> Option<Function> {
         .or_else(|| optionals::lookup(name))
         .or_else(|| text::lookup(name))
         .or_else(|| times::lookup(name))
+        .or_else(|| url::lookup(name))
 }
 
 /// A regular expression of a pattern of Go.
