@@ -42,3 +42,6 @@ pub mod internals {}
 
 #[doc = include_str!("../../book/src/controllers/reconcile-and-requeue.md")]
 pub mod controllers_reconcile_and_requeue {}
+
+#[doc = include_str!("../../book/src/reference/rules.md")]
+pub mod reference_rules {}

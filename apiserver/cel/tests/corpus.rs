@@ -146,20 +146,7 @@ fn object(case: &Value, content: &Value) -> Value {
 }
 
 /// Beginnings of calls whose functions have types and costs and no implementation yet.
-const MISSING: &[&str] = &[
-    "quantity(",
-    "isQuantity(",
-    "semver(",
-    "isSemver(",
-    "ip(",
-    "isIP(",
-    "cidr(",
-    "isCIDR(",
-    "ip.isCanonical(",
-    "url(",
-    "isURL(",
-    "format.",
-];
+const MISSING: &[&str] = &["quantity(", "isQuantity(", "semver(", "isSemver(", "format."];
 
 /// Whether objects of a case cannot be judged, because of the libraries that are missing.
 fn calls_missing_library(case: &Value) -> bool {
@@ -259,5 +246,5 @@ fn rules_of_custom_resources_are_judged_as_kube_apiserver_judges_them() {
         new.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
     );
     assert!(gone.is_empty(), "cases of differences.txt that agree now: {gone:?}");
-    assert!(tally.compared >= 6_900, "the corpus is there");
+    assert!(tally.compared >= 7_300, "the corpus is there");
 }

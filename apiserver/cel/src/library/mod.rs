@@ -2,9 +2,12 @@
 //! kube-apiserver uses: plain functions and types that know nothing of CEL values.
 
 pub mod base64;
+pub mod cidr;
 pub mod duration;
 pub mod format;
+pub mod ip;
 pub mod number;
 pub mod regex;
 pub mod text;
 pub mod timestamp;
+pub mod url;

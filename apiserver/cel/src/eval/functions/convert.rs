@@ -103,6 +103,7 @@ fn to_string<'a>(value: &Value<'a>) -> Converted<'a> {
         Value::Double(value) => Some(Value::text(number::format_double(*value))),
         Value::Bool(_) | Value::Int(_) | Value::Uint(_) => Some(Value::text(display(value))),
         Value::Timestamp(_) | Value::Duration(_) => Some(Value::text(display(value))),
+        Value::Opaque(value) => super::net::to_text(&**value).map(Value::text),
         _ => None,
     })
 }

@@ -2,10 +2,12 @@
 
 mod convert;
 mod lists;
+mod net;
 mod operators;
 mod optionals;
 mod text;
 mod times;
+mod url;
 
 pub use convert::display;
 
@@ -74,9 +76,11 @@ pub fn lookup(name: &str) -> Option<Function> {
     operators::lookup(name)
         .or_else(|| convert::lookup(name))
         .or_else(|| lists::lookup(name))
+        .or_else(|| net::lookup(name))
         .or_else(|| optionals::lookup(name))
         .or_else(|| text::lookup(name))
         .or_else(|| times::lookup(name))
+        .or_else(|| url::lookup(name))
 }
 
 /// A regular expression of a pattern of Go.
