@@ -37,9 +37,7 @@ fn cases(kind: &str) -> Vec<(Value, Value)> {
         if !name.ends_with(".jsonl") || name.starts_with("recorded-") {
             continue;
         }
-        if !recorded.exists() {
-            continue;
-        }
+        if !recorded.exists() { continue; }
         let (cases, recorded) = (lines(&path), lines(&recorded));
         assert_eq!(cases.len(), recorded.len(), "{name}");
         all.extend(cases.into_iter().zip(recorded).filter(|(case, _)| case["kind"] == kind));
