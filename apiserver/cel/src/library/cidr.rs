@@ -104,3 +104,51 @@ fn parse_prefix(raw: &str) -> Result<(IpAddr, u8), String> {
         _ => Err("prefix length out of range".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_keeps_the_bits_of_the_host_until_it_is_masked() -> Result<(), String> {
+        let cidr = Cidr::parse("10.1.2.3/8")?;
+        assert_eq!(
+            (cidr.to_string(), cidr.ip().to_string()),
+            ("10.1.2.3/8".into(), "10.1.2.3".into())
+        );
+        assert_eq!(cidr.masked().to_string(), "10.0.0.0/8");
+        assert_eq!(Cidr::parse("2001:db8::1/0")?.masked().to_string(), "::/0");
+        Ok(())
+    }
+
+    #[test]
+    fn a_network_contains_only_longer_prefixes_of_its_family() -> Result<(), String> {
+        let cidr = Cidr::parse("10.0.0.0/8")?;
+        let cases =
+            [("10.1.0.0/16", true), ("10.0.0.0/8", true), ("10.0.0.0/7", false), ("::/8", false)];
+        for (other, is_contained) in cases {
+            assert_eq!(cidr.contains_cidr(Cidr::parse(other)?), is_contained, "{other}");
+        }
+        assert!(!Cidr::parse("0.0.0.0/0")?.contains_ip(Ip::parse("::")?));
+        Ok(())
+    }
+
+    #[test]
+    fn a_malformed_prefix_has_the_reason_of_netip() {
+        let cases = [
+            ("10.0.0.1", "no '/'"),
+            ("10.0.0.0/", "bad bits after slash: \"\""),
+            ("10.0.0.0/08", "bad bits after slash: \"08\""),
+            ("10.0.0.0/+8", "bad bits after slash: \"+8\""),
+            ("10.0.0.0/33", "prefix length out of range"),
+            ("fe80::1%a/8", "IPv6 zones cannot be present in a prefix"),
+        ];
+        for (text, reason) in cases {
+            let error = Cidr::parse(text).err().unwrap_or_default();
+            assert!(
+                error.ends_with(&format!("netip.ParsePrefix(\"{text}\"): {reason}")),
+                "{error}"
+            );
+        }
+    }
+}

@@ -282,3 +282,65 @@ impl<'t> Fields<'t> {
         self.bytes.try_into().map_err(|_| ("address string too short", &b""[..]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_displays_in_its_canonical_form() {
+        let cases = [
+            ("10.0.0.1", "10.0.0.1"),
+            ("2001:DB8:0:0:0:0:0:1", "2001:db8::1"),
+            ("::1.2.3.4", "::102:304"),
+            ("1:0:0:2:0:0:0:3", "1:0:0:2::3"),
+            ("1:0:2:3:4:5:6:7", "1:0:2:3:4:5:6:7"),
+        ];
+        for (text, canonical) in cases {
+            assert_eq!(Ip::parse(text).map(|ip| ip.to_string()), Ok(canonical.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_malformed_address_has_the_reason_of_netip() {
+        let cases = [
+            ("", "unable to parse IP"),
+            ("1.2.3", "IPv4 address too short"),
+            ("1.2.3.04", "IPv4 field has octet with leading zero"),
+            ("1..2.3", "IPv4 field must have at least one digit (at \".2.3\")"),
+            ("1.2.3.é", "unexpected character (at \"é\")"),
+            ("%eth0", "missing IPv6 address"),
+            ("::1%", "zone must be a non-empty string"),
+            ("1::2::3", "multiple :: in address (at \":3\")"),
+            ("::12345", "each group must have 4 or less digits (at \"12345\")"),
+            ("1:2", "address string too short"),
+            ("1:2:3:4:5:6:7:8::", "the :: must expand to at least one field of zeros"),
+            ("1:2:3:4:5:6:7:8:9", "trailing garbage after address (at \"9\")"),
+        ];
+        for (text, reason) in cases {
+            let expected = format!(
+                "IP Address \"{text}\" parse error during conversion from string: ParseAddr(\"{text}\"): {reason}"
+            );
+            assert_eq!(Ip::parse(text), Err(expected));
+        }
+    }
+
+    #[test]
+    fn zones_and_mapped_addresses_are_refused() {
+        let zone = "IP address \"fe80::1%eth0\" with zone value is not allowed";
+        assert_eq!(Ip::parse("fe80::1%eth0"), Err(zone.to_owned()));
+        let mapped = "IPv4-mapped IPv6 address \"::ffff:1.2.3.4\" is not allowed";
+        assert_eq!(Ip::parse("::ffff:1.2.3.4"), Err(mapped.to_owned()));
+    }
+
+    #[test]
+    fn private_addresses_are_global_unicast() {
+        let is_global = |text| Ip::parse(text).map(Ip::is_global_unicast);
+        for text in ["10.0.0.1", "fc00::1", "2001:db8::1"] {
+            assert_eq!(is_global(text), Ok(true), "{text}");
+        }
+        for text in ["0.0.0.0", "255.255.255.255", "127.0.0.1", "224.0.1.1", "fe80::1", "ff0e::1"] {
+            assert_eq!(is_global(text), Ok(false), "{text}");
+        }
+    }
+}

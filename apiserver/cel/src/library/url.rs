@@ -265,3 +265,65 @@ fn check_port(port: &str) -> Result<(), String> {
     }
     Err(format!("invalid port {} after host", go_quote(port)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_has_its_parts() -> Result<(), String> {
+        let url = Url::parse("HTTPS://u:p@[::1]:443/a b%2Fc?x=a+b&y&x=2&z;=1&%zz=1#f")?;
+        assert_eq!((url.scheme(), url.host()), ("https", "[::1]:443".to_owned()));
+        assert_eq!((url.hostname(), url.port()), ("::1".to_owned(), "443".to_owned()));
+        assert_eq!(url.escaped_path(), "/a%20b/c");
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(url.query(), [pair("x", "a b"), pair("y", ""), pair("x", "2")]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_valid_escaped_path_keeps_its_form() {
+        for path in ["/p%2Fq", "/p;x", "/a%20b", "*"] {
+            let escaped = Url::parse(path).map(|url| url.escaped_path().to_owned());
+            assert_eq!(escaped, Ok(path.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_url_without_authority_is_opaque_or_omits_the_host() {
+        for text in ["mailto:a@b.c", "h:/path", "h:///path", "h://x?", "/a/b?c"] {
+            assert_eq!(Url::parse(text).map(|url| url.to_string()), Ok(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_malformed_url_has_the_reason_of_net_url() {
+        let cases = [
+            ("", "empty url"),
+            ("a/b", "invalid URI for request"),
+            ("://x", "missing protocol scheme"),
+            ("http://[::1", "missing ']' in host"),
+            ("http://[x]", "invalid host: ParseAddr(\"x\"): unable to parse IP"),
+            ("http://a[1]", "invalid IP-literal"),
+            ("http://a b", "invalid character \" \" in host name"),
+            ("http://a:b", "invalid port \":b\" after host"),
+            ("http://a:1:2", "invalid port \":1:2\" after host"),
+            ("http://a%20", "invalid URL escape \"%20\""),
+            ("http://é@h", "net/url: invalid userinfo"),
+            ("/%aé", "invalid URL escape \"%a\\xc3\""),
+        ];
+        for (text, reason) in cases {
+            let expected = format!(
+                "URL parse error during conversion from string: parse \"{text}\": {reason}"
+            );
+            assert_eq!(Url::parse(text).err(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_path_with_two_slashes_is_checked_as_a_path_and_read_as_a_host() {
+        assert!(Url::is_valid("//a b/c"));
+        assert!(Url::parse("//a b/c").is_err());
+        assert_eq!(Url::parse("//host/c").map(|url| url.host()), Ok("host".to_owned()));
+    }
+}
