@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use windlass_cel::check::{Checked, Environment};
 use windlass_cel::eval::map::Entries;
-use windlass_cel::eval::{List, Limits, Map, Program, Value, Variables, equal};
+use windlass_cel::eval::{LITERALS, Limits, List, Map, Program, Value, Variables, equal};
 use windlass_cel::library::base64::{Alphabet, decode};
 use windlass_cel::syntax::{ParserOptions, Source, parse};
 use windlass_cel::types::Type;
@@ -102,9 +102,10 @@ fn is_same(found: &Value<'_>, expected: &Value<'_>) -> bool {
         (Value::Map(found), Value::Map(expected)) => {
             let (found, expected) = (sorted(found), sorted(expected));
             found.len() == expected.len()
-                && found.iter().zip(&expected).all(|((_, a), (_, b))| {
-                    is_same(&a.0, &b.0) && is_same(&a.1, &b.1)
-                })
+                && found
+                    .iter()
+                    .zip(&expected)
+                    .all(|((_, a), (_, b))| is_same(&a.0, &b.0) && is_same(&a.1, &b.1))
         }
         _ => {
             found.type_name() == expected.type_name()
@@ -137,8 +138,9 @@ fn compiled(case: &Json) -> Result<Checked, (&'static str, String)> {
     if case["typed"] == false {
         return Ok(Checked { ast: Arc::new(ast), types: Vec::new(), references: Vec::new() });
     }
-    let mut environment =
-        Environment::kubernetes().with_container(case["container"].as_str().unwrap_or_default());
+    let mut environment = Environment::kubernetes()
+        .with_literal_validators(LITERALS)
+        .with_container(case["container"].as_str().unwrap_or_default());
     for (name, declared) in case["types"].as_object().into_iter().flatten() {
         let declared = ty(declared.as_str().expect("a type"));
         environment = environment.with_variable(name.as_str(), declared);

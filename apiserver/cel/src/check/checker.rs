@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::bindings::Bindings;
 use super::environment::{Environment, Field};
+use super::well_known;
 use super::{Checked, Reference};
 use crate::syntax::ast::{OffsetRange, Select};
 use crate::syntax::{Ast, Expr, ExprId, ExprKind, Issues, Literal};
@@ -230,7 +231,8 @@ impl Checker<'_> {
 
     fn set_ident(&mut self, id: ExprId, name: &str, ty: Type) {
         self.set_type(id, ty);
-        self.set_reference(id, Reference::Ident { name: name.into(), value: None });
+        let value = well_known::constant(name);
+        self.set_reference(id, Reference::Ident { name: name.into(), value });
     }
 
     /// Type that the check of an expression has found.

@@ -174,6 +174,9 @@ impl Environment {
         if let Some(ty) = self.variables.get(name) {
             return Some(ty.clone());
         }
+        if well_known::constant(name).is_some() {
+            return Some(Type::Int);
+        }
         let library_type = || match name {
             "optional_type" | "net.IP" | "net.CIDR" if self.is_kubernetes => {
                 Some(Type::opaque(name))

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::environment::Field;
+use crate::syntax::Literal;
 use crate::types::{ObjectType, Type};
 
 /// The type that a name stands for.
@@ -30,6 +31,11 @@ pub(super) fn named(name: &str) -> Option<Type> {
         "google.protobuf.ListValue" => Type::list(Type::Dyn),
         other => Type::Wrapper(Arc::new(wrapped(other)?)),
     })
+}
+
+/// Value of the constant with that name: of the enums that cel-go knows only this one is without a message of its own.
+pub(super) fn constant(name: &str) -> Option<Literal> {
+    (name == "google.protobuf.NullValue.NULL_VALUE").then_some(Literal::Int(0))
 }
 
 /// Type of a field of a protobuf message. In Kubernetes, the names of scalar types count as objects, too:

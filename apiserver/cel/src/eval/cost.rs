@@ -10,6 +10,8 @@ const REGEX: f64 = 0.25;
 pub(crate) const LIST: u64 = 10;
 /// Cost of making a map.
 pub(crate) const MAP: u64 = 30;
+/// Cost of making a message.
+pub(crate) const STRUCT: u64 = 40;
 
 /// The way a call's cost is computed; chosen once, while the program is planned.
 #[derive(Debug, Clone, Copy, PartialEq)]

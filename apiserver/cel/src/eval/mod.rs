@@ -8,6 +8,7 @@ mod json;
 pub mod list;
 mod literals;
 pub mod map;
+mod messages;
 mod plan;
 mod planner;
 mod program;

@@ -31,9 +31,11 @@ pub(crate) enum Node {
     List(Vec<(Node, bool)>),
     /// A map literal.
     Map(Vec<(Node, Node, bool)>),
+    /// A literal of a message: the name of its type and the fields; one with `true` is optional.
+    Struct(Box<(Arc<str>, Vec<(Arc<str>, Node, bool)>)>),
     /// A fold.
     Fold(Box<Fold>),
-    /// An expression that cannot be evaluated: a literal of an unknown type, a call of an unknown function.
+    /// An expression that cannot be evaluated: a call of an unknown function.
     Error(super::error::EvalError),
 }
 

@@ -37,9 +37,7 @@ impl Planner<'_> {
             ExprKind::Call(call) => self.call(expr, call),
             ExprKind::List(list) => self.list(list),
             ExprKind::Map(entries) => self.map(entries),
-            ExprKind::Struct(literal) => {
-                Ok(Node::Error(EvalError::new(format!("unknown type: {}", literal.type_name))))
-            }
+            ExprKind::Struct(literal) => self.message(literal),
             ExprKind::Comprehension(fold) => self.fold(fold),
         }
     }
@@ -105,6 +103,15 @@ impl Planner<'_> {
         let is_const = |node: &Node| matches!(node, Node::Const(_));
         let all_const = planned.iter().all(|(key, value, _)| is_const(key) && is_const(value));
         fold_const(Node::Map(planned), all_const)
+    }
+
+    fn message(&mut self, literal: &ast::Struct) -> Planned {
+        let mut fields = Vec::with_capacity(literal.fields.len());
+        for field in &literal.fields {
+            let value = self.expr(&field.value)?;
+            fields.push((Arc::from(field.name.as_str()), value, field.is_optional));
+        }
+        Ok(Node::Struct(Box::new((literal.type_name.as_str().into(), fields))))
     }
 
     fn fold(&mut self, fold: &Comprehension) -> Planned {

@@ -8,6 +8,7 @@ use super::error::EvalError;
 use super::functions::CallArgs;
 use super::list::List;
 use super::map::{Entries, Map};
+use super::messages;
 use super::plan::{Call, Fold, Node};
 use super::program::Variables;
 use super::value::Value;
@@ -91,6 +92,10 @@ impl<'a> Run<'a> {
             Node::OptionalOr { operands, is_value } => self.optional_or(operands, *is_value),
             Node::List(elements) => self.list(elements),
             Node::Map(entries) => self.map(entries),
+            Node::Struct(literal) => {
+                let result = self.message(&literal.0, &literal.1);
+                self.constructed(cost::STRUCT, result)
+            }
             Node::Fold(fold) => self.fold(fold),
             Node::Error(error) => Err(error.clone()),
         }
@@ -270,16 +275,24 @@ impl<'a> Run<'a> {
                 (Value::Optional(None), true) => entries.remove(&key),
                 (value, false) => entries.set(key, value)?,
                 (value, true) => {
-                    let (key, value) =
-                        (super::functions::display(&key), super::functions::display(&value));
-                    let message = format!(
-                        "cannot initialize optional entry '{key}' from non-optional value {value}"
-                    );
-                    return Err(EvalError::new(message));
+                    return Err(not_optional(&super::functions::display(&key), &value));
                 }
             }
         }
         Ok(Value::Map(Map::Entries(Arc::new(entries))))
+    }
+
+    fn message(&mut self, name: &str, nodes: &'a [(Arc<str>, Node, bool)]) -> Step<'a> {
+        let mut fields: Vec<(&str, Value<'a>)> = Vec::with_capacity(nodes.len());
+        for (name, node, is_optional) in nodes {
+            match (self.eval(node)?, is_optional) {
+                (Value::Optional(Some(content)), true) => fields.push((name, (*content).clone())),
+                (Value::Optional(None), true) => fields.retain(|(field, _)| *field != &**name),
+                (value, false) => fields.push((name, value)),
+                (value, true) => return Err(not_optional(name, &value)),
+            }
+        }
+        messages::construct(name, fields)
     }
 
     fn fold(&mut self, fold: &'a Fold) -> Step<'a> {
@@ -337,4 +350,12 @@ impl<'a> Run<'a> {
         self.bind(fold.accumulator, Slot::Bound(value));
         Ok(true)
     }
+}
+
+/// The error for the value of an entry or a field that is written `?key: value`.
+fn not_optional(key: &str, value: &Value<'_>) -> EvalError {
+    let value = super::functions::display(value);
+    EvalError::new(format!(
+        "cannot initialize optional entry '{key}' from non-optional value {value}"
+    ))
 }

@@ -1,0 +1,355 @@
+//! Struct literals of the well-known protobuf messages: `google.protobuf.Int32Value{value: 1}`.
+//!
+//! The fields are stored as protobuf stores them (a `float` is rounded, numbers of JSON are doubles), and the message
+//! is read back as the value that it stands for. An object of a schema has no literal: the server knows its type,
+//! but cannot construct it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::error::EvalError;
+use super::functions::display;
+use super::map::{Entries, Map};
+use super::value::{Opaque, Value};
+use crate::library::base64;
+use crate::library::duration::Duration;
+use crate::library::timestamp::Timestamp;
+
+type Converted<'a> = Result<Value<'a>, EvalError>;
+
+/// Prefix of the messages' names.
+const PACKAGE: &str = "google.protobuf.";
+/// Largest integer that a number of JSON holds exactly, both signs.
+const MAX_JSON_INT: i64 = (1 << 53) - 1;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
+
+/// The value of a message with these fields, in the order of the literal.
+///
+/// # Errors
+///
+/// cel-go's texts, for a type that no literal can have and for a field that does not take its value.
+pub(super) fn construct<'a>(type_name: &str, fields: Vec<(&str, Value<'a>)>) -> Converted<'a> {
+    let unknown = || EvalError::new(format!("unknown type '{type_name}'"));
+    let message = type_name.strip_prefix(PACKAGE).ok_or_else(unknown)?;
+    match message {
+        "Value" => Message { message, fields }.json_value(),
+        "Struct" => Message { message, fields }.one("fields", json_struct, empty_map()),
+        "ListValue" => Message { message, fields }.one("values", json_list, empty_list()),
+        "Empty" if fields.is_empty() => Ok(Value::Opaque(Arc::new(Empty))),
+        "Duration" => Message { message, fields }.duration(),
+        "Timestamp" => Message { message, fields }.timestamp(),
+        _ => {
+            let (scalar, default) = wrapped(message).ok_or_else(unknown)?;
+            let convert = |value| scalar.convert(value);
+            Message { message, fields }.one("value", convert, default)
+        }
+    }
+}
+
+/// `google.protobuf.Empty`, the one message that stands for no other value.
+#[derive(Debug)]
+struct Empty;
+
+impl Opaque for Empty {
+    fn type_name(&self) -> &str {
+        "google.protobuf.Empty"
+    }
+
+    fn equals(&self, other: &dyn Opaque) -> bool {
+        other.as_any().is::<Empty>()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn empty_map() -> Value<'static> {
+    Value::Map(Map::Entries(Arc::default()))
+}
+
+fn empty_list() -> Value<'static> {
+    Value::list(Vec::new())
+}
+
+/// A protobuf type of a field.
+#[derive(Debug, Clone, Copy)]
+enum Scalar {
+    Bool,
+    Bytes,
+    Double,
+    Float,
+    Int32,
+    Int64,
+    Null,
+    String,
+    Uint32,
+    Uint64,
+}
+
+/// The field of a wrapper and its value when it is not set.
+fn wrapped(message: &str) -> Option<(Scalar, Value<'static>)> {
+    Some(match message {
+        "BoolValue" => (Scalar::Bool, Value::Bool(false)),
+        "BytesValue" => (Scalar::Bytes, Value::Bytes(Arc::from([]))),
+        "DoubleValue" => (Scalar::Double, Value::Double(0.0)),
+        "FloatValue" => (Scalar::Float, Value::Double(0.0)),
+        "Int32Value" => (Scalar::Int32, Value::Int(0)),
+        "Int64Value" => (Scalar::Int64, Value::Int(0)),
+        "StringValue" => (Scalar::String, Value::text("")),
+        "UInt32Value" => (Scalar::Uint32, Value::Uint(0)),
+        "UInt64Value" => (Scalar::Uint64, Value::Uint(0)),
+        _ => return None,
+    })
+}
+
+impl Scalar {
+    /// Name of the Go type, for messages.
+    fn go_type(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::Bytes => "[]uint8",
+            Scalar::Double => "float64",
+            Scalar::Float => "float32",
+            Scalar::Int32 => "int32",
+            Scalar::Int64 => "int64",
+            Scalar::Null => "structpb.NullValue",
+            Scalar::String => "string",
+            Scalar::Uint32 => "uint32",
+            Scalar::Uint64 => "uint64",
+        }
+    }
+
+    /// The value as the field stores it.
+    fn convert<'a>(self, value: Value<'a>) -> Converted<'a> {
+        match (self, value) {
+            (Scalar::Int32 | Scalar::Null, Value::Int(value)) => match i32::try_from(value) {
+                Ok(_) if matches!(self, Scalar::Null) => Ok(Value::Null),
+                Ok(value) => Ok(Value::Int(value.into())),
+                Err(_) => Err(EvalError::Static("integer overflow")),
+            },
+            (Scalar::Null, Value::Null) => Ok(Value::Null),
+            (Scalar::Uint32, Value::Uint(value)) => match u32::try_from(value) {
+                Ok(value) => Ok(Value::Uint(value.into())),
+                Err(_) => Err(EvalError::Static("unsigned integer overflow")),
+            },
+            (Scalar::Float, Value::Double(value)) => Ok(Value::Double(f64::from(value as f32))),
+            (Scalar::Bool, value @ Value::Bool(_))
+            | (Scalar::Bytes, value @ Value::Bytes(_))
+            | (Scalar::Double, value @ Value::Double(_))
+            | (Scalar::Int64, value @ Value::Int(_))
+            | (Scalar::String, value @ Value::String(_))
+            | (Scalar::Uint64, value @ Value::Uint(_)) => Ok(value),
+            (_, value) => Err(unsupported(&value, self.go_type())),
+        }
+    }
+}
+
+/// The error for a value that does not become a Go type; each type of value has a text of its own.
+fn unsupported(value: &Value<'_>, target: &str) -> EvalError {
+    EvalError::new(match value {
+        Value::Int(_) => format!("unsupported type conversion from 'int' to {target}"),
+        Value::Uint(_) => format!("unsupported type conversion from 'uint' to {target}"),
+        Value::Double(_) => format!("type conversion error from Double to '{target}'"),
+        Value::String(_) => format!("unsupported native conversion from string to '{target}'"),
+        Value::Bytes(_) => format!("type conversion error from Bytes to '{target}'"),
+        Value::Timestamp(_) => format!("type conversion error from 'Timestamp' to '{target}'"),
+        Value::Duration(_) => format!("type conversion error from 'Duration' to '{target}'"),
+        Value::Null => format!("type conversion error from 'null_type' to '{target}'"),
+        other => format!("type conversion error from {} to '{target}'", other.type_name()),
+    })
+}
+
+/// The fields of a literal under the name of its message.
+struct Message<'m, 'a> {
+    message: &'m str,
+    fields: Vec<(&'m str, Value<'a>)>,
+}
+
+impl<'a> Message<'_, 'a> {
+    /// The value of a message with one field.
+    fn one(
+        self,
+        field: &str,
+        convert: impl Fn(Value<'a>) -> Converted<'a>,
+        default: Value<'a>,
+    ) -> Converted<'a> {
+        let message = self.message;
+        let mut result = default;
+        for (name, value) in self.fields {
+            if name != field {
+                return Err(no_such_field(name));
+            }
+            if matches!(field, "fields" | "values") && !is_container(field, &value) {
+                let ty = value.type_name();
+                let text = format!("unsupported field type for {PACKAGE}{message}.{field}: {ty}");
+                return Err(EvalError::new(text));
+            }
+            result = convert(value).map_err(|error| conversion_error(message, field, &error))?;
+        }
+        Ok(result)
+    }
+
+    /// `google.protobuf.Value`: its fields exclude each other, and the last one counts.
+    fn json_value(self) -> Converted<'a> {
+        let mut result = Value::Null;
+        for (name, value) in self.fields {
+            result = match name {
+                "bool_value" => Scalar::Bool.convert(value),
+                "number_value" => Scalar::Double.convert(value),
+                "string_value" => Scalar::String.convert(value),
+                "null_value" => Scalar::Null.convert(value),
+                "list_value" => json_list(value),
+                "struct_value" => json_struct(value),
+                other => return Err(no_such_field(other)),
+            }
+            .map_err(|error| conversion_error(self.message, name, &error))?;
+        }
+        Ok(result)
+    }
+
+    /// Seconds and nanoseconds of a duration or a timestamp.
+    fn seconds_and_nanos(self) -> Result<(i64, i64), EvalError> {
+        let (mut seconds, mut nanos) = (0, 0);
+        for (name, value) in self.fields {
+            let (target, scalar) = match name {
+                "seconds" => (&mut seconds, Scalar::Int64),
+                "nanos" => (&mut nanos, Scalar::Int32),
+                other => return Err(no_such_field(other)),
+            };
+            let converted = scalar.convert(value);
+            match converted.map_err(|error| conversion_error(self.message, name, &error))? {
+                Value::Int(value) => *target = value,
+                _ => return Err(EvalError::no_such_overload()),
+            }
+        }
+        Ok((seconds, nanos))
+    }
+
+    /// A duration; one out of range is the longest or the shortest, as protobuf's conversion to Go has it.
+    fn duration(self) -> Converted<'a> {
+        let (seconds, nanos) = self.seconds_and_nanos()?;
+        let total = seconds.saturating_mul(NANOS_PER_SECOND).saturating_add(nanos);
+        Ok(Value::Duration(Duration::from_nanos(total)))
+    }
+
+    fn timestamp(self) -> Converted<'a> {
+        let (seconds, nanos) = self.seconds_and_nanos()?;
+        let time = Timestamp::from_unix(seconds)
+            .and_then(|time| time.checked_add(Duration::from_nanos(nanos)));
+        time.map(Value::Timestamp).map_err(EvalError::Static)
+    }
+}
+
+fn is_container(field: &str, value: &Value<'_>) -> bool {
+    match field {
+        "fields" => matches!(value, Value::Map(_)),
+        _ => matches!(value, Value::List(_)),
+    }
+}
+
+fn no_such_field(name: &str) -> EvalError {
+    EvalError::new(format!("no such field: {name}"))
+}
+
+fn conversion_error(message: &str, field: &str, error: &EvalError) -> EvalError {
+    let place = format!("{PACKAGE}{message}.{field}");
+    EvalError::new(format!("field type conversion error for {place} value type: {error}"))
+}
+
+/// A list whose elements are values of JSON.
+fn json_list<'a>(value: Value<'a>) -> Converted<'a> {
+    let Value::List(list) = value else {
+        return Err(unsupported(&value, "*structpb.ListValue"));
+    };
+    list.iter().map(|item| json(item?)).collect::<Result<Vec<_>, _>>().map(Value::list)
+}
+
+/// A map from texts to values of JSON.
+fn json_struct<'a>(value: Value<'a>) -> Converted<'a> {
+    let Value::Map(map) = value else { return Err(unsupported(&value, "*structpb.Struct")) };
+    let mut entries = Entries::default();
+    for key in map.keys() {
+        let value = map.find(&key)?.unwrap_or(Value::Null);
+        entries.set(Scalar::String.convert(key)?, json(value)?)?;
+    }
+    Ok(Value::Map(Map::Entries(Arc::new(entries))))
+}
+
+/// The value of JSON that stands for a value: integers that a double does not hold, bytes and times are texts.
+fn json<'a>(value: Value<'a>) -> Converted<'a> {
+    Ok(match value {
+        Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_) => value,
+        Value::Int(value) if (-MAX_JSON_INT..=MAX_JSON_INT).contains(&value) => {
+            Value::Double(value as f64)
+        }
+        Value::Uint(value) if value <= MAX_JSON_INT as u64 => Value::Double(value as f64),
+        Value::Int(_) | Value::Uint(_) => Value::text(display(&value)),
+        Value::Bytes(bytes) => Value::text(base64::encode(&bytes)),
+        Value::Timestamp(time) => Value::text(time.to_rfc3339_utc()),
+        Value::Duration(duration) => Value::text(duration.to_cel_string()),
+        Value::List(_) => json_list(value)?,
+        Value::Map(_) => json_struct(value)?,
+        Value::Optional(Some(content)) => json((*content).clone())?,
+        other => return Err(unsupported(&other, "*structpb.Value")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check::Environment;
+    use crate::eval::{Limits, Program, Variables, functions};
+
+    fn evaluated(text: &str) -> String {
+        let checked = Environment::kubernetes().compile(text).unwrap();
+        let program = Program::new(&checked).unwrap();
+        let (variables, limits) = (Variables::new(), Limits { cost_limit: 1000 });
+        let outcome = program.evaluate(&variables, limits);
+        outcome.result.map_or_else(|error| error.to_string(), |value| functions::display(&value))
+    }
+
+    #[test]
+    fn a_message_is_the_value_that_it_stands_for() {
+        let cases = [
+            ("google.protobuf.FloatValue{value: 0.1} == 0.1", "false"),
+            ("google.protobuf.Value{}", "null"),
+            ("google.protobuf.Value{list_value: [1, 9007199254740993]}", "[1, 9007199254740993]"),
+            ("type(google.protobuf.ListValue{values: [1]}[0])", "double"),
+            ("google.protobuf.Struct{fields: {'a': b'\\x01'}}.a", "AQ=="),
+            ("google.protobuf.Duration{seconds: 1, nanos: 500000000}", "1.5s"),
+            ("google.protobuf.Timestamp{seconds: 1}", "1970-01-01T00:00:01Z"),
+            ("google.protobuf.Int64Value{?value: optional.none()}", "0"),
+            ("google.protobuf.NullValue.NULL_VALUE", "0"),
+            ("google.protobuf.Empty{} == google.protobuf.Empty{}", "true"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(evaluated(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_field_refuses_a_value_of_another_type() {
+        let at = "field type conversion error for google.protobuf.";
+        let cases = [
+            (
+                "google.protobuf.Int32Value{value: 2147483648}",
+                "Int32Value.value value type: integer overflow",
+            ),
+            (
+                "google.protobuf.UInt32Value{value: 4294967296u}",
+                "UInt32Value.value value type: unsigned integer overflow",
+            ),
+            (
+                "google.protobuf.BoolValue{value: dyn('a')}",
+                "BoolValue.value value type: unsupported native conversion from string to 'bool'",
+            ),
+            (
+                "google.protobuf.Struct{fields: dyn({1: 2})}",
+                "Struct.fields value type: unsupported type conversion from 'int' to string",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(evaluated(text), format!("{at}{expected}"), "{text}");
+        }
+    }
+}
