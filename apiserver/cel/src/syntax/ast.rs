@@ -18,15 +18,16 @@ impl ExprId {
     }
 }
 
-/// Range of an expression in the source: offsets in Unicode code points, the end exclusive.
+/// Range of an expression in the source. An expression that a macro makes and that stands nowhere in the text has
+/// `u32::MAX` for both.
 ///
 /// Start is the position that cel-go reports for the expression: of a call by operator the operator's
 /// place, of a selection the dot, of a call the opening parenthesis, of anything else its first character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OffsetRange {
-    /// Offset of the place that messages point at.
+    /// Offset of the place that messages point at, in Unicode code points.
     pub start: u32,
-    /// Offset behind the expression.
+    /// The start and the length of the text in bytes, as cel-go counts it.
     pub end: u32,
 }
 

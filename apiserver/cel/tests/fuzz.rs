@@ -1,4 +1,8 @@
-//! Expressions of the corpus with random changes: any text gives a result or an error, and nothing panics.
+//! The fuzz targets of `tests/fuzz/expressions.rs` on any toolchain: a million executions with expressions of the
+//! corpus that have random changes. Any text gives a result or an error, and nothing panics.
+
+#[path = "../../../tests/fuzz/expressions.rs"]
+mod targets;
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +10,15 @@ use std::path::Path;
 use serde_json::{Value, json};
 use windlass_cel::rules::{Validator, check_definition};
 
-/// Changed expressions that one run tries.
+/// Changed expressions that become rules of a definition.
 const RUNS: usize = 20_000;
+
+const PARSED: usize = 400_000;
+const CHECKED: usize = 300_000;
+const EVALUATED: usize = 300_000;
+
+/// A million in all; each test below makes its part.
+const _: () = assert!(PARSED + CHECKED + EVALUATED >= 1_000_000);
 
 /// Pieces that are put into an expression.
 const PIECES: &[&str] = &[
@@ -130,4 +141,48 @@ fn no_change_of_an_expression_panics() {
         assert!(report.cost <= 10_000_000 + 1_000_000, "{rule}: {}", report.cost);
     }
     assert!(accepted > RUNS / 100, "{accepted} of {RUNS} changed expressions are valid");
+}
+
+/// Calls a target with changed expressions, the same on every machine.
+fn run(target: fn(&[u8]), executions: usize, seed: u64) {
+    let (rules, mut numbers) = (rules(), Numbers(seed));
+    for _ in 0..executions {
+        target(changed(&rules[numbers.below(rules.len())], &mut numbers).as_bytes());
+    }
+}
+
+#[test]
+fn any_text_is_an_expression_or_has_issues_at_places_of_it() {
+    run(targets::parse_any, PARSED, 1);
+}
+
+#[test]
+fn any_text_has_a_type_or_issues() {
+    run(targets::check_any, CHECKED, 2);
+}
+
+#[test]
+fn an_expression_has_a_value_of_its_type_or_an_error_within_its_budget() {
+    run(targets::evaluate_any, EVALUATED, 3);
+}
+
+/// Runs the inputs that fuzzing begins with, and those that once failed.
+#[test]
+fn the_seeds_of_the_fuzz_targets_pass() {
+    type Target = fn(&[u8]);
+    let all: [(&str, Target); 3] = [
+        ("parse", targets::parse_any),
+        ("check", targets::check_any),
+        ("evaluate", targets::evaluate_any),
+    ];
+    for (name, target) in all {
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fuzz/seeds").join(name);
+        let mut count = 0;
+        for file in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{name}: {error}")) {
+            target(&fs::read(file.expect("a file").path()).expect("a seed"));
+            count += 1;
+        }
+        assert!(count > 0, "no seeds of {name}");
+    }
 }

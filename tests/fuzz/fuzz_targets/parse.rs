@@ -1,0 +1,7 @@
+#![no_main]
+
+#[path = "../expressions.rs"]
+#[allow(dead_code)]
+mod expressions;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| expressions::parse_any(data));
