@@ -108,7 +108,7 @@ fn formatted<'a>(text: &str, shape: &Shape) -> Result<Value<'a>, EvalError> {
     let failed =
         |what: &str, cause: String| EvalError::new(format!("Invalid {what} {text}: {cause}"));
     match shape {
-        Shape::Bytes => base64::decode(text, Alphabet::Standard)
+        Shape::Bytes => base64::decode(text, Alphabet::Url)
             .map(|bytes| Value::Bytes(bytes.into()))
             .map_err(|cause| failed("byte formatted string", cause)),
         Shape::Duration => Duration::parse_schema_format(text)

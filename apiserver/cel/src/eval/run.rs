@@ -68,6 +68,7 @@ impl<'a> Run<'a> {
         value
     }
 
+    #[inline]
     fn bind(&mut self, index: usize, value: Slot<'a>) {
         if let Some(slot) = self.slots.get_mut(index) {
             *slot = value;

@@ -16,8 +16,13 @@ enum Chain<'a> {
 
 impl<'a> Run<'a> {
     /// Value of a selection, with the cost of its root; a presence test has no cost for that.
+    #[inline]
     pub(crate) fn attribute(&mut self, attribute: &'a Attribute) -> Step<'a> {
-        let result = self.resolve(attribute);
+        let result = match &attribute.root {
+            // A name alone, the commonest selection, is its own value, also if that is an optional.
+            Root::Slot(slot) if attribute.qualifiers.is_empty() => self.slot(*slot),
+            _ => self.resolve(attribute),
+        };
         if let Err(fatal) = &result
             && fatal.is_fatal()
         {
@@ -82,6 +87,14 @@ impl<'a> Run<'a> {
         qualifier: &'a Qualifier,
         is_optional: bool,
     ) -> Result<Option<Value<'a>>, EvalError> {
+        if let (Key::Const(key), false, false) = (&qualifier.key, qualifier.is_test, is_optional) {
+            let found = select(&value, key);
+            self.charge(1)?;
+            return match found? {
+                Part::Found(value) => Ok(Some(value)),
+                Part::Missing(error) => Err(error),
+            };
+        }
         let computed = match &qualifier.key {
             Key::Const(_) => Ok(None),
             Key::Attribute(attribute) => self.resolve(attribute).map(Some),
@@ -120,6 +133,7 @@ fn has_cost(attribute: &Attribute) -> bool {
 }
 
 /// A root; an optional is opened and makes the chain optional.
+#[inline]
 fn unwrapped(value: Value<'_>) -> Chain<'_> {
     match value {
         Value::Optional(Some(content)) => Chain::Value((*content).clone(), true),
