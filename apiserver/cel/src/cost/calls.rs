@@ -126,6 +126,15 @@ impl Call<'_> {
                 let CostEstimate { min, max } = size(bytes);
                 Some((size(bytes).times(TRAVERSAL), Some(CostEstimate { min: min / 4, max })))
             }
+            ("strings_quote", None, [text]) => {
+                let CostEstimate { min, max } = size(text);
+                // Every character may be escaped, and there are two quotes; unchecked in cel-go as well.
+                let result = CostEstimate {
+                    min: min.wrapping_add(2),
+                    max: max.wrapping_mul(2).wrapping_add(2),
+                };
+                Some((size(text).times(TRAVERSAL), Some(result)))
+            }
             ("starts_with_string" | "ends_with_string", _, [part]) => {
                 Some((size(part).times(TRAVERSAL), None))
             }

@@ -1,5 +1,6 @@
 //! The cost of a call at run time: cel-go's tracker with the rates of kube-apiserver's libraries.
 
+use super::error::EvalError;
 use super::value::Value;
 
 /// Cost of reading one character.
@@ -200,6 +201,24 @@ pub(crate) fn call_cost(rule: CostRule, args: &[Value<'_>], result: &Value<'_>) 
             allocating(size(args, 0), depth)
         }
         CostRule::SelfCompare(index) => self_compare_cost(args.get(index)),
+    }
+}
+
+/// Checks the arguments that the cost of a call with one or two of them counts.
+///
+/// cel-go counts the cost of sorting and of `distinct` without a look at the type of the list, also when the list is
+/// an error: a fault within it that ends the evaluation. The same holds for the depth of `flatten`.
+pub(crate) fn check_counted(rule: CostRule, is_error: [bool; 2]) -> Result<(), EvalError> {
+    match rule {
+        CostRule::SelfCompare(index) if is_error.get(index) == Some(&true) => {
+            Err(EvalError::Internal(
+                "internal error: interface conversion: *types.Err is not traits.Lister: missing method Add",
+            ))
+        }
+        CostRule::Flatten if is_error[1] => Err(EvalError::Internal(
+            "internal error: interface conversion: ref.Val is *types.Err, not types.Int",
+        )),
+        _ => Ok(()),
     }
 }
 

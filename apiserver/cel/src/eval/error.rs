@@ -11,6 +11,8 @@ pub enum EvalError {
     Static(&'static str),
     /// A text with parts of the data.
     Message(Arc<str>),
+    /// A fault of cel-go that an expression reaches: the server reports it, and no `||` and no `&&` absorbs it.
+    Internal(&'static str),
     /// The cost limit is used up. No `||` and no `&&` absorbs it.
     CostLimitExceeded,
 }
@@ -29,7 +31,7 @@ impl EvalError {
     /// The text, in the words of cel-go.
     pub fn message(&self) -> &str {
         match self {
-            EvalError::Static(text) => text,
+            EvalError::Static(text) | EvalError::Internal(text) => text,
             EvalError::Message(text) => text,
             EvalError::CostLimitExceeded => "operation cancelled: actual cost limit exceeded",
         }
@@ -37,7 +39,7 @@ impl EvalError {
 
     /// Whether the evaluation ends here, whatever the expression around it is.
     pub fn is_fatal(&self) -> bool {
-        matches!(self, EvalError::CostLimitExceeded)
+        matches!(self, EvalError::CostLimitExceeded | EvalError::Internal(_))
     }
 }
 

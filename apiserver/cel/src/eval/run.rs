@@ -145,6 +145,7 @@ impl<'a> Run<'a> {
             [one] => {
                 let one = self.operand(one)?;
                 let error = one.as_ref().err().cloned();
+                cost::check_counted(call.cost, [one.is_err(), false])?;
                 self.apply(call, &mut [one.unwrap_or(Value::Null)], error)
             }
             [left, right] => {
@@ -154,6 +155,7 @@ impl<'a> Run<'a> {
                 };
                 let right = self.operand(right)?;
                 let error = left.as_ref().err().or(right.as_ref().err()).cloned();
+                cost::check_counted(call.cost, [left.is_err(), right.is_err()])?;
                 let mut args = [left.unwrap_or(Value::Null), right.unwrap_or(Value::Null)];
                 self.apply(call, &mut args, error)
             }

@@ -67,3 +67,26 @@ fn a_comparison_of_two_fields_costs_five() {
     let root = call("_<=_", vec![field("min", false), field("max", false)]);
     assert_eq!(evaluated(root, 10), ("true".to_owned(), 5));
 }
+
+#[test]
+fn sorting_an_error_ends_the_evaluation_as_the_fault_of_cel_go_does() {
+    let data = json!({"min": 1});
+    let environment = crate::check::Environment::kubernetes().with_variable(
+        "self",
+        crate::types::Type::map(crate::types::Type::String, crate::types::Type::Dyn),
+    );
+    let fault =
+        "internal error: interface conversion: *types.Err is not traits.Lister: missing method Add";
+    let cases = [
+        ("self.other.distinct() == [] || true", fault),
+        ("true || self.other.sort() == []", "true"),
+    ];
+    for (text, expected) in cases {
+        let program = Program::new(&environment.compile(text).unwrap()).unwrap();
+        let variables = Variables::new().bind("self", Value::json(&data, &Shape::Dyn).unwrap());
+        let result = program.evaluate(&variables, Limits { cost_limit: 100 }).result;
+        let found = result
+            .map_or_else(|error| error.to_string(), |value| super::functions::display(&value));
+        assert_eq!(found, expected, "{text}");
+    }
+}

@@ -63,13 +63,14 @@ impl<'a> Compiler<'a> {
             Err(Failure::Type) => return failed("cel expression must evaluate to a bool".into()),
         };
         compiled.uses_old_self = uses_old_self(&checked);
-        compiled.max_cost = cost::estimate(&checked, self).max;
         let instantiated = Program::new(&checked);
         compiled.program =
             Some(instantiated.map_err(|error| format!("program instantiation failed: {error}")));
         if matches!(compiled.program, Some(Err(_))) {
             return compiled;
         }
+        // The server estimates no cost of a rule without a program.
+        compiled.max_cost = cost::estimate(&checked, self).max;
         if !rule.message_expression.is_empty() {
             let (program, cost) = self.message(environment, &rule.message_expression);
             if program.is_err() {
