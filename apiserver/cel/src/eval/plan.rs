@@ -31,12 +31,20 @@ pub(crate) enum Node {
     List(Vec<(Node, bool)>),
     /// A map literal.
     Map(Vec<(Node, Node, bool)>),
-    /// A literal of a message: the name of its type and the fields; one with `true` is optional.
-    Struct(Box<(Arc<str>, Vec<(Arc<str>, Node, bool)>)>),
+    /// A literal of a message.
+    Message(Box<Message>),
     /// A fold.
     Fold(Box<Fold>),
     /// An expression that cannot be evaluated: a call of an unknown function.
     Error(super::error::EvalError),
+}
+
+/// A literal of a message.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) type_name: Arc<str>,
+    /// The fields; one with `true` is optional.
+    pub(crate) fields: Vec<(Arc<str>, Node, bool)>,
 }
 
 /// A call.

@@ -7,7 +7,7 @@ use super::error::EvalError;
 use super::functions::{self, CallArgs};
 use super::list::List;
 use super::map::{Entries, Map};
-use super::plan::{Attribute, Call, Fold, Key, Node, Qualifier, Root, Scopes};
+use super::plan::{Attribute, Call, Fold, Key, Message, Node, Qualifier, Root, Scopes};
 use super::value::Value;
 use crate::check::{Checked, Reference};
 use crate::syntax::ast::{self, Comprehension, operators};
@@ -111,7 +111,8 @@ impl Planner<'_> {
             let value = self.expr(&field.value)?;
             fields.push((Arc::from(field.name.as_str()), value, field.is_optional));
         }
-        Ok(Node::Struct(Box::new((literal.type_name.as_str().into(), fields))))
+        let type_name = literal.type_name.as_str().into();
+        Ok(Node::Message(Box::new(Message { type_name, fields })))
     }
 
     fn fold(&mut self, fold: &Comprehension) -> Planned {

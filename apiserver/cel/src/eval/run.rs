@@ -9,7 +9,7 @@ use super::functions::CallArgs;
 use super::list::List;
 use super::map::{Entries, Map};
 use super::messages;
-use super::plan::{Call, Fold, Node};
+use super::plan::{Call, Fold, Message, Node};
 use super::program::Variables;
 use super::value::Value;
 
@@ -93,8 +93,8 @@ impl<'a> Run<'a> {
             Node::OptionalOr { operands, is_value } => self.optional_or(operands, *is_value),
             Node::List(elements) => self.list(elements),
             Node::Map(entries) => self.map(entries),
-            Node::Struct(literal) => {
-                let result = self.message(&literal.0, &literal.1);
+            Node::Message(message) => {
+                let result = self.message(message);
                 self.constructed(cost::STRUCT, result)
             }
             Node::Fold(fold) => self.fold(fold),
@@ -285,9 +285,9 @@ impl<'a> Run<'a> {
         Ok(Value::Map(Map::Entries(Arc::new(entries))))
     }
 
-    fn message(&mut self, name: &str, nodes: &'a [(Arc<str>, Node, bool)]) -> Step<'a> {
-        let mut fields: Vec<(&str, Value<'a>)> = Vec::with_capacity(nodes.len());
-        for (name, node, is_optional) in nodes {
+    fn message(&mut self, message: &'a Message) -> Step<'a> {
+        let mut fields: Vec<(&str, Value<'a>)> = Vec::with_capacity(message.fields.len());
+        for (name, node, is_optional) in &message.fields {
             match (self.eval(node)?, is_optional) {
                 (Value::Optional(Some(content)), true) => fields.push((name, (*content).clone())),
                 (Value::Optional(None), true) => fields.retain(|(field, _)| *field != &**name),
@@ -295,7 +295,7 @@ impl<'a> Run<'a> {
                 (value, true) => return Err(not_optional(name, &value)),
             }
         }
-        messages::construct(name, fields)
+        messages::construct(&message.type_name, fields)
     }
 
     fn fold(&mut self, fold: &'a Fold) -> Step<'a> {

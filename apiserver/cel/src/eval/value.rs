@@ -49,6 +49,11 @@ pub trait Opaque: fmt::Debug + Send + Sync {
     fn type_name(&self) -> &str;
     /// Whether another value of the same type is equal.
     fn equals(&self, other: &dyn Opaque) -> bool;
+    /// Whether `==` takes the value on its right side. It does not take the result of an addition of quantities:
+    /// kube-apiserver finds no overload for it.
+    fn is_comparable(&self) -> bool {
+        true
+    }
     /// The value itself, for functions of its library.
     fn as_any(&self) -> &dyn Any;
     /// Number that the cost of a call counts for it; `None` for a value without a size.

@@ -5,6 +5,9 @@ mod lists;
 mod net;
 mod operators;
 mod optionals;
+mod order;
+mod quantity;
+mod semver;
 mod text;
 mod times;
 mod url;
@@ -78,6 +81,9 @@ pub fn lookup(name: &str) -> Option<Function> {
         .or_else(|| lists::lookup(name))
         .or_else(|| net::lookup(name))
         .or_else(|| optionals::lookup(name))
+        .or_else(|| order::lookup(name))
+        .or_else(|| quantity::lookup(name))
+        .or_else(|| semver::lookup(name))
         .or_else(|| text::lookup(name))
         .or_else(|| times::lookup(name))
         .or_else(|| url::lookup(name))
