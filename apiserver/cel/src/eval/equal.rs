@@ -35,7 +35,8 @@ pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError
         (Value::Opaque(_), Value::Opaque(b)) if !b.is_comparable() => {
             return Err(EvalError::no_such_overload());
         }
-        (Value::Opaque(a), Value::Opaque(b)) => a.type_name() == b.type_name() && a.equals(&**b),
+        (Value::Opaque(a), Value::Opaque(b)) if a.type_name() == b.type_name() => a.equals(&**b),
+        (Value::Opaque(_), _) => return Err(EvalError::no_such_overload()),
         (Value::List(List::Json(..)), _) | (Value::Map(Map::Object(..) | Map::Json(..)), _) => {
             return Err(EvalError::no_such_overload());
         }

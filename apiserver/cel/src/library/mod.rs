@@ -6,6 +6,7 @@ pub mod cidr;
 pub mod duration;
 pub mod format;
 pub mod ip;
+pub mod named_format;
 pub mod number;
 pub mod quantity;
 pub mod regex;

@@ -45,6 +45,15 @@ impl Url {
         Ok(parsed)
     }
 
+    /// Checks a text as Go's `url.ParseRequestURI` does.
+    ///
+    /// # Errors
+    ///
+    /// Go's message: `parse "a b": invalid URI for request`.
+    pub fn check(raw: &str) -> Result<(), String> {
+        parse(raw, true).map(drop).map_err(|error| format!("parse {}: {error}", go_quote(raw)))
+    }
+
     /// Whether a text is a URL.
     pub fn is_valid(raw: &str) -> bool {
         parse(raw, true).is_ok()

@@ -1,6 +1,7 @@
 //! The table of functions, with their dispatch by the types of the arguments.
 
 mod convert;
+mod formats;
 mod lists;
 mod net;
 mod operators;
@@ -78,6 +79,7 @@ impl<'a> CallArgs<'_, 'a> {
 pub fn lookup(name: &str) -> Option<Function> {
     operators::lookup(name)
         .or_else(|| convert::lookup(name))
+        .or_else(|| formats::lookup(name))
         .or_else(|| lists::lookup(name))
         .or_else(|| net::lookup(name))
         .or_else(|| optionals::lookup(name))
