@@ -234,5 +234,5 @@ fn rules_of_custom_resources_are_judged_as_kube_apiserver_judges_them() {
         new.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
     );
     assert!(gone.is_empty(), "cases of differences.txt that agree now: {gone:?}");
-    assert!(tally.compared >= 8_000, "the corpus is there");
+    assert!(tally.compared >= 7_800, "the corpus is there");
 }

@@ -1,5 +1,6 @@
 //! Values over JSON, functions and evaluation with a cost budget.
 
+mod authorizer;
 mod cost;
 pub mod equal;
 pub mod error;
@@ -18,6 +19,10 @@ mod select;
 mod tests;
 pub mod value;
 
+pub use authorizer::{
+    Authorization, AuthorizationRequest, AuthorizationTarget, Authorizer, Decision,
+    ResourceAttributes, UserInfo, authorizer_value, request_resource_value,
+};
 pub use error::EvalError;
 pub use list::List;
 pub use literals::LITERALS;

@@ -1,5 +1,6 @@
 //! The table of functions, with their dispatch by the types of the arguments.
 
+pub(super) mod authorizer;
 mod convert;
 mod formats;
 mod lists;
@@ -78,6 +79,7 @@ impl<'a> CallArgs<'_, 'a> {
 /// The body of a function by its name.
 pub fn lookup(name: &str) -> Option<Function> {
     operators::lookup(name)
+        .or_else(|| authorizer::lookup(name))
         .or_else(|| convert::lookup(name))
         .or_else(|| formats::lookup(name))
         .or_else(|| lists::lookup(name))
