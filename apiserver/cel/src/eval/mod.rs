@@ -1,5 +1,6 @@
 //! Values over JSON, functions and evaluation with a cost budget.
 
+mod composed;
 mod cost;
 pub mod equal;
 pub mod error;
@@ -17,6 +18,7 @@ mod select;
 mod tests;
 pub mod value;
 
+pub use composed::Definitions;
 pub use error::EvalError;
 pub use list::List;
 pub use literals::LITERALS;
