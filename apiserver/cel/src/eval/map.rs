@@ -140,7 +140,12 @@ impl<'a> Map<'a> {
         if let Map::Entries(entries) = self {
             return Ok(entries.get(key).cloned());
         }
-        let Value::String(name) = key else { return Err(EvalError::no_such_overload()) };
+        let name = match (self, key) {
+            (_, Value::String(name)) => name,
+            // A map without a schema is one of Go: a key of another type is not in it.
+            (Map::Dyn(_), _) => return Ok(None),
+            _ => return Err(EvalError::no_such_overload()),
+        };
         self.find_field(name)
     }
 
