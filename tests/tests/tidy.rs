@@ -76,6 +76,7 @@ const CEL_LAYERS: &[(&str, u8)] = &[
     ("schema", 3),
     ("eval", 4),
     ("rules", 5),
+    ("admission", 6),
 ];
 
 /// Layer of each module of `apiserver/src`.

@@ -8,9 +8,13 @@
 //! 4. [`cost`]: the static estimate of an expression's cost.
 //! 5. `library` (feature `eval`): quantities, addresses, URLs, versions, times and texts with Go's semantics.
 //! 6. `eval` (feature `eval`): values over JSON, functions, evaluation with a budget.
+//! 7. `rules` (feature `eval`): `x-kubernetes-validations` of definitions and objects.
+//! 8. `admission` (feature `eval`): `ValidatingAdmissionPolicy` and match conditions.
 
 // DESIGN.md, 122: CEL is an engine of our own
 
+#[cfg(feature = "eval")]
+pub mod admission;
 pub mod check;
 pub mod cost;
 #[cfg(feature = "eval")]

@@ -1,11 +1,12 @@
 //! The corpus of `tests/corpus`: verdicts and messages of the real kube-apiserver, replayed.
 
-use std::collections::BTreeMap;
+mod support;
+
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use windlass_cel::rules::{Validator, Violation, check_definition};
+use support::{Cause, Tally, answered, cases, causes, folder, names};
+use windlass_cel::rules::{Validator, check_definition};
 
 /// Prefix of the fields that a definition's causes name.
 const SCHEMA: &str = "spec.validation.openAPIV3Schema";
@@ -18,105 +19,6 @@ const NOT_STRUCTURAL: &str = "must be empty to be structural";
 
 /// Cause of an object that breaks another check of its schema, which leaves the rules to run.
 const OF_SCHEMA: &str = " in body should ";
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    let text =
-        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    // A line separator within a text ends no line.
-    text.split('\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_str(line).expect("a case is JSON"))
-        .collect()
-}
-
-/// The cases of one kind with their recorded outcomes.
-fn cases(kind: &str) -> Vec<(Value, Value)> {
-    let mut all = Vec::new();
-    let mut files: Vec<PathBuf> = fs::read_dir(folder())
-        .expect("the corpus")
-        .map(|entry| entry.expect("a file").path())
-        .collect();
-    files.sort();
-    for path in files {
-        let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
-        let recorded = path.with_file_name(format!("recorded-{name}"));
-        if !name.ends_with(".jsonl") || name.starts_with("recorded-") {
-            continue;
-        }
-        let (cases, recorded) = (lines(&path), lines(&recorded));
-        assert_eq!(cases.len(), recorded.len(), "{name}");
-        all.extend(cases.into_iter().zip(recorded).filter(|(case, _)| case["kind"] == kind));
-    }
-    all
-}
-
-/// The causes of an outcome; none if it is a success.
-fn causes(outcome: &Value) -> Vec<Cause> {
-    let text = |cause: &Value, name: &str| cause[name].as_str().unwrap_or_default().to_owned();
-    let cause =
-        |cause: &Value| (text(cause, "reason"), text(cause, "field"), text(cause, "message"));
-    let mut causes: Vec<Cause> =
-        outcome["causes"].as_array().into_iter().flatten().map(cause).collect();
-    if causes.is_empty() && outcome["ok"] == false {
-        causes.push((String::new(), String::new(), text(outcome, "message")));
-    }
-    causes.sort();
-    causes
-}
-
-/// Reason, field and message.
-type Cause = (String, String, String);
-
-fn answered(prefix: &str, violations: &[Violation]) -> Vec<Cause> {
-    let cause = |violation: &Violation| {
-        let path = violation.path.as_str();
-        let field = match (prefix, path) {
-            ("", "") => "<nil>".to_owned(),
-            ("", path) => path.to_owned(),
-            (prefix, "") => prefix.to_owned(),
-            (prefix, path) => format!("{prefix}.{path}"),
-        };
-        (violation.reason.name().to_owned(), field, violation.body())
-    };
-    let mut causes: Vec<Cause> = violations.iter().map(cause).collect();
-    causes.sort();
-    causes
-}
-
-/// Differences of verdicts and messages, by the names of the cases.
-#[derive(Default)]
-struct Tally {
-    compared: usize,
-    verdicts: BTreeMap<String, String>,
-    messages: BTreeMap<String, String>,
-}
-
-impl Tally {
-    fn compare(&mut self, name: &str, expected: &[Cause], found: &[Cause]) {
-        self.compared += 1;
-        let report = format!("  server: {expected:?}\n  ours:   {found:?}");
-        if expected.is_empty() != found.is_empty() {
-            self.verdicts.entry(name.to_owned()).or_insert(report);
-        } else if expected != found {
-            self.messages.entry(name.to_owned()).or_insert(report);
-        }
-    }
-}
-
-/// The cases that are known to differ, with the reasons.
-fn known() -> BTreeMap<String, String> {
-    let text = fs::read_to_string(folder().with_file_name("differences.txt")).expect("the list");
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let pair = |line: &str| {
-        let (name, reason) = line.split_once(" — ").expect("a name and a reason");
-        (name.to_owned(), reason.to_owned())
-    };
-    lines.map(pair).collect()
-}
 
 /// The schema of a case with its rules, and that of the whole resource.
 fn schema(case: &Value, named: &Value) -> Value {
@@ -208,31 +110,12 @@ fn rules_of_custom_resources_are_judged_as_kube_apiserver_judges_them() {
     let text = fs::read_to_string(folder().join("schemas.json")).expect("the schemas");
     let named: Value = serde_json::from_str(&text).expect("the schemas");
     let mut tally = Tally::default();
-    for (case, recorded) in cases("crd") {
+    let cases = cases("crd");
+    let names = names(&cases);
+    for (case, recorded) in cases {
         replay(&case, &recorded, &named, &mut tally);
     }
-    let (verdicts, messages) = (tally.verdicts.len(), tally.messages.len());
-    eprintln!("{} compared, {verdicts} other verdicts, {messages} other messages", tally.compared);
-    let found: BTreeMap<String, String> =
-        tally.verdicts.into_iter().chain(tally.messages).collect();
-    if let Ok(path) = std::env::var("WINDLASS_CEL_DIFFERENCES") {
-        let lines: Vec<String> =
-            found.iter().map(|(name, report)| format!("{name}\n{report}")).collect();
-        fs::write(path, lines.join("\n")).expect("the differences are written");
-    }
-    let known = known();
-    let new: Vec<String> = found
-        .iter()
-        .filter(|(name, _)| !known.contains_key(*name))
-        .map(|(name, report)| format!("{name}\n{report}"))
-        .collect();
-    let gone: Vec<&String> = known.keys().filter(|name| !found.contains_key(*name)).collect();
-    assert!(
-        new.is_empty(),
-        "{} cases differ that are not in differences.txt:\n{}",
-        new.len(),
-        new.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
-    );
-    assert!(gone.is_empty(), "cases of differences.txt that agree now: {gone:?}");
-    assert!(tally.compared >= 7_800, "the corpus is there");
+    let compared = tally.compared;
+    tally.finish(&names);
+    assert!(compared >= 7_800, "the corpus is there");
 }

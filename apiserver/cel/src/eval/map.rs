@@ -28,6 +28,8 @@ pub enum Map<'a> {
 pub struct Entries<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
     index: HashMap<Key<'a>, usize>,
+    /// Number of keys so far that no look-up finds.
+    unfindable: usize,
 }
 
 /// A key, exact in its type.
@@ -38,6 +40,12 @@ enum Key<'a> {
     Uint(u64),
     Double(u64),
     String(Text<'a>),
+    Null,
+    Duration(i64),
+    Timestamp(i64, i64),
+    Type(Arc<str>),
+    /// A list, a map, an optional or a value of a library: Go compares the addresses of such keys.
+    Unfindable(usize),
 }
 
 impl<'a> Key<'a> {
@@ -48,6 +56,10 @@ impl<'a> Key<'a> {
             Value::Uint(value) => Key::Uint(*value),
             Value::Double(value) => Key::Double(value.to_bits()),
             Value::String(text) => Key::String(text.clone()),
+            Value::Null => Key::Null,
+            Value::Duration(duration) => Key::Duration(duration.as_nanos()),
+            Value::Timestamp(time) => Key::Timestamp(time.unix_seconds(), time.subsec_nanos()),
+            Value::Type(name) => Key::Type(name.clone()),
             _ => return None,
         })
     }
@@ -81,8 +93,15 @@ impl<'a> Key<'a> {
 impl<'a> Entries<'a> {
     /// Adds an entry or replaces the value of its key.
     pub fn set(&mut self, key: Value<'a>, value: Value<'a>) -> Result<(), EvalError> {
-        let exact = Key::new(&key)
-            .ok_or_else(|| EvalError::new(format!("unsupported key type: {}", key.type_name())))?;
+        if matches!(key, Value::Bytes(_)) {
+            return Err(EvalError::Internal(
+                "internal error: runtime error: hash of unhashable type types.Bytes",
+            ));
+        }
+        let exact = Key::new(&key).unwrap_or_else(|| {
+            self.unfindable += 1;
+            Key::Unfindable(self.unfindable)
+        });
         match self.index.get(&exact).and_then(|&index| self.entries.get_mut(index)) {
             Some(entry) => entry.1 = value,
             None => {
@@ -140,7 +159,12 @@ impl<'a> Map<'a> {
         if let Map::Entries(entries) = self {
             return Ok(entries.get(key).cloned());
         }
-        let Value::String(name) = key else { return Err(EvalError::no_such_overload()) };
+        let name = match (self, key) {
+            (_, Value::String(name)) => name,
+            // A map without a schema is one of Go: a key of another type is not in it.
+            (Map::Dyn(_), _) => return Ok(None),
+            _ => return Err(EvalError::no_such_overload()),
+        };
         self.find_field(name)
     }
 

@@ -1,6 +1,7 @@
 //! Values over JSON, functions and evaluation with a cost budget.
 
 mod authorizer;
+mod composed;
 mod cost;
 pub mod equal;
 pub mod error;
@@ -23,6 +24,7 @@ pub use authorizer::{
     Authorization, AuthorizationRequest, AuthorizationTarget, Authorizer, Decision,
     ResourceAttributes, UserInfo, authorizer_value, request_resource_value,
 };
+pub use composed::Definitions;
 pub use error::EvalError;
 pub use list::List;
 pub use literals::LITERALS;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::composed::{Composed, Definitions};
 use super::error::EvalError;
 use super::plan::Node;
 use super::planner;
@@ -20,6 +21,7 @@ pub struct Program {
 #[derive(Debug, Clone, Default)]
 pub struct Variables<'a> {
     values: Vec<(Arc<str>, Value<'a>)>,
+    pub(crate) composed: Option<Composed<'a>>,
 }
 
 /// Bounds of one evaluation.
@@ -47,10 +49,38 @@ impl Program {
     }
 
     /// The value of the expression.
-    pub fn evaluate<'a>(&'a self, variables: &'a Variables<'a>, limits: Limits) -> Outcome<'a> {
+    pub fn evaluate<'a>(&'a self, variables: &Variables<'a>, limits: Limits) -> Outcome<'a> {
         let mut run = Run::new(variables, self.slots, limits.cost_limit);
         let result = run.eval(&self.root);
         Outcome { result, cost: run.cost() }
+    }
+
+    /// The value of the expression; composed variables are computed when they are first read, each with these limits.
+    ///
+    /// [`Variables::take_composed_cost`] tells their cost, which is not that of this expression.
+    pub fn evaluate_composed<'a>(
+        &'a self,
+        variables: &mut Variables<'a>,
+        limits: Limits,
+    ) -> Outcome<'a> {
+        // An expression that reads a variable which is not computed yet is begun again after that one. Every variable
+        // is computed once, so the work is at most doubled, and a chain of variables needs no deep stack.
+        let mut stack: Vec<(usize, &'a Program)> = Vec::new();
+        loop {
+            let program = stack.last().map_or(self, |(_, program)| program);
+            let mut run = Run::new(variables, program.slots, limits.cost_limit);
+            let result = run.eval(&program.root);
+            let (cost, pending) = (run.cost(), run.pending);
+            let Some(composed) = &mut variables.composed else { return Outcome { result, cost } };
+            match (pending, stack.last().copied()) {
+                (Some(index), _) => stack.extend(composed.begin(index).map(|next| (index, next))),
+                (None, Some((index, _))) => {
+                    composed.finish(index, result, cost);
+                    stack.pop();
+                }
+                (None, None) => return Outcome { result, cost },
+            }
+        }
     }
 }
 
@@ -64,6 +94,18 @@ impl<'a> Variables<'a> {
     pub fn bind(mut self, name: impl Into<Arc<str>>, value: Value<'a>) -> Variables<'a> {
         self.values.push((name.into(), value));
         self
+    }
+
+    /// The same with composed variables, which are fields of the variable `name`.
+    pub fn compose(self, name: impl Into<Arc<str>>, definitions: &'a Definitions) -> Variables<'a> {
+        let mut variables = self.bind(name, Composed::object());
+        variables.composed = Some(Composed::new(definitions));
+        variables
+    }
+
+    /// The cost of the composed variables that were computed since the last call.
+    pub fn take_composed_cost(&mut self) -> u64 {
+        self.composed.as_mut().map_or(0, Composed::take_cost)
     }
 
     /// Value of a name.

@@ -30,17 +30,19 @@ pub(crate) enum Slot<'a> {
 
 /// One evaluation.
 #[derive(Debug)]
-pub(crate) struct Run<'a> {
-    pub(crate) variables: &'a Variables<'a>,
+pub(crate) struct Run<'r, 'a> {
+    pub(crate) variables: &'r Variables<'a>,
+    /// The variable that ended the evaluation, because its value is not computed yet.
+    pub(crate) pending: Option<usize>,
     slots: Vec<Slot<'a>>,
     cost: u64,
     limit: u64,
 }
 
-impl<'a> Run<'a> {
-    pub(crate) fn new(variables: &'a Variables<'a>, slots: usize, limit: u64) -> Run<'a> {
+impl<'r, 'a> Run<'r, 'a> {
+    pub(crate) fn new(variables: &'r Variables<'a>, slots: usize, limit: u64) -> Run<'r, 'a> {
         let slots = std::iter::repeat_with(Slot::default).take(slots).collect();
-        Run { variables, slots, cost: 0, limit }
+        Run { variables, pending: None, slots, cost: 0, limit }
     }
 
     /// The cost so far.

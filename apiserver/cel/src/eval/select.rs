@@ -1,10 +1,11 @@
 //! Selections: variables, fields, keys, indices, presence tests and optional selections.
 
+use super::composed::Marker;
 use super::error::EvalError;
 use super::list::List;
 use super::plan::{Attribute, Key, Qualifier, Root};
 use super::run::{Run, Step};
-use super::value::Value;
+use super::value::{Opaque, Value};
 
 /// What a chain of selections has come to.
 enum Chain<'a> {
@@ -14,7 +15,7 @@ enum Chain<'a> {
     Absent,
 }
 
-impl<'a> Run<'a> {
+impl<'a> Run<'_, 'a> {
     /// Value of a selection, with the cost of its root; a presence test has no cost for that.
     #[inline]
     pub(crate) fn attribute(&mut self, attribute: &'a Attribute) -> Step<'a> {
@@ -80,6 +81,23 @@ impl<'a> Run<'a> {
         self.chain(attribute)
     }
 
+    /// A part of a value; a composed variable whose value is not computed yet ends the evaluation.
+    fn select(&mut self, value: &Value<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> {
+        match (value, key, &self.variables.composed) {
+            (Value::Opaque(opaque), Value::String(name), Some(composed)) if is_composed(opaque) => {
+                match composed.find(name) {
+                    Some((_, Some(value))) => value.clone().map(Part::Found),
+                    Some((index, None)) => {
+                        self.pending = Some(index);
+                        Err(EvalError::CostLimitExceeded)
+                    }
+                    None => Ok(Part::Missing(missing("no such key", key))),
+                }
+            }
+            _ => select(value, key),
+        }
+    }
+
     /// A part of a value, with its cost of 1; `None` for a part that an optional selection does not find.
     fn qualify(
         &mut self,
@@ -88,7 +106,7 @@ impl<'a> Run<'a> {
         is_optional: bool,
     ) -> Result<Option<Value<'a>>, EvalError> {
         if let (Key::Const(key), false, false) = (&qualifier.key, qualifier.is_test, is_optional) {
-            let found = select(&value, key);
+            let found = self.select(&value, key);
             self.charge(1)?;
             return match found? {
                 Part::Found(value) => Ok(Some(value)),
@@ -101,8 +119,8 @@ impl<'a> Run<'a> {
             Key::Node(node) => self.eval(node).map(Some),
         };
         let found = match (&computed, &qualifier.key) {
-            (Ok(Some(key)), _) => check_key(key).and_then(|()| select(&value, key)),
-            (Ok(None), Key::Const(key)) => select(&value, key),
+            (Ok(Some(key)), _) => check_key(key).and_then(|()| self.select(&value, key)),
+            (Ok(None), Key::Const(key)) => self.select(&value, key),
             (Err(fatal), _) if fatal.is_fatal() => return Err(fatal.clone()),
             (Err(error), _) => Err(error.clone()),
             (Ok(None), _) => Ok(Part::Missing(EvalError::no_such_overload())),
@@ -156,6 +174,10 @@ pub(crate) fn check_key(key: &Value<'_>) -> Result<(), EvalError> {
         }
         other => Err(EvalError::new(format!("invalid qualifier type: {}", other.go_type_name()))),
     }
+}
+
+fn is_composed(value: &std::sync::Arc<dyn Opaque>) -> bool {
+    value.as_any().is::<Marker>()
 }
 
 fn select<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> {

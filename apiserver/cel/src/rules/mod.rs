@@ -29,6 +29,7 @@ mod violation;
 pub use definition::check_definition;
 pub use field_path::FieldPath;
 pub use rule::Rule;
+pub(crate) use rule::go_json;
 pub use validate::{OBJECT_BUDGET, PER_CALL_LIMIT, Report};
 pub use validator::Validator;
 pub use violation::{Reason, Violation};

@@ -106,12 +106,7 @@ impl Rule {
 
     /// The rule as messages about definitions show it: Go's names, JSON with HTML escapes.
     pub(super) fn shown(&self) -> String {
-        let json = |value: &Value| {
-            let text = value.to_string();
-            let text = text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
-            text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
-        };
-        let text = |text: &String| json(&Value::from(text.as_str()));
+        let text = |text: &String| go_json(&Value::from(text.as_str()));
         format!(
             "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\
              \"OptionalOldSelf\":{}}}",
@@ -123,6 +118,13 @@ impl Rule {
             self.optional_old_self.map_or("null".to_owned(), |value| value.to_string()),
         )
     }
+}
+
+/// JSON as Go's encoder writes it, with escapes for HTML.
+pub(crate) fn go_json(value: &Value) -> String {
+    let text = value.to_string();
+    let text = text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+    text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 #[cfg(test)]

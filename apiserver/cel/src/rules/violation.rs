@@ -20,6 +20,8 @@ pub enum Reason {
     Duplicate,
     /// `FieldValueNotSupported`: a definition names something that is not one of a list.
     NotSupported,
+    /// `FieldValueTooMany`: a list is too long; no rule can ask for it.
+    TooMany,
     /// `InternalError`: the schema cannot be read; no rule can ask for it.
     Internal,
 }
@@ -43,6 +45,7 @@ impl Reason {
             Reason::Required => "FieldValueRequired",
             Reason::Duplicate => "FieldValueDuplicate",
             Reason::NotSupported => "FieldValueNotSupported",
+            Reason::TooMany => "FieldValueTooMany",
             Reason::Internal => "InternalError",
         }
     }
@@ -54,6 +57,7 @@ impl Reason {
             Reason::Required => "Required value",
             Reason::Duplicate => "Duplicate value",
             Reason::NotSupported => "Unsupported value",
+            Reason::TooMany => "Too many",
             Reason::Internal => "Internal error",
         }
     }
@@ -85,7 +89,7 @@ impl Violation {
     }
 
     /// A text that is not one of a list.
-    pub(super) fn not_supported(path: FieldPath, value: &str, supported: &[&str]) -> Violation {
+    pub(crate) fn not_supported(path: FieldPath, value: &str, supported: &[&str]) -> Violation {
         let names: Vec<String> = supported.iter().map(|name| format!("\"{name}\"")).collect();
         let detail = format!("supported values: {}", names.join(", "));
         Violation {
@@ -99,7 +103,7 @@ impl Violation {
     /// The text without the field: `message` of the cause.
     pub fn body(&self) -> String {
         let has_value =
-            matches!(self.reason, Reason::Invalid | Reason::Duplicate | Reason::NotSupported);
+            !matches!(self.reason, Reason::Required | Reason::Forbidden | Reason::Internal);
         let shown = self.shown.iter().filter(|_| has_value);
         let detail = Some(&self.detail).filter(|detail| !detail.is_empty());
         shown.chain(detail).fold(self.reason.title().to_owned(), |text, part| text + ": " + part)

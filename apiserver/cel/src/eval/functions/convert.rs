@@ -42,8 +42,11 @@ fn convert<'a>(
     }
     let from = value.type_name();
     Err(EvalError::new(match value {
-        // The type can be converted, this value cannot.
+        // The type can be converted, this value cannot; of `duration(int)` the server has no more than the declaration.
         Value::String(_) | Value::Bytes(_) => {
+            format!("type conversion error from '{from}' to '{target}'")
+        }
+        Value::Int(_) if call.function == "duration" => {
             format!("type conversion error from '{from}' to '{target}'")
         }
         _ => format!("no such overload: {}({from})", call.function),
@@ -129,7 +132,6 @@ fn to_timestamp<'a>(value: &Value<'a>) -> Converted<'a> {
 
 fn to_duration<'a>(value: &Value<'a>) -> Converted<'a> {
     Ok(match value {
-        Value::Int(nanoseconds) => Some(Value::Duration(Duration::from_nanos(*nanoseconds))),
         Value::String(text) => Duration::parse(text).ok().map(Value::Duration),
         _ => None,
     })

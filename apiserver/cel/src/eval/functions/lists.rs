@@ -73,6 +73,7 @@ fn is_sorted<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let mut previous: Option<Value<'a>> = None;
     for item in list.iter() {
         let item = item?;
+        check_order(&item)?;
         if previous.is_some_and(|previous| compare(&previous, &item) == Ok(Ordering::Greater)) {
             return Ok(Value::Bool(false));
         }
@@ -104,11 +105,27 @@ fn sum<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     Ok(total)
 }
 
+/// An error for a value of a type without an order.
+fn check_order(value: &Value<'_>) -> Result<(), EvalError> {
+    match value {
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Double(_)
+        | Value::String(_)
+        | Value::Bytes(_)
+        | Value::Timestamp(_)
+        | Value::Duration(_) => Ok(()),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
 fn extreme<'a>(call: &mut CallArgs<'_, 'a>, replaced_if: Ordering) -> Evaluated<'a> {
     let list = call.list(0)?;
     let mut best: Option<Value<'a>> = None;
     for item in list.iter() {
         let item = item?;
+        check_order(&item)?;
         match &best {
             Some(value) if compare(value, &item) != Ok(replaced_if) => {}
             _ => best = Some(item),

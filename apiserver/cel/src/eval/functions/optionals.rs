@@ -1,6 +1,8 @@
 //! Optionals.
 
 use super::super::error::EvalError;
+use super::super::list::List;
+use super::super::map::Map;
 use super::super::value::Value;
 use super::{CallArgs, Function};
 use crate::library::timestamp::Timestamp;
@@ -73,6 +75,9 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Double(value) => *value == 0.0,
         Value::String(text) => text.is_empty(),
         Value::Bytes(bytes) => bytes.is_empty(),
+        // Lists and objects of the data have no zero value in the server, even if they are empty.
+        Value::List(List::Json(..) | List::Keyed(..))
+        | Value::Map(Map::Object(..) | Map::Json(..)) => false,
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
         Value::Duration(duration) => duration.as_nanos() == 0,

@@ -1,0 +1,130 @@
+//! Expressions of policies, compiled with the texts of kube-apiserver.
+
+use super::environment::{Scope, VariableTypes, environment, variable_type};
+use crate::check::Environment;
+use crate::eval::Program;
+use crate::types::Type;
+
+/// The reason why an expression is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// Whether the server calls it an internal error: a constant cannot be made part of the program.
+    pub(super) is_internal: bool,
+    /// The text.
+    pub(super) detail: String,
+}
+
+/// An expression with its program, or with the reason why it has none.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    /// The expression as it was written.
+    pub(super) text: String,
+    pub(super) program: Result<Program, Failure>,
+}
+
+/// A variable of a policy.
+#[derive(Debug)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) compiled: Compiled,
+}
+
+/// What the value of an expression must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    Bool,
+    String,
+    StringOrNull,
+    Any,
+}
+
+impl Expected {
+    fn allows(self, ty: &Type) -> bool {
+        match self {
+            Expected::Bool => *ty == Type::Bool,
+            Expected::String => *ty == Type::String,
+            Expected::StringOrNull => matches!(ty, Type::String | Type::Null),
+            Expected::Any => true,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Expected::Bool => "bool",
+            Expected::String => "string",
+            Expected::StringOrNull => "one of [string null_type]",
+            Expected::Any => "any",
+        }
+    }
+}
+
+/// Compiles the expressions of one policy, or of one list of match conditions.
+#[derive(Debug)]
+pub(super) struct Compiler {
+    /// The variables so far; `None` where expressions know no `variables`.
+    variables: Option<VariableTypes>,
+    environments: Vec<(Scope, Environment)>,
+}
+
+impl Compiler {
+    /// A compiler without variables: `variables` is an unknown name.
+    pub(super) fn stateless() -> Compiler {
+        Compiler { variables: None, environments: Vec::new() }
+    }
+
+    /// A compiler that takes variables.
+    pub(super) fn composing() -> Compiler {
+        Compiler { variables: Some(VariableTypes::default()), environments: Vec::new() }
+    }
+
+    /// Compiles an expression.
+    pub(super) fn compile(&mut self, text: &str, expected: Expected, scope: Scope) -> Compiled {
+        let program = self.program(text, expected, scope).map(|(program, _)| program);
+        Compiled { text: text.to_owned(), program }
+    }
+
+    /// Compiles a variable, which expressions after it may read.
+    pub(super) fn variable(&mut self, name: &str, text: &str, scope: Scope) -> Variable {
+        let (ty, program) = match self.program(text, Expected::Any, scope) {
+            Ok((program, ty)) => (variable_type(&ty), Ok(program)),
+            Err(failure) => (Type::Dyn, Err(failure)),
+        };
+        if let Some(variables) = &mut self.variables {
+            variables.insert(name, ty);
+            self.environments.clear();
+        }
+        Variable { name: name.to_owned(), compiled: Compiled { text: text.to_owned(), program } }
+    }
+
+    fn environment(&mut self, scope: Scope) -> Environment {
+        if let Some((_, found)) = self.environments.iter().find(|(known, _)| *known == scope) {
+            return found.clone();
+        }
+        let made = environment(scope, self.variables.as_ref());
+        self.environments.push((scope, made.clone()));
+        made
+    }
+
+    fn program(
+        &mut self,
+        text: &str,
+        expected: Expected,
+        scope: Scope,
+    ) -> Result<(Program, Type), Failure> {
+        let invalid = |detail: String| Failure { is_internal: false, detail };
+        let checked = self
+            .environment(scope)
+            .compile(text)
+            .map_err(|issues| invalid(format!("compilation failed: {issues}")))?;
+        let ty = checked.output_type();
+        if !expected.allows(ty) {
+            let detail = format!("must evaluate to {} but got {}", expected.name(), ty.declared());
+            return Err(invalid(detail));
+        }
+        let program = Program::new(&checked).map_err(|error| Failure {
+            is_internal: true,
+            detail: format!("program instantiation failed: {error}"),
+        })?;
+        Ok((program, ty.clone()))
+    }
+}

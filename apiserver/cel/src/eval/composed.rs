@@ -1,0 +1,123 @@
+//! Composed variables: expressions that other expressions read by name, computed when they are first read.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::error::EvalError;
+use super::program::Program;
+use super::value::{Opaque, Value};
+
+/// The expressions of composed variables by name; a later one of the same name replaces an earlier one.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    names: HashMap<String, usize>,
+    programs: Vec<(String, Result<Program, String>)>,
+}
+
+impl Definitions {
+    /// Adds a variable with its program, or with the reason why it has none, which is an error where it is read.
+    pub fn insert(&mut self, name: impl Into<String>, program: Result<Program, String>) {
+        let name = name.into();
+        self.names.insert(name.clone(), self.programs.len());
+        self.programs.push((name, program));
+    }
+}
+
+/// A variable in one evaluation.
+#[derive(Debug, Clone, Default)]
+enum State<'a> {
+    /// Not read yet.
+    #[default]
+    Unset,
+    /// Read, and waiting for the variables that it reads itself.
+    Begun,
+    /// Computed.
+    Done(Result<Value<'a>, EvalError>),
+}
+
+/// The values of composed variables in one evaluation or in several.
+#[derive(Debug, Clone)]
+pub(crate) struct Composed<'a> {
+    definitions: &'a Definitions,
+    states: Vec<State<'a>>,
+    cost: u64,
+}
+
+impl<'a> Composed<'a> {
+    pub(super) fn new(definitions: &'a Definitions) -> Composed<'a> {
+        let states = definitions.programs.iter().map(|_| State::Unset).collect();
+        Composed { definitions, states, cost: 0 }
+    }
+
+    /// The object whose fields the variables are.
+    pub(super) fn object() -> Value<'a> {
+        Value::Opaque(Arc::new(Marker))
+    }
+
+    /// A variable with its value, if that is computed.
+    pub(super) fn find(
+        &self,
+        name: &str,
+    ) -> Option<(usize, Option<&Result<Value<'a>, EvalError>>)> {
+        let index = *self.definitions.names.get(name)?;
+        let value = match self.states.get(index)? {
+            State::Done(value) => Some(value),
+            _ => None,
+        };
+        Some((index, value))
+    }
+
+    /// The program of a variable that is read first; `None` if it has none, or waits for itself: then its value is an
+    /// error.
+    pub(super) fn begin(&mut self, index: usize) -> Option<&'a Program> {
+        let (name, program) = self.definitions.programs.get(index)?;
+        let state = self.states.get_mut(index)?;
+        let error = match (program, &state) {
+            (Ok(program), State::Unset) => {
+                *state = State::Begun;
+                return Some(program);
+            }
+            // kube-apiserver ends here, as its stack overflows; only a variable that replaces another can read itself.
+            (Ok(_), _) => format!("composited variable {name:?} reads itself"),
+            (Err(error), _) => format!("composited variable {name:?} fails to compile: {error}"),
+        };
+        *state = State::Done(Err(EvalError::new(error)));
+        None
+    }
+
+    /// Stores the value of a variable.
+    pub(super) fn finish(&mut self, index: usize, value: Result<Value<'a>, EvalError>, cost: u64) {
+        self.cost = self.cost.saturating_add(cost);
+        let name = self.definitions.programs.get(index).map_or("", |(name, _)| name);
+        let failed = |error| {
+            EvalError::new(format!("composited variable {name:?} fails to evaluate: {error}"))
+        };
+        if let Some(state) = self.states.get_mut(index) {
+            *state = State::Done(value.map_err(failed));
+        }
+    }
+
+    pub(super) fn take_cost(&mut self) -> u64 {
+        std::mem::take(&mut self.cost)
+    }
+}
+
+/// The object whose fields are the composed variables.
+#[derive(Debug)]
+pub(crate) struct Marker;
+
+impl Opaque for Marker {
+    fn type_name(&self) -> &str {
+        "kubernetes.variables"
+    }
+
+    fn equals(&self, _other: &dyn Opaque) -> bool {
+        // There is one such object in an evaluation.
+        true
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
