@@ -32,7 +32,9 @@ pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError
             (Some(a), Some(b)) => return equals(a, b),
             (a, b) => a.is_none() && b.is_none(),
         },
-        (Value::Opaque(a), Value::Opaque(b)) => a.type_name() == b.type_name() && a.equals(&**b),
+        (Value::Opaque(a), Value::Opaque(b)) if a.type_name() == b.type_name() => a.equals(&**b),
+        // A library compares its values with no others.
+        (Value::Opaque(_), _) => return Err(EvalError::no_such_overload()),
         (Value::List(List::Json(..)), _) | (Value::Map(Map::Object(..) | Map::Json(..)), _) => {
             return Err(EvalError::no_such_overload());
         }

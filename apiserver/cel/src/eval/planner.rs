@@ -38,7 +38,7 @@ impl Planner<'_> {
             ExprKind::List(list) => self.list(list),
             ExprKind::Map(entries) => self.map(entries),
             ExprKind::Struct(literal) => {
-                Ok(Node::Error(EvalError::new(format!("unknown type: {}", literal.type_name))))
+                Ok(Node::Error(EvalError::new(format!("unknown type '{}'", literal.type_name))))
             }
             ExprKind::Comprehension(fold) => self.fold(fold),
         }
