@@ -41,7 +41,8 @@ NUMBERS = [0, 1, -1, 2, 3, 7, 10, 64, 255, 1000, 86400, 2147483647, -2147483648,
            9223372036854775807, -9223372036854775808]
 FLOATS = [0.0, 1.0, -1.5, 0.1, 2.5, 1e10, 1e300, -0.0, 3.0]
 
-# Templates by the type of their value; `<T>` is a hole of that type, and `<T|v:U>` one in which v has type U.
+# Templates by the type of their value. None makes a list of a map: the server has no order of a map's entries.
+# `<T>` is a hole of that type, and `<T|v:U>` one in which v has type U.
 TEMPLATES = {
     "bool": """<bool> && <bool>;<bool> || <bool>;!<bool>;<bool> ? <bool> : <bool>;<int> < <int>;<int> <= <int>;
         <double> > <double>;<string> >= <string>;<int> == <int>;<string> == <string>;<string> != <string>;
@@ -108,10 +109,9 @@ TEMPLATES = {
         <list(int)>.map(v, <bool|v:int>, <int|v:int>);<list(int)>.transformList(i, v, <int|v:int>);
         [?<optional(int)>];[[<int>], <list(int)>].flatten();<bool> ? <list(int)> : <list(int)>""",
     "list(string)": """[<string>, <string>];<string>.split(<string>);<string>.split(<string>, <int>);
-        <list(string)> + <list(string)>;<list(string)>.filter(v, <bool|v:string>);<map>.map(v, <string|v:string>);
-        <list(string)>.map(v, <string|v:string>);<string>.findAll(<pattern>);<string>.findAll(<pattern>, <int>);
+        <list(string)> + <list(string)>;<list(string)>.filter(v, <bool|v:string>);<list(string)>.map(v, <string|v:string>);<string>.findAll(<pattern>);<string>.findAll(<pattern>, <int>);
         <list(string)>.sort();<list(string)>.distinct();<list(string)>.sortBy(v, <int|v:string>);
-        <map>.transformList(k, v, <string|v:string>);<list(string)>.reverse();<url>.getQuery()['x']""",
+        <list(string)>.reverse();<url>.getQuery()['x']""",
     "list(double)": "[<double>, <double>];<list(double)> + <list(double)>;<list(double)>.sort()",
     "list(bool)": "[<bool>, <bool>];<list(int)>.map(v, <bool|v:int>)",
     "map": """{<string>: <string>};{'a': <string>, 'b': <string>};{};<map>.transformMap(k, v, <string|v:string>);

@@ -108,6 +108,29 @@ fn a_variable_is_not_computed_unless_it_is_read() {
 }
 
 #[test]
+fn a_variable_with_an_escape_in_its_name_is_not_found() {
+    let mut spec = rules(&["variables.a__dash__b == 1", "variables.a__b == 1"]);
+    spec["variables"] =
+        json!([{"name": "a__dash__b", "expression": "1"}, {"name": "a__b", "expression": "1"}]);
+    let error =
+        "Error: expression 'variables.a__dash__b == 1' resulted in error: no such key: a__dash__b";
+    assert_eq!(decisions(&spec, &json!({})), [error, "admit"]);
+}
+
+#[test]
+fn a_value_of_a_library_is_not_compared_with_other_types() {
+    let found = decisions(
+        &rules(&["ip('::1') == dyn(1)", "dyn(1) == ip('::1')", "ip('::1') == null"]),
+        &json!({}),
+    );
+    assert_eq!(
+        found[0],
+        "Error: expression 'ip('::1') == dyn(1)' resulted in error: no such overload"
+    );
+    assert!(found[1..].iter().all(|text| text.starts_with("Deny: failed expression")), "{found:?}");
+}
+
+#[test]
 fn messages_use_what_validations_leave_of_the_budget() {
     let spec = json!({"validations": [
         {"expression": "object.l.all(x, x > 0)", "messageExpression": "object.l.map(x, string(x)).join()"},

@@ -60,7 +60,7 @@ impl<'a> Composed<'a> {
         &self,
         name: &str,
     ) -> Option<(usize, Option<&Result<Value<'a>, EvalError>>)> {
-        let index = *self.definitions.names.get(name)?;
+        let index = *self.definitions.names.get(name).filter(|_| !has_escape(name))?;
         let value = match self.states.get(index)? {
             State::Done(value) => Some(value),
             _ => None,
@@ -101,6 +101,14 @@ impl<'a> Composed<'a> {
     pub(super) fn take_cost(&mut self) -> u64 {
         std::mem::take(&mut self.cost)
     }
+}
+
+/// Whether a name has an escape as names of properties have it (`a__dash__b`): no expression finds such a variable,
+/// because the server reads it as the property, `a-b`.
+fn has_escape(name: &str) -> bool {
+    let is_escape = |part: &str| !part.is_empty() && !part.contains('_');
+    let parts: Vec<&str> = name.split("__").collect();
+    parts.len() > 2 && parts.iter().skip(1).take(parts.len() - 2).any(|part| is_escape(part))
 }
 
 /// The object whose fields are the composed variables.

@@ -36,6 +36,7 @@ pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError
             return Err(EvalError::no_such_overload());
         }
         (Value::Opaque(a), Value::Opaque(b)) if a.type_name() == b.type_name() => a.equals(&**b),
+        // A library compares its values with no others.
         (Value::Opaque(_), _) => return Err(EvalError::no_such_overload()),
         (Value::List(List::Json(..)), _) | (Value::Map(Map::Object(..) | Map::Json(..)), _) => {
             return Err(EvalError::no_such_overload());

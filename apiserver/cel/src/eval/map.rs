@@ -168,6 +168,18 @@ impl<'a> Map<'a> {
         self.find_field(name)
     }
 
+    /// Value of a key of [`Map::keys`] at its index there. A key that is a list or a value of a library has one, too,
+    /// although no look-up finds it.
+    pub(crate) fn value_at(&self, index: usize, key: &Value<'a>) -> Result<Value<'a>, EvalError> {
+        match self {
+            Map::Entries(entries) => {
+                let entry = entries.entries.get(index);
+                Ok(entry.map_or(Value::Null, |(_, value)| value.clone()))
+            }
+            _ => Ok(self.find(key)?.unwrap_or(Value::Null)),
+        }
+    }
+
     /// Value of a field by its name in expressions.
     pub(crate) fn find_field(&self, name: &str) -> Result<Option<Value<'a>>, EvalError> {
         let (json, shape) = match self {

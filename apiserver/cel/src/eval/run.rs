@@ -319,9 +319,9 @@ impl<'r, 'a> Run<'r, 'a> {
                 }
             }
             (Value::Map(map), second) => {
-                for key in map.keys() {
+                for (index, key) in map.keys().into_iter().enumerate() {
                     if let Some(second) = second {
-                        let value = map.find(&key).transpose().unwrap_or(Ok(Value::Null));
+                        let value = map.value_at(index, &key);
                         self.bind(second, Slot::Bound(value));
                     }
                     self.bind(fold.variable, Slot::Bound(Ok(key)));

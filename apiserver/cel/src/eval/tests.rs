@@ -90,3 +90,27 @@ fn sorting_an_error_ends_the_evaluation_as_the_fault_of_cel_go_does() {
         assert_eq!(found, expected, "{text}");
     }
 }
+
+#[test]
+fn any_value_but_bytes_is_a_key_of_a_map() {
+    let cases = [
+        ("size({[1]: 1, [1]: 2})", "2"),
+        ("{[1]: 'a'}.transformMap(k, v, v == 'a').all(k, v, v)", "true"),
+        ("[1] in {[1]: 1}", "false"),
+        ("null in {null: 1}", "true"),
+        ("duration('1h') in {duration('60m'): 1}", "true"),
+        (
+            "{bytes('a' + 'b'): 1} == {} || true",
+            "internal error: runtime error: hash of unhashable type types.Bytes",
+        ),
+    ];
+    for (text, expected) in cases {
+        let checked = crate::check::Environment::kubernetes().compile(text).unwrap();
+        let program = Program::new(&checked).unwrap();
+        let variables = Variables::new();
+        let result = program.evaluate(&variables, Limits { cost_limit: 1000 }).result;
+        let found = result
+            .map_or_else(|error| error.to_string(), |value| super::functions::display(&value));
+        assert_eq!(found, expected, "{text}");
+    }
+}
