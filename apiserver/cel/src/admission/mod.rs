@@ -36,4 +36,6 @@ pub use attributes::Attributes;
 pub use binding::{Binding, Denial, Enforcement, ValidationAction};
 pub use check::{check_match_conditions, check_policy};
 pub use conditions::{Match, MatchConditions};
-pub use policy::{AuditAnnotation, Decision, Evaluation, FailurePolicy, Policy, Verdict};
+pub use policy::{
+    AuditAnnotation, Evaluation, FailurePolicy, Policy, PolicyDecision, PolicyDecisionEvaluation,
+};

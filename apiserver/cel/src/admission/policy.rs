@@ -26,7 +26,7 @@ pub enum FailurePolicy {
 
 /// The outcome of one expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PolicyDecisionEvaluation {
     /// The expression is true.
     Admit,
     /// The expression is false.
@@ -37,9 +37,9 @@ pub enum Verdict {
 
 /// The decision of one validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct PolicyDecision {
     /// The outcome of the expression.
-    pub verdict: Verdict,
+    pub evaluation: PolicyDecisionEvaluation,
     /// Whether the request is denied: by a false expression, or by an error under [`FailurePolicy::Fail`].
     pub is_denied: bool,
     /// The reason for the client; empty for an admission.
@@ -69,7 +69,7 @@ pub enum AuditAnnotation {
 pub struct Evaluation {
     /// The decisions in the order of the validations; none if the match conditions skip the request, and a single
     /// one if match conditions or the budget have failed.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<PolicyDecision>,
     /// The audit annotations in their order.
     pub audit_annotations: Vec<AuditAnnotation>,
 }
@@ -155,9 +155,14 @@ impl Policy {
         Evaluation { decisions: vec![self.error(message)], ..Evaluation::default() }
     }
 
-    fn error(&self, message: String) -> Decision {
+    fn error(&self, message: String) -> PolicyDecision {
         let is_denied = self.failure_policy == FailurePolicy::Fail;
-        Decision { verdict: Verdict::Error, is_denied, message, reason: None }
+        PolicyDecision {
+            evaluation: PolicyDecisionEvaluation::Error,
+            is_denied,
+            message,
+            reason: None,
+        }
     }
 
     fn decisions(
@@ -165,7 +170,7 @@ impl Policy {
         attributes: &Attributes<'_>,
         prepared: &Prepared,
         budget: u64,
-    ) -> Result<Vec<Decision>, OutOfBudget> {
+    ) -> Result<Vec<PolicyDecision>, OutOfBudget> {
         let namespace = &prepared.namespace;
         let mut activation =
             Activation::new(attributes, prepared, namespace, Some(&self.variables), budget);
@@ -190,21 +195,21 @@ impl Policy {
         index: usize,
         value: Evaluated<'_>,
         message: Result<Option<&Result<Value<'_>, String>>, &OutOfBudget>,
-    ) -> Option<Decision> {
+    ) -> Option<PolicyDecision> {
         let validation = self.validations.get(index)?;
         Some(match (value?, message) {
             (Err(error), _) => self.error(error),
             (Ok(_), Err(stopped)) => {
                 self.error(format!("failed messageExpression: {}", stopped.text()))
             }
-            (Ok(Value::Bool(true)), _) => Decision {
-                verdict: Verdict::Admit,
+            (Ok(Value::Bool(true)), _) => PolicyDecision {
+                evaluation: PolicyDecisionEvaluation::Admit,
                 is_denied: false,
                 message: String::new(),
                 reason: None,
             },
-            (Ok(_), Ok(message)) => Decision {
-                verdict: Verdict::Deny,
+            (Ok(_), Ok(message)) => PolicyDecision {
+                evaluation: PolicyDecisionEvaluation::Deny,
                 is_denied: true,
                 message: validation.denial(message),
                 reason: Some(validation.reason.clone()),

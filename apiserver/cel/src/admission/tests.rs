@@ -17,9 +17,9 @@ fn decisions(spec: &Json, object: &Json) -> Vec<String> {
 }
 
 fn shown(evaluation: &Evaluation) -> Vec<String> {
-    let decision = |decision: &Decision| match decision.verdict {
-        Verdict::Admit => "admit".to_owned(),
-        verdict => format!("{verdict:?}: {}", decision.message),
+    let decision = |decision: &PolicyDecision| match decision.evaluation {
+        PolicyDecisionEvaluation::Admit => "admit".to_owned(),
+        evaluation => format!("{evaluation:?}: {}", decision.message),
     };
     evaluation.decisions.iter().map(decision).collect()
 }

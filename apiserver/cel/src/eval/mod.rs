@@ -1,7 +1,6 @@
 //! Values over JSON, functions and evaluation with a cost budget.
 
 mod authorizer;
-mod composed;
 mod cost;
 pub mod equal;
 pub mod error;
@@ -12,10 +11,8 @@ mod literals;
 pub mod map;
 mod messages;
 mod plan;
-mod planner;
 mod program;
 mod run;
-mod select;
 #[cfg(test)]
 mod tests;
 pub mod value;
@@ -24,10 +21,10 @@ pub use authorizer::{
     Authorization, AuthorizationRequest, AuthorizationTarget, Authorizer, Decision,
     ResourceAttributes, UserInfo, authorizer_value, request_resource_value,
 };
-pub use composed::Definitions;
 pub use error::EvalError;
 pub use list::List;
 pub use literals::LITERALS;
 pub use map::Map;
 pub use program::{Limits, Outcome, Program, Variables};
+pub use run::composed::Definitions;
 pub use value::{Opaque, Text, Value};

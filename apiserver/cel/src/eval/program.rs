@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::composed::{Composed, Definitions};
 use super::error::EvalError;
-use super::plan::Node;
-use super::planner;
+use super::plan::{self, Node};
 use super::run::Run;
+use super::run::composed::{Composed, Definitions};
 use super::value::Value;
 use crate::check::Checked;
 
@@ -44,7 +43,7 @@ impl Program {
     /// The plan of a checked expression. An error if a constant cannot be converted or is no regular expression,
     /// for which kube-apiserver rejects the expression.
     pub fn new(checked: &Checked) -> Result<Program, EvalError> {
-        let (root, slots) = planner::plan(checked)?;
+        let (root, slots) = plan::plan(checked)?;
         Ok(Program { root, slots })
     }
 

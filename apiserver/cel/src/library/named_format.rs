@@ -115,7 +115,7 @@ fn masked(text: &str) -> String {
         Some(rest) if !rest.is_empty() => {
             let end = rest.len() - 1;
             let boundary =
-                rest.char_indices().map(|(at, _)| at).filter(|at| *at <= end).last().unwrap_or(0);
+                (0..=end).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or_default();
             // What remains of a character whose last byte is taken away fits no format, and has its length.
             let remains = "!".repeat(end - boundary);
             format!("{}{remains}a", rest.get(..boundary).unwrap_or_default())
@@ -266,7 +266,7 @@ fn is_uuid(text: &str) -> bool {
 fn is_base64(text: &str) -> bool {
     let digits = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
     !text.is_empty()
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
         && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte))
 }
 

@@ -1,5 +1,9 @@
 //! The plan of an expression: variables as slots, constants folded, functions looked up.
 
+mod planner;
+
+pub(super) use planner::plan;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

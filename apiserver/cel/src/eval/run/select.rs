@@ -1,11 +1,11 @@
 //! Selections: variables, fields, keys, indices, presence tests and optional selections.
 
+use super::super::error::EvalError;
+use super::super::list::List;
+use super::super::plan::{Attribute, Key, Qualifier, Root};
+use super::super::value::{Opaque, Value};
 use super::composed::Marker;
-use super::error::EvalError;
-use super::list::List;
-use super::plan::{Attribute, Key, Qualifier, Root};
-use super::run::{Run, Step};
-use super::value::{Opaque, Value};
+use super::{Run, Step};
 
 /// What a chain of selections has come to.
 enum Chain<'a> {
@@ -221,12 +221,12 @@ pub(crate) fn list_index(key: &Value<'_>) -> Result<i64, EvalError> {
     let text = || {
         EvalError::new(format!(
             "unsupported index value {} in list",
-            super::functions::display(key)
+            super::super::functions::display(key)
         ))
     };
     converted.ok_or_else(text)
 }
 
 fn missing(what: &str, key: &Value<'_>) -> EvalError {
-    EvalError::new(format!("{what}: {}", super::functions::display(key)))
+    EvalError::new(format!("{what}: {}", super::super::functions::display(key)))
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::cost;
-use super::error::EvalError;
-use super::functions::{self, CallArgs};
-use super::list::List;
-use super::map::{Entries, Map};
-use super::plan::{Attribute, Call, Fold, Key, Message, Node, Qualifier, Root, Scopes};
-use super::value::Value;
+use super::super::cost;
+use super::super::error::EvalError;
+use super::super::functions::{self, CallArgs};
+use super::super::list::List;
+use super::super::map::{Entries, Map};
+use super::super::value::Value;
+use super::{Attribute, Call, Fold, Key, Message, Node, Qualifier, Root, Scopes};
 use crate::check::{Checked, Reference};
 use crate::syntax::ast::{self, Comprehension, operators};
 use crate::syntax::{Expr, ExprKind, Literal};
@@ -193,7 +193,7 @@ fn special(function: &str, args: Vec<Node>) -> Result<Result<Node, Vec<Node>>, E
                 let mut attribute = into_attribute(operand);
                 let key = match key {
                     Node::Const(value) => {
-                        super::select::check_key(&value)?;
+                        super::super::run::select::check_key(&value)?;
                         Key::Const(value)
                     }
                     Node::Attribute(attribute) => Key::Attribute(*attribute),

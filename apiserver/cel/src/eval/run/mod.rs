@@ -1,5 +1,8 @@
 //! The evaluation of a plan, with its cost.
 
+pub(super) mod composed;
+pub(super) mod select;
+
 use std::sync::Arc;
 
 use super::cost::{self, CostRule};

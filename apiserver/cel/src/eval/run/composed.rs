@@ -4,9 +4,9 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::error::EvalError;
-use super::program::Program;
-use super::value::{Opaque, Value};
+use super::super::error::EvalError;
+use super::super::program::Program;
+use super::super::value::{Opaque, Value};
 
 /// The expressions of composed variables by name; a later one of the same name replaces an earlier one.
 #[derive(Debug, Default)]
@@ -45,18 +45,18 @@ pub(crate) struct Composed<'a> {
 }
 
 impl<'a> Composed<'a> {
-    pub(super) fn new(definitions: &'a Definitions) -> Composed<'a> {
+    pub(in crate::eval) fn new(definitions: &'a Definitions) -> Composed<'a> {
         let states = definitions.programs.iter().map(|_| State::Unset).collect();
         Composed { definitions, states, cost: 0 }
     }
 
     /// The object whose fields the variables are.
-    pub(super) fn object() -> Value<'a> {
+    pub(in crate::eval) fn object() -> Value<'a> {
         Value::Opaque(Arc::new(Marker))
     }
 
     /// A variable with its value, if that is computed.
-    pub(super) fn find(
+    pub(in crate::eval) fn find(
         &self,
         name: &str,
     ) -> Option<(usize, Option<&Result<Value<'a>, EvalError>>)> {
@@ -70,7 +70,7 @@ impl<'a> Composed<'a> {
 
     /// The program of a variable that is read first; `None` if it has none, or waits for itself: then its value is an
     /// error.
-    pub(super) fn begin(&mut self, index: usize) -> Option<&'a Program> {
+    pub(in crate::eval) fn begin(&mut self, index: usize) -> Option<&'a Program> {
         let (name, program) = self.definitions.programs.get(index)?;
         let state = self.states.get_mut(index)?;
         let error = match (program, &state) {
@@ -87,7 +87,12 @@ impl<'a> Composed<'a> {
     }
 
     /// Stores the value of a variable.
-    pub(super) fn finish(&mut self, index: usize, value: Result<Value<'a>, EvalError>, cost: u64) {
+    pub(in crate::eval) fn finish(
+        &mut self,
+        index: usize,
+        value: Result<Value<'a>, EvalError>,
+        cost: u64,
+    ) {
         self.cost = self.cost.saturating_add(cost);
         let name = self.definitions.programs.get(index).map_or("", |(name, _)| name);
         let failed = |error| {
@@ -98,7 +103,7 @@ impl<'a> Composed<'a> {
         }
     }
 
-    pub(super) fn take_cost(&mut self) -> u64 {
+    pub(in crate::eval) fn take_cost(&mut self) -> u64 {
         std::mem::take(&mut self.cost)
     }
 }
