@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::compile::{Compiled, Compiler, Expected};
 use super::environment::Scope;
-use super::names::{is_identifier, qualified_name_errors};
+use super::names::is_identifier;
+use crate::library::named_format::NamedFormat;
 use crate::rules::{FieldPath, Reason, Violation, go_json};
 
 /// The failure policies in the order in which messages list them.
@@ -146,7 +147,7 @@ impl Check {
     }
 
     fn qualified_name(&mut self, path: &FieldPath, name: &str) {
-        for error in qualified_name_errors(name) {
+        for error in NamedFormat::QualifiedName.validate(name) {
             self.invalid(path.clone(), name, error);
         }
     }

@@ -362,4 +362,27 @@ mod tests {
             assert_eq!(NamedFormat::by_name(name).unwrap().validate(&long), [expected], "{name}");
         }
     }
+
+    #[test]
+    fn a_qualified_name_has_a_name_and_at_most_one_prefix() {
+        let long = "k".repeat(64);
+        for (value, expected) in [
+            ("a", &[][..]),
+            ("example.com/A.b_c-9", &[]),
+            ("", &["name part must be non-empty", "name part must consist"]),
+            ("/a", &["prefix part must be non-empty"]),
+            ("Example/a", &["prefix part a lowercase RFC 1123 subdomain"]),
+            ("a..b/c", &["prefix part a lowercase RFC 1123 subdomain"]),
+            ("-a", &["name part must consist"]),
+            ("a.", &["name part must consist"]),
+            ("a/b/c", &["a valid label key must consist"]),
+            (long.as_str(), &["name part must be no more than 63 bytes"]),
+        ] {
+            let errors = NamedFormat::QualifiedName.validate(value);
+            assert_eq!(errors.len(), expected.len(), "{value}: {errors:?}");
+            for (error, expected) in errors.iter().zip(expected) {
+                assert!(error.starts_with(expected), "{value}: {error}");
+            }
+        }
+    }
 }
