@@ -2,6 +2,7 @@
 
 use super::error::EvalError;
 use super::value::Value;
+use crate::schema::MAX_DEPTH;
 
 /// Cost of reading one character.
 const TRAVERSAL: f64 = 0.1;
@@ -175,7 +176,7 @@ pub(crate) fn call_cost(rule: CostRule, args: &[Value<'_>], result: &Value<'_>) 
         CostRule::Contains => {
             scaled(size(args, 0), TRAVERSAL).saturating_mul(scaled(size(args, 1), TRAVERSAL))
         }
-        CostRule::Deep => args.first().map_or(0, deep_cost),
+        CostRule::Deep => args.first().map_or(0, |list| deep_cost(list, 0)),
         CostRule::Join => scaled(size_of(result), 2.0 * TRAVERSAL),
         CostRule::Selector => {
             let length = size(args, 1);
@@ -240,18 +241,23 @@ fn self_compare_cost(list: Option<&Value<'_>>) -> u64 {
 }
 
 /// Cost of reading a value with all its parts.
-fn deep_cost(value: &Value<'_>) -> u64 {
+fn deep_cost(value: &Value<'_>, depth: usize) -> u64 {
+    let below = |value: &Value<'_>| deep_cost(value, depth + 1);
     match value {
+        // More than any budget: the call that reads such a value ends.
+        _ if depth > MAX_DEPTH => u64::MAX / 2,
         Value::String(text) => (text.len() as f64 * TRAVERSAL) as u64,
         Value::Bytes(bytes) => (bytes.len() as f64 * TRAVERSAL) as u64,
-        Value::List(list) => list.iter().map(|item| item.as_ref().map_or(1, deep_cost)).sum(),
+        Value::List(list) => {
+            let costs = list.iter().map(|item| item.as_ref().map_or(1, below));
+            costs.fold(0, u64::saturating_add)
+        }
         Value::Map(map) => {
-            map.keys().iter().map(|key| deep_cost(key) + entry_cost(map.find(key))).sum()
+            let value = |key| map.find(key).ok().flatten().as_ref().map_or(1, below);
+            let keys = map.keys();
+            let costs = keys.iter().map(|key| below(key).saturating_add(value(key)));
+            costs.fold(0, u64::saturating_add)
         }
         _ => 1,
     }
-}
-
-fn entry_cost(value: Result<Option<Value<'_>>, super::error::EvalError>) -> u64 {
-    value.ok().flatten().as_ref().map_or(1, deep_cost)
 }

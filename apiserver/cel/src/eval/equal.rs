@@ -5,15 +5,26 @@ use std::collections::HashSet;
 
 use serde_json::{Map as JsonMap, Value as Json};
 
-use super::error::EvalError;
+use super::error::{EvalError, deeper};
 use super::list::List;
 use super::map::Map;
 use super::value::Value;
+use crate::schema::is_too_deep;
 use crate::types::shape::{ListKind, ListShape};
 
 /// Whether two values are equal. Values of different types are not, but numbers compare by their value; an object
 /// or array of the data compared with another type is an error.
+///
+/// # Errors
+///
+/// The text of cel-go, or the one of [`EvalError::too_deep`].
 pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError> {
+    equals_at(left, right, 0)
+}
+
+/// Equality of values that lie this deep in those that are compared.
+fn equals_at<'a>(left: &Value<'a>, right: &Value<'a>, depth: usize) -> Result<bool, EvalError> {
+    let depth = deeper(depth)?;
     Ok(match (left, right) {
         (Value::Null, Value::Null) => true,
         (Value::Null, _) | (_, Value::Null) => false,
@@ -26,10 +37,10 @@ pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError
         (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
         (Value::Duration(a), Value::Duration(b)) => a == b,
         (Value::Type(a), Value::Type(b)) => a == b,
-        (Value::List(a), Value::List(b)) => return lists_equal(a, b),
-        (Value::Map(a), Value::Map(b)) => return maps_equal(a, b),
+        (Value::List(a), Value::List(b)) => return lists_equal(a, b, depth),
+        (Value::Map(a), Value::Map(b)) => return maps_equal(a, b, depth),
         (Value::Optional(a), Value::Optional(b)) => match (a, b) {
-            (Some(a), Some(b)) => return equals(a, b),
+            (Some(a), Some(b)) => return equals_at(a, b, depth),
             (a, b) => a.is_none() && b.is_none(),
         },
         (Value::Opaque(_), Value::Opaque(b)) if !b.is_comparable() => {
@@ -79,18 +90,19 @@ fn compare_double_to(left: f64, right: i128) -> Result<Ordering, EvalError> {
     compare_doubles(left, right as f64)
 }
 
-fn lists_equal<'a>(left: &List<'a>, right: &List<'a>) -> Result<bool, EvalError> {
+fn lists_equal<'a>(left: &List<'a>, right: &List<'a>, depth: usize) -> Result<bool, EvalError> {
     if left.len() != right.len() {
         return Ok(false);
     }
     match left.keyed_shape().map(|shape| (&shape.kind, shape)) {
         Some((ListKind::Set, _)) => return sets_equal(left, right),
-        Some((ListKind::Map(_), shape)) => return keyed_lists_equal(left, right, shape),
+        Some((ListKind::Map(_), shape)) => return keyed_lists_equal(left, right, shape, depth),
         _ => {}
     }
     for (a, b) in left.iter().zip(right.iter()) {
-        match a.and_then(|a| equals(&a, &b?)) {
+        match a.and_then(|a| equals_at(&a, &b?, depth)) {
             Ok(true) => {}
+            Err(error) if error.is_fatal() => return Err(error),
             Ok(false) => return Ok(false),
             Err(error) if matches!(left, List::Json(..)) => return Err(error),
             // A list of cel-go looks for the value false only.
@@ -114,6 +126,7 @@ fn keyed_lists_equal<'a>(
     left: &List<'a>,
     right: &List<'a>,
     shape: &ListShape,
+    depth: usize,
 ) -> Result<bool, EvalError> {
     let mut by_key = std::collections::HashMap::new();
     for value in left.iter() {
@@ -123,7 +136,7 @@ fn keyed_lists_equal<'a>(
     for value in right.iter() {
         let value = value?;
         let Some(other) = by_key.get(&element_key(&value, shape)?) else { return Ok(false) };
-        if !equals(other, &value)? {
+        if !equals_at(other, &value, depth)? {
             return Ok(false);
         }
     }
@@ -152,18 +165,19 @@ fn scalar_key(value: &Value<'_>) -> Result<String, EvalError> {
         Value::Uint(value) => format!("u{value}"),
         Value::Double(value) => format!("d{value}"),
         Value::String(text) => format!("s{}:{}", text.len(), &**text),
-        other => format!("{other:?}"),
+        other => super::functions::display(other),
     })
 }
 
-fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>) -> Result<bool, EvalError> {
+fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>, depth: usize) -> Result<bool, EvalError> {
     if left.len() != right.len() {
         return Ok(false);
     }
     for key in left.keys() {
         match (left.find(&key)?, right.find(&key)?) {
-            (Some(a), Some(b)) => match equals(&a, &b) {
+            (Some(a), Some(b)) => match equals_at(&a, &b, depth) {
                 Ok(true) => {}
+                Err(error) if error.is_fatal() => return Err(error),
                 Ok(false) => return Ok(false),
                 Err(error) if matches!(left, Map::Object(..) | Map::Json(..)) => return Err(error),
                 // A map of cel-go looks for the value false only.
@@ -191,5 +205,5 @@ fn unknown_fields_equal(
 ) -> bool {
     left.iter()
         .filter(|(key, _)| !declared(key))
-        .all(|(key, a)| right.get(key).is_none_or(|b| a == b))
+        .all(|(key, a)| right.get(key).is_none_or(|b| !is_too_deep(a) && a == b))
 }

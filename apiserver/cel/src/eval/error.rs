@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::schema::MAX_DEPTH;
+
 /// An error that an expression evaluates to, or the end of an evaluation without budget. Cheap to clone: a fold
 /// carries an error from iteration to iteration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +19,11 @@ pub enum EvalError {
     CostLimitExceeded,
 }
 
+/// The next level of nested data; an error beyond the deepest one.
+pub(crate) fn deeper(depth: usize) -> Result<usize, EvalError> {
+    if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(EvalError::too_deep()) }
+}
+
 impl EvalError {
     /// An error with this text.
     pub fn new(message: impl Into<Arc<str>>) -> EvalError {
@@ -26,6 +33,11 @@ impl EvalError {
     /// The call of an operator or a function with a value that it does not take.
     pub const fn no_such_overload() -> EvalError {
         EvalError::Static("no such overload")
+    }
+
+    /// The end of an evaluation of data that is nested deeper than 256 levels, beyond which nothing recurses.
+    pub const fn too_deep() -> EvalError {
+        EvalError::Internal("internal error: data is nested too deeply")
     }
 
     /// The text, in the words of cel-go.

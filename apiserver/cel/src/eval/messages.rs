@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::error::EvalError;
+use super::error::{EvalError, deeper};
 use super::functions::display;
 use super::map::{Entries, Map};
 use super::value::{Opaque, Value};
@@ -33,8 +33,12 @@ pub(super) fn construct<'a>(type_name: &str, fields: Vec<(&str, Value<'a>)>) -> 
     let message = type_name.strip_prefix(PACKAGE).ok_or_else(unknown)?;
     match message {
         "Value" => Message { message, fields }.json_value(),
-        "Struct" => Message { message, fields }.one("fields", json_struct, empty_map()),
-        "ListValue" => Message { message, fields }.one("values", json_list, empty_list()),
+        "Struct" => {
+            Message { message, fields }.one("fields", |value| json_struct(value, 0), empty_map())
+        }
+        "ListValue" => {
+            Message { message, fields }.one("values", |value| json_list(value, 0), empty_list())
+        }
         "Empty" if fields.is_empty() => Ok(Value::Opaque(Arc::new(Empty))),
         "Duration" => Message { message, fields }.duration(),
         "Timestamp" => Message { message, fields }.timestamp(),
@@ -199,8 +203,8 @@ impl<'a> Message<'_, 'a> {
                 "number_value" => Scalar::Double.convert(value),
                 "string_value" => Scalar::String.convert(value),
                 "null_value" => Scalar::Null.convert(value),
-                "list_value" => json_list(value),
-                "struct_value" => json_struct(value),
+                "list_value" => json_list(value, 0),
+                "struct_value" => json_struct(value, 0),
                 other => return Err(no_such_field(other)),
             }
             .map_err(|error| conversion_error(self.message, name, &error))?;
@@ -253,31 +257,36 @@ fn no_such_field(name: &str) -> EvalError {
 }
 
 fn conversion_error(message: &str, field: &str, error: &EvalError) -> EvalError {
+    if error.is_fatal() {
+        return error.clone();
+    }
     let place = format!("{PACKAGE}{message}.{field}");
     EvalError::new(format!("field type conversion error for {place} value type: {error}"))
 }
 
 /// A list whose elements are values of JSON.
-fn json_list<'a>(value: Value<'a>) -> Converted<'a> {
+fn json_list<'a>(value: Value<'a>, depth: usize) -> Converted<'a> {
+    let depth = deeper(depth)?;
     let Value::List(list) = value else {
         return Err(unsupported(&value, "*structpb.ListValue"));
     };
-    list.iter().map(|item| json(item?)).collect::<Result<Vec<_>, _>>().map(Value::list)
+    list.iter().map(|item| json(item?, depth)).collect::<Result<Vec<_>, _>>().map(Value::list)
 }
 
 /// A map from texts to values of JSON.
-fn json_struct<'a>(value: Value<'a>) -> Converted<'a> {
+fn json_struct<'a>(value: Value<'a>, depth: usize) -> Converted<'a> {
+    let depth = deeper(depth)?;
     let Value::Map(map) = value else { return Err(unsupported(&value, "*structpb.Struct")) };
     let mut entries = Entries::default();
     for key in map.keys() {
         let value = map.find(&key)?.unwrap_or(Value::Null);
-        entries.set(Scalar::String.convert(key)?, json(value)?)?;
+        entries.set(Scalar::String.convert(key)?, json(value, depth)?)?;
     }
     Ok(Value::Map(Map::Entries(Arc::new(entries))))
 }
 
 /// The value of JSON that stands for a value: integers that a double does not hold, bytes and times are texts.
-fn json<'a>(value: Value<'a>) -> Converted<'a> {
+fn json<'a>(value: Value<'a>, depth: usize) -> Converted<'a> {
     Ok(match value {
         Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_) => value,
         Value::Int(value) if (-MAX_JSON_INT..=MAX_JSON_INT).contains(&value) => {
@@ -288,9 +297,9 @@ fn json<'a>(value: Value<'a>) -> Converted<'a> {
         Value::Bytes(bytes) => Value::text(base64::encode(&bytes)),
         Value::Timestamp(time) => Value::text(time.to_rfc3339_utc()),
         Value::Duration(duration) => Value::text(duration.to_cel_string()),
-        Value::List(_) => json_list(value)?,
-        Value::Map(_) => json_struct(value)?,
-        Value::Optional(Some(content)) => json((*content).clone())?,
+        Value::List(_) => json_list(value, depth)?,
+        Value::Map(_) => json_struct(value, depth)?,
+        Value::Optional(Some(content)) => json((*content).clone(), deeper(depth)?)?,
         other => return Err(unsupported(&other, "*structpb.Value")),
     })
 }

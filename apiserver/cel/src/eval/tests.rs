@@ -114,3 +114,30 @@ fn any_value_but_bytes_is_a_key_of_a_map() {
         assert_eq!(found, expected, "{text}");
     }
 }
+
+#[test]
+fn data_nested_deeply_end_an_evaluation_and_not_the_stack() {
+    // Built level by level, as no parser would build it; and dropped without recursion by the test's end.
+    let deep = (0..10_000).fold(json!(1), |inner, _| serde_json::Value::Array(vec![inner]));
+    let deep = std::mem::ManuallyDrop::new(deep);
+    let environment =
+        crate::check::Environment::kubernetes().with_variable("x", crate::types::Type::Dyn);
+    let fault = "internal error: data is nested too deeply";
+    let cases = [
+        ("x == x || true", fault),
+        ("[x].indexOf(x) == 0", "operation cancelled: actual cost limit exceeded"),
+        ("google.protobuf.ListValue{values: [x]} == []", fault),
+        ("[x].flatten(9000) == []", fault),
+        ("'%s'.format([x]) == ''", "values nest more than 256 deep"),
+        ("dyn(string(x)) == ''", "no such overload: string(list)"),
+        ("type(x) == list", "true"),
+    ];
+    for (text, expected) in cases {
+        let program = Program::new(&environment.compile(text).unwrap()).unwrap();
+        let variables = Variables::new().bind("x", Value::json(&deep, &Shape::Dyn).unwrap());
+        let result = program.evaluate(&variables, Limits { cost_limit: 1_000_000 }).result;
+        let found = result
+            .map_or_else(|error| error.to_string(), |value| super::functions::display(&value));
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+}

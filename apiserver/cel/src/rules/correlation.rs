@@ -4,6 +4,8 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
+use crate::schema::is_too_deep;
+
 /// `x-kubernetes-list-map-keys` of a schema, if its list is of type map.
 pub(super) fn map_keys(schema: &Value) -> Option<Vec<String>> {
     if schema.get("x-kubernetes-list-type").and_then(Value::as_str) != Some("map") {
@@ -98,12 +100,17 @@ impl<'a> Correlated<'a> {
     }
 }
 
-/// Compares as ratcheting does. The recursion is as deep as the object, which JSON parsers bound.
+/// Whether JSON is equal. What is nested too deeply counts as changed: the comparison would exhaust the stack.
+fn is_equal(new: &Value, old: &Value) -> bool {
+    !is_too_deep(new) && new == old
+}
+
+/// Compares as ratcheting does. The recursion is as deep as the schema.
 fn is_unchanged(new: &Value, old: &Value, schema: Option<&Value>) -> bool {
     match (new, old) {
         (Value::Array(new), Value::Array(old)) if new.len() != old.len() => false,
         (Value::Array(new_items), Value::Array(old_items)) => {
-            let Some(keys) = schema.and_then(map_keys) else { return new == old };
+            let Some(keys) = schema.and_then(map_keys) else { return is_equal(new, old) };
             let items = schema.and_then(|schema| schema.get("items"));
             let list = MapList::new(keys, old_items);
             let is_same = |item| list.get(item).is_some_and(|old| is_unchanged(item, old, items));
@@ -122,7 +129,7 @@ fn is_unchanged(new: &Value, old: &Value, schema: Option<&Value>) -> bool {
             };
             new.len() == old.len() && new.iter().all(is_same)
         }
-        (new, old) => new == old,
+        (new, old) => is_equal(new, old),
     }
 }
 

@@ -7,7 +7,7 @@ use super::correlation::is_correlatable_map;
 use super::field_path::FieldPath;
 use super::rule::Rule;
 use super::violation::{Reason, Violation};
-use crate::schema::{Declaration, is_set, text};
+use crate::schema::{Declaration, is_set, is_too_deep, text};
 
 /// Estimated cost that one rule may have: `StaticEstimatedCostLimit` of kube-apiserver.
 const RULE_LIMIT: u64 = 10_000_000;
@@ -18,11 +18,19 @@ const TOTAL_LIMIT: u64 = 100_000_000;
 /// Largest number of rules that the message about the total names.
 const MAX_NAMED: usize = 4;
 
+/// Message about a schema that cannot be read without exhausting the stack.
+pub(super) const TOO_DEEP: &str = "schema is nested too deeply";
+
 /// Checks the rules of a structural schema, that of a whole resource.
 ///
 /// The paths are relative to the schema. The schema's own errors are another check's; with one of them kube-apiserver
 /// does not compile rules at all.
+///
+/// A schema that is nested deeper than 256 levels is refused as a whole, before anything reads it.
 pub fn check_definition(schema: &Value) -> Vec<Violation> {
+    if is_too_deep(schema) {
+        return vec![Violation::without_value(FieldPath::root(), Reason::Invalid, TOO_DEEP)];
+    }
     let mut check = Check::default();
     let root = Scope { path: FieldPath::root(), cardinality: Some(1), uncorrelatable: None };
     let declaration = Declaration::of_schema(schema, true);

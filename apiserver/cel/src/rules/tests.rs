@@ -110,3 +110,15 @@ fn a_deep_schema_is_compiled_without_a_deep_stack() {
         (0..120).fold(leaf, |inner, _| json!({"type": "object", "properties": {"a": inner}}));
     assert_eq!(check_definition(&deep), []);
 }
+
+#[test]
+fn a_schema_nested_deeply_is_refused_and_does_not_exhaust_the_stack() {
+    let deep = (0..10_000).fold(json!({"type": "string"}), |inner, _| {
+        let items = [("items".to_owned(), inner), ("type".to_owned(), json!("array"))];
+        serde_json::Value::Object(items.into_iter().collect())
+    });
+    let deep = std::mem::ManuallyDrop::new(deep);
+    assert_eq!(check_definition(&deep)[0].detail, "schema is nested too deeply");
+    let report = Validator::new(&deep).validate(&json!([]), None);
+    assert_eq!(report.violations[0].detail, "schema is nested too deeply");
+}

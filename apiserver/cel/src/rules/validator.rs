@@ -4,9 +4,12 @@ use serde_json::Value;
 
 use super::compile::{CompiledRule, Compiler, SELF_TYPE};
 use super::correlation::{is_correlatable_map, map_keys};
+use super::definition::TOO_DEEP;
+use super::field_path::FieldPath;
 use super::rule::Rule;
 use super::validate::{OBJECT_BUDGET, Report, Run};
-use crate::schema::{Declaration, is_set, text};
+use super::violation::{Reason, Violation};
+use crate::schema::{Declaration, is_set, is_too_deep, text};
 use crate::syntax::identifiers::escape;
 use crate::types::shape::Shape;
 
@@ -15,6 +18,7 @@ use crate::types::shape::Shape;
 pub struct Validator {
     root: Option<Node>,
     schema: Value,
+    is_too_deep: bool,
 }
 
 /// The compiled rules of one schema node and of those below it.
@@ -37,8 +41,12 @@ impl Validator {
     /// Compiles the rules of a structural schema, that of a whole resource. A rule that cannot be compiled is an error
     /// of every object; [`check_definition`](super::check_definition) tells before.
     pub fn new(schema: &Value) -> Validator {
+        if is_too_deep(schema) {
+            return Validator { root: None, schema: Value::Null, is_too_deep: true };
+        }
         let declaration = Declaration::of_schema(schema, true);
-        Validator { root: node(schema, schema, declaration.as_ref()), schema: schema.clone() }
+        let root = node(schema, schema, declaration.as_ref());
+        Validator { root, schema: schema.clone(), is_too_deep: false }
     }
 
     /// Judges an object that fits the schema, with the budget of kube-apiserver; `old` is the object before an update.
@@ -57,6 +65,10 @@ impl Validator {
     }
 
     fn run_rules(&self, run: &mut Run, new: &Value, old: Option<&Value>) {
+        if self.is_too_deep {
+            let path = FieldPath::root();
+            run.report.violations.push(Violation::without_value(path, Reason::Invalid, TOO_DEEP));
+        }
         if let Some(root) = &self.root {
             run.object(root, new, old, &self.schema);
         }

@@ -17,3 +17,22 @@ pub(crate) fn text<'a>(schema: &'a Value, name: &str) -> &'a str {
 pub(crate) fn is_set(schema: &Value, name: &str) -> bool {
     schema.get(name).and_then(Value::as_bool).unwrap_or_default()
 }
+
+/// Deepest nesting of a schema, and of data that are read as a whole. JSON is parsed with at most 128 levels.
+pub(crate) const MAX_DEPTH: usize = 256;
+
+/// Whether JSON is nested deeper than [`MAX_DEPTH`]; read without recursion, which such a value would exhaust.
+pub(crate) fn is_too_deep(value: &Value) -> bool {
+    let mut rest = vec![(value, 0)];
+    while let Some((value, depth)) = rest.pop() {
+        if depth > MAX_DEPTH {
+            return true;
+        }
+        match value {
+            Value::Array(items) => rest.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(entries) => rest.extend(entries.values().map(|item| (item, depth + 1))),
+            _ => {}
+        }
+    }
+    false
+}

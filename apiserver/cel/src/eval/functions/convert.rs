@@ -8,6 +8,7 @@ use super::{CallArgs, Function};
 use crate::library::duration::Duration;
 use crate::library::number;
 use crate::library::timestamp::Timestamp;
+use crate::schema::MAX_DEPTH;
 
 /// The body of a conversion by its name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
@@ -139,7 +140,13 @@ fn to_duration<'a>(value: &Value<'a>) -> Converted<'a> {
 
 /// The text of a value in messages.
 pub fn display(value: &Value<'_>) -> String {
+    display_at(value, 0)
+}
+
+fn display_at(value: &Value<'_>, depth: usize) -> String {
+    let display = |value: &Value<'_>| display_at(value, depth + 1);
     match value {
+        _ if depth > MAX_DEPTH => "...".to_owned(),
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
@@ -156,7 +163,7 @@ pub fn display(value: &Value<'_>) -> String {
         }
         Value::Map(map) => {
             let entry = |key: &Value<'_>, value: Option<Value<'_>>| {
-                format!("{}: {}", display(key), value.as_ref().map(display).unwrap_or_default())
+                format!("{}: {}", display(key), value.as_ref().map(&display).unwrap_or_default())
             };
             let entries: Vec<String> =
                 map.keys().iter().map(|key| entry(key, map.find(key).ok().flatten())).collect();

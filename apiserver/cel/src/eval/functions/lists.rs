@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::equal::{compare, element_key, equals};
-use super::super::error::EvalError;
+use super::super::error::{EvalError, deeper};
 use super::super::list::List;
 use super::super::map::{Entries, Map};
 use super::super::value::Value;
@@ -198,20 +198,24 @@ fn flatten<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
         return Err(EvalError::Static("level must be non-negative"));
     }
     let mut values = Vec::new();
-    flatten_into(&call.list(0)?, depth, call.remaining, &mut values)?;
+    flatten_into(&call.list(0)?, (depth, 0), call.remaining, &mut values)?;
     Ok(Value::list(values))
 }
 
-/// The recursion ends with the nesting of the list, which that of data and expression bounds.
+/// Flattens `levels.0` levels; `levels.1` are done.
 fn flatten_into<'a>(
     list: &List<'a>,
-    depth: i64,
+    levels: (i64, usize),
     max: u64,
     values: &mut Vec<Value<'a>>,
 ) -> Result<(), EvalError> {
+    let (depth, done) = levels;
+    let done = deeper(done)?;
     for item in list.iter() {
         match item? {
-            Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, max, values)?,
+            Value::List(inner) if depth > 0 => {
+                flatten_into(&inner, (depth - 1, done), max, values)?;
+            }
             _ if values.len() as u64 >= max => return Err(EvalError::CostLimitExceeded),
             item => values.push(item),
         }

@@ -9,6 +9,7 @@ use super::{CallArgs, Function};
 use crate::library::format::{self, Argument};
 use crate::library::regex::Regex;
 use crate::library::text as library;
+use crate::schema::MAX_DEPTH;
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
@@ -122,13 +123,16 @@ fn quote<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 fn format<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (template, list) = (call.text(0)?, call.list(1)?);
     evaluated(format::format(&template, |index| {
-        list.get(index).map(|item| argument(item.unwrap_or(Value::Null)))
+        list.get(index).map(|item| argument(item.unwrap_or(Value::Null), 0))
     }))
 }
 
 /// A value as an argument of `format`.
-fn argument<'a>(value: Value<'a>) -> Argument<'a> {
+fn argument<'a>(value: Value<'a>, depth: usize) -> Argument<'a> {
+    let argument = |value| argument(value, depth + 1);
     match value {
+        // The formatter itself stops before that depth, with an error.
+        _ if depth > MAX_DEPTH => Argument::Null,
         Value::Null => Argument::Null,
         Value::Bool(value) => Argument::Bool(value),
         Value::Int(value) => Argument::Int(value),
