@@ -70,7 +70,7 @@ pub(crate) fn parse_any(data: &[u8]) {
             let mut starts = ast.positions.iter().skip(1).map(|range| range.start);
             assert!(starts.all(|start| start <= end || start == u32::MAX), "{text:?}");
             assert_eq!(
-                numbers(&ast),
+                without_position(&ast),
                 Vec::<u32>::new(),
                 "expressions without a position: {text:?}"
             );
@@ -89,7 +89,7 @@ fn has_places(text: &str, issues: &Issues) {
 }
 
 /// Numbers of the tree's expressions that have no entry in its table of positions.
-fn numbers(ast: &Ast) -> Vec<u32> {
+fn without_position(ast: &Ast) -> Vec<u32> {
     let mut without = Vec::new();
     let mut rest: Vec<&Expr> = vec![&ast.root];
     while let Some(expr) = rest.pop() {

@@ -6,10 +6,11 @@
 //! 2. [`types`]: the types of expressions and variables.
 //! 3. [`check`]: declarations of functions and variables, the type checker, the checked tree.
 //! 4. [`cost`]: the static estimate of an expression's cost.
-//! 5. `library` (feature `eval`): quantities, addresses, URLs, versions, times and texts with Go's semantics.
-//! 6. `eval` (feature `eval`): values over JSON, functions, evaluation with a budget.
-//! 7. `rules` (feature `eval`): `x-kubernetes-validations` of definitions and objects.
-//! 8. `admission` (feature `eval`): `ValidatingAdmissionPolicy` and match conditions.
+//! 5. `schema` (feature `eval`): structural schemas as types, shapes and sizes.
+//! 6. `library` (feature `eval`): quantities, addresses, URLs, versions, times and texts with Go's semantics.
+//! 7. `eval` (feature `eval`): values over JSON, functions, evaluation with a budget.
+//! 8. `rules` (feature `eval`): `x-kubernetes-validations` of definitions and objects.
+//! 9. `admission` (feature `eval`): `ValidatingAdmissionPolicy` and match conditions.
 
 // DESIGN.md, 122: CEL is an engine of our own
 

@@ -106,7 +106,12 @@ impl Prepared {
 
 /// The request as the server writes it: without the objects, and without empty members that are optional.
 fn request(given: &Json) -> Json {
-    let mut request = given.as_object().cloned().unwrap_or_default();
+    // The objects are bound from elsewhere: they are not copied, whatever their size and depth.
+    let members = given.as_object().into_iter().flatten();
+    let mut request: Map<String, Json> = members
+        .filter(|(name, _)| !matches!(name.as_str(), "object" | "oldObject"))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     for name in OPTIONAL {
         remove_empty(&mut request, name);
     }

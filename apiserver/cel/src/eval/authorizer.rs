@@ -9,7 +9,7 @@ use super::value::Value;
 
 /// Decides on requests that expressions ask about: RBAC of a server, or a table of a test.
 ///
-/// A check costs an expression 350,000 of its budget, whatever the decision takes, as in kube-apiserver.
+/// A panic of an authorizer goes through to the caller of the evaluation. A check costs an expression 350,000 of its budget, whatever the decision takes, as in kube-apiserver.
 pub trait Authorizer: fmt::Debug + Send + Sync {
     /// The decision on a request.
     fn authorize(&self, request: &AuthorizationRequest<'_>) -> Authorization;

@@ -4,6 +4,8 @@ use super::error::EvalError;
 use super::value::Value;
 use crate::schema::MAX_DEPTH;
 
+/// Most parts of a value that are counted.
+const MAX_STEPS: u64 = 1_000_000;
 /// Cost of reading one character.
 const TRAVERSAL: f64 = 0.1;
 /// Cost of one character of a regular expression.
@@ -176,7 +178,7 @@ pub(crate) fn call_cost(rule: CostRule, args: &[Value<'_>], result: &Value<'_>) 
         CostRule::Contains => {
             scaled(size(args, 0), TRAVERSAL).saturating_mul(scaled(size(args, 1), TRAVERSAL))
         }
-        CostRule::Deep => args.first().map_or(0, |list| deep_cost(list, 0)),
+        CostRule::Deep => args.first().map_or(0, |list| deep_cost(list, 0, &mut 0)),
         CostRule::Join => scaled(size_of(result), 2.0 * TRAVERSAL),
         CostRule::Selector => {
             let length = size(args, 1);
@@ -241,23 +243,27 @@ fn self_compare_cost(list: Option<&Value<'_>>) -> u64 {
 }
 
 /// Cost of reading a value with all its parts.
-fn deep_cost(value: &Value<'_>, depth: usize) -> u64 {
-    let below = |value: &Value<'_>| deep_cost(value, depth + 1);
+///
+/// More than a million parts, or parts nested too deeply, cost more than any budget: lists that share their parts are
+/// small and have exponentially many.
+fn deep_cost(value: &Value<'_>, depth: usize, steps: &mut u64) -> u64 {
+    *steps += 1;
+    if depth > MAX_DEPTH || *steps > MAX_STEPS {
+        return u64::MAX / 2;
+    }
     match value {
-        // More than any budget: the call that reads such a value ends.
-        _ if depth > MAX_DEPTH => u64::MAX / 2,
         Value::String(text) => (text.len() as f64 * TRAVERSAL) as u64,
         Value::Bytes(bytes) => (bytes.len() as f64 * TRAVERSAL) as u64,
-        Value::List(list) => {
-            let costs = list.iter().map(|item| item.as_ref().map_or(1, below));
-            costs.fold(0, u64::saturating_add)
-        }
-        Value::Map(map) => {
-            let value = |key| map.find(key).ok().flatten().as_ref().map_or(1, below);
-            let keys = map.keys();
-            let costs = keys.iter().map(|key| below(key).saturating_add(value(key)));
-            costs.fold(0, u64::saturating_add)
-        }
+        Value::List(list) => list.iter().fold(0, |sum: u64, item| {
+            let cost = item.as_ref().map_or(1, |item| deep_cost(item, depth + 1, steps));
+            sum.saturating_add(cost)
+        }),
+        Value::Map(map) => map.keys().iter().fold(0, |sum: u64, key| {
+            let value = map.find(key).ok().flatten();
+            let of_key = deep_cost(key, depth + 1, steps);
+            let of_value = value.as_ref().map_or(1, |value| deep_cost(value, depth + 1, steps));
+            sum.saturating_add(of_key).saturating_add(of_value)
+        }),
         _ => 1,
     }
 }

@@ -1,5 +1,6 @@
 //! Equality and order of values across types.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -12,6 +13,37 @@ use super::value::Value;
 use crate::schema::is_too_deep;
 use crate::types::shape::{ListKind, ListShape};
 
+/// Most values that one comparison looks at: more than a request of the server usually holds. A list that holds another one twice, which
+/// again holds one twice, is small and has exponentially many values, and the server's cost of comparing it is small.
+const MAX_STEPS: u64 = 1_000_000;
+
+/// The place within the values that are compared.
+#[derive(Clone, Copy)]
+struct Level<'w> {
+    depth: usize,
+    /// Values that were looked at so far.
+    steps: &'w Cell<u64>,
+}
+
+impl Level<'_> {
+    fn below(self) -> Result<Self, EvalError> {
+        let steps = self.steps.get() + 1;
+        self.steps.set(steps);
+        if steps > MAX_STEPS {
+            return Err(EvalError::CostLimitExceeded);
+        }
+        Ok(Level { depth: deeper(self.depth)?, ..self })
+    }
+}
+
+/// Whether two values are equal for a search: what cannot be compared is not equal, but a fatal error ends it.
+pub(crate) fn is_equal<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError> {
+    match equals(left, right) {
+        Err(error) if !error.is_fatal() => Ok(false),
+        other => other,
+    }
+}
+
 /// Whether two values are equal. Values of different types are not, but numbers compare by their value; an object
 /// or array of the data compared with another type is an error.
 ///
@@ -19,12 +51,12 @@ use crate::types::shape::{ListKind, ListShape};
 ///
 /// The text of cel-go, or the one of [`EvalError::too_deep`].
 pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError> {
-    equals_at(left, right, 0)
+    equals_at(left, right, Level { depth: 0, steps: &Cell::new(0) })
 }
 
 /// Equality of values that lie this deep in those that are compared.
-fn equals_at<'a>(left: &Value<'a>, right: &Value<'a>, depth: usize) -> Result<bool, EvalError> {
-    let depth = deeper(depth)?;
+fn equals_at<'a>(left: &Value<'a>, right: &Value<'a>, level: Level<'_>) -> Result<bool, EvalError> {
+    let level = level.below()?;
     Ok(match (left, right) {
         (Value::Null, Value::Null) => true,
         (Value::Null, _) | (_, Value::Null) => false,
@@ -37,10 +69,10 @@ fn equals_at<'a>(left: &Value<'a>, right: &Value<'a>, depth: usize) -> Result<bo
         (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
         (Value::Duration(a), Value::Duration(b)) => a == b,
         (Value::Type(a), Value::Type(b)) => a == b,
-        (Value::List(a), Value::List(b)) => return lists_equal(a, b, depth),
-        (Value::Map(a), Value::Map(b)) => return maps_equal(a, b, depth),
+        (Value::List(a), Value::List(b)) => return lists_equal(a, b, level),
+        (Value::Map(a), Value::Map(b)) => return maps_equal(a, b, level),
         (Value::Optional(a), Value::Optional(b)) => match (a, b) {
-            (Some(a), Some(b)) => return equals_at(a, b, depth),
+            (Some(a), Some(b)) => return equals_at(a, b, level),
             (a, b) => a.is_none() && b.is_none(),
         },
         (Value::Opaque(_), Value::Opaque(b)) if !b.is_comparable() => {
@@ -90,17 +122,17 @@ fn compare_double_to(left: f64, right: i128) -> Result<Ordering, EvalError> {
     compare_doubles(left, right as f64)
 }
 
-fn lists_equal<'a>(left: &List<'a>, right: &List<'a>, depth: usize) -> Result<bool, EvalError> {
+fn lists_equal<'a>(left: &List<'a>, right: &List<'a>, level: Level<'_>) -> Result<bool, EvalError> {
     if left.len() != right.len() {
         return Ok(false);
     }
     match left.keyed_shape().map(|shape| (&shape.kind, shape)) {
         Some((ListKind::Set, _)) => return sets_equal(left, right),
-        Some((ListKind::Map(_), shape)) => return keyed_lists_equal(left, right, shape, depth),
+        Some((ListKind::Map(_), shape)) => return keyed_lists_equal(left, right, shape, level),
         _ => {}
     }
     for (a, b) in left.iter().zip(right.iter()) {
-        match a.and_then(|a| equals_at(&a, &b?, depth)) {
+        match a.and_then(|a| equals_at(&a, &b?, level)) {
             Ok(true) => {}
             Err(error) if error.is_fatal() => return Err(error),
             Ok(false) => return Ok(false),
@@ -126,7 +158,7 @@ fn keyed_lists_equal<'a>(
     left: &List<'a>,
     right: &List<'a>,
     shape: &ListShape,
-    depth: usize,
+    level: Level<'_>,
 ) -> Result<bool, EvalError> {
     let mut by_key = std::collections::HashMap::new();
     for value in left.iter() {
@@ -136,7 +168,7 @@ fn keyed_lists_equal<'a>(
     for value in right.iter() {
         let value = value?;
         let Some(other) = by_key.get(&element_key(&value, shape)?) else { return Ok(false) };
-        if !equals_at(other, &value, depth)? {
+        if !equals_at(other, &value, level)? {
             return Ok(false);
         }
     }
@@ -169,13 +201,13 @@ fn scalar_key(value: &Value<'_>) -> Result<String, EvalError> {
     })
 }
 
-fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>, depth: usize) -> Result<bool, EvalError> {
+fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>, level: Level<'_>) -> Result<bool, EvalError> {
     if left.len() != right.len() {
         return Ok(false);
     }
     for key in left.keys() {
         match (left.find(&key)?, right.find(&key)?) {
-            (Some(a), Some(b)) => match equals_at(&a, &b, depth) {
+            (Some(a), Some(b)) => match equals_at(&a, &b, level) {
                 Ok(true) => {}
                 Err(error) if error.is_fatal() => return Err(error),
                 Ok(false) => return Ok(false),
@@ -191,7 +223,7 @@ fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>, depth: usize) -> Result<bool,
         (Map::Object(_, shape), Some(a), Some(b)) => {
             let declared =
                 |key: &String| shape.properties.iter().any(|property| *property.json_name == **key);
-            Ok(unknown_fields_equal(a, b, &declared))
+            unknown_fields_equal(a, b, &declared)
         }
         _ => Ok(true),
     }
@@ -202,8 +234,13 @@ fn unknown_fields_equal(
     left: &JsonMap<String, Json>,
     right: &JsonMap<String, Json>,
     declared: &dyn Fn(&String) -> bool,
-) -> bool {
-    left.iter()
-        .filter(|(key, _)| !declared(key))
-        .all(|(key, a)| right.get(key).is_none_or(|b| !is_too_deep(a) && a == b))
+) -> Result<bool, EvalError> {
+    for (key, a) in left.iter().filter(|(key, _)| !declared(key)) {
+        match right.get(key) {
+            Some(_) if is_too_deep(a) => return Err(EvalError::too_deep()),
+            Some(b) if a != b => return Ok(false),
+            _ => {}
+        }
+    }
+    Ok(true)
 }

@@ -9,6 +9,9 @@ use super::run::composed::{Composed, Definitions};
 use super::value::Value;
 use crate::check::Checked;
 
+/// Work that is done again for composed variables, as a multiple of the cost limit.
+const MAX_REPEATED: u64 = 4;
+
 /// An expression that is planned for evaluation.
 #[derive(Debug)]
 pub struct Program {
@@ -47,7 +50,7 @@ impl Program {
         Ok(Program { root, slots })
     }
 
-    /// The value of the expression.
+    /// The value of the expression. One that reads composed variables needs [`Program::evaluate_composed`].
     pub fn evaluate<'a>(&'a self, variables: &Variables<'a>, limits: Limits) -> Outcome<'a> {
         let mut run = Run::new(variables, self.slots, limits.cost_limit);
         let result = run.eval(&self.root);
@@ -62,9 +65,10 @@ impl Program {
         variables: &mut Variables<'a>,
         limits: Limits,
     ) -> Outcome<'a> {
-        // An expression that reads a variable which is not computed yet is begun again after that one. Every variable
-        // is computed once, so the work is at most doubled, and a chain of variables needs no deep stack.
+        // An expression that reads a variable which is not computed yet is begun again after that one, so that a chain
+        // of variables needs no deep stack. The work that is thrown away has a bound, which the server's cost has not.
         let mut stack: Vec<(usize, &'a Program)> = Vec::new();
+        let mut repeated = 0_u64;
         loop {
             let program = stack.last().map_or(self, |(_, program)| program);
             let mut run = Run::new(variables, program.slots, limits.cost_limit);
@@ -72,7 +76,13 @@ impl Program {
             let (cost, pending) = (run.cost(), run.pending);
             let Some(composed) = &mut variables.composed else { return Outcome { result, cost } };
             match (pending, stack.last().copied()) {
-                (Some(index), _) => stack.extend(composed.begin(index).map(|next| (index, next))),
+                (Some(index), _) => {
+                    repeated = repeated.saturating_add(cost);
+                    if repeated > limits.cost_limit.saturating_mul(MAX_REPEATED) {
+                        return Outcome { result: Err(EvalError::CostLimitExceeded), cost };
+                    }
+                    stack.extend(composed.begin(index).map(|next| (index, next)));
+                }
                 (None, Some((index, _))) => {
                     composed.finish(index, result, cost);
                     stack.pop();

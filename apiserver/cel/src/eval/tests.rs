@@ -125,7 +125,9 @@ fn data_nested_deeply_end_an_evaluation_and_not_the_stack() {
     let fault = "internal error: data is nested too deeply";
     let cases = [
         ("x == x || true", fault),
-        ("[x].indexOf(x) == 0", "operation cancelled: actual cost limit exceeded"),
+        ("x != x || true", fault),
+        ("x in [x]", fault),
+        ("[x].indexOf(x) == 0", fault),
         ("google.protobuf.ListValue{values: [x]} == []", fault),
         ("[x].flatten(9000) == []", fault),
         ("'%s'.format([x]) == ''", "values nest more than 256 deep"),
@@ -139,5 +141,25 @@ fn data_nested_deeply_end_an_evaluation_and_not_the_stack() {
         let found = result
             .map_or_else(|error| error.to_string(), |value| super::functions::display(&value));
         assert!(found.contains(expected), "{text}: {found}");
+    }
+}
+
+#[test]
+fn sharing_does_not_make_work_that_no_cost_pays_for() {
+    let doubled = format!("[1]{}", ".map(x, [x, x])".repeat(40));
+    let tripled = format!("['a']{}", ".map(x, '%s%s%s'.format([x, x, x]))".repeat(30));
+    let cases = [
+        format!("{doubled} == {doubled}"),
+        format!("{doubled} != {doubled} || true"),
+        format!("[{doubled}].indexOf({doubled}) == 0"),
+        format!("{tripled}.size() == 1"),
+    ];
+    for text in cases {
+        let checked = crate::check::Environment::kubernetes().compile(&text).unwrap();
+        let program = Program::new(&checked).unwrap();
+        let variables = Variables::new();
+        let outcome = program.evaluate(&variables, Limits { cost_limit: 1_000_000 });
+        let error = outcome.result.unwrap_err().to_string();
+        assert_eq!(error, "operation cancelled: actual cost limit exceeded", "{text}");
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::equal::{compare, element_key, equals};
+use super::super::equal::{compare, element_key, is_equal};
 use super::super::error::{EvalError, deeper};
 use super::super::list::List;
 use super::super::map::{Entries, Map};
@@ -140,12 +140,16 @@ fn index_of<'a>(call: &mut CallArgs<'_, 'a>, from_end: bool) -> Evaluated<'a> {
     }
     let list = call.list(0)?;
     let wanted = call.take(1);
-    let is_equal = |index: &usize| matches!(list.get(*index), Some(Ok(item)) if equals(&item, &wanted) == Ok(true));
-    let found = if from_end {
-        (0..list.len()).rev().find(is_equal)
-    } else {
-        (0..list.len()).find(is_equal)
-    };
+    let (mut found, len) = (None, list.len());
+    for step in 0..len {
+        let index = if from_end { len - 1 - step } else { step };
+        if let Some(Ok(item)) = list.get(index)
+            && is_equal(&item, &wanted)?
+        {
+            found = Some(index);
+            break;
+        }
+    }
     Ok(Value::Int(found.map_or(-1, |index| index as i64)))
 }
 
@@ -289,7 +293,11 @@ fn distinct<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let mut unique: Vec<Value<'a>> = Vec::new();
     for item in list.iter() {
         let item = item?;
-        if !unique.iter().any(|other| equals(&item, other) == Ok(true)) {
+        let mut is_known = false;
+        for other in &unique {
+            is_known |= is_equal(&item, other)?;
+        }
+        if !is_known {
             unique.push(item);
         }
     }

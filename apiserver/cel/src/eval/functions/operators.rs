@@ -193,6 +193,7 @@ pub(super) fn contains<'a>(list: &List<'a>, value: &Value<'a>) -> Result<bool, E
         match item.and_then(|item| equals(&item, value)) {
             Ok(true) => return Ok(true),
             Ok(false) => {}
+            Err(fatal) if fatal.is_fatal() => return Err(fatal),
             Err(other) => error = error.or(Some(other)),
         }
     }

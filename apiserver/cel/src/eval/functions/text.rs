@@ -120,11 +120,20 @@ fn quote<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     Ok(Value::text(library::quote(&call.text(0)?)))
 }
 
+/// Longest text that `format` makes, in bytes. The server counts the template and not the result, so that a chain of
+/// formats could use all memory.
+const MAX_FORMATTED: usize = 4 << 20;
+
 fn format<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (template, list) = (call.text(0)?, call.list(1)?);
-    evaluated(format::format(&template, |index| {
+    let text = format::format(&template, |index| {
         list.get(index).map(|item| argument(item.unwrap_or(Value::Null), 0))
-    }))
+    })
+    .map_err(EvalError::new)?;
+    if text.len() > MAX_FORMATTED {
+        return Err(EvalError::CostLimitExceeded);
+    }
+    Ok(Value::text(text))
 }
 
 /// A value as an argument of `format`.

@@ -131,7 +131,7 @@ impl<'r, 'a> Run<'r, 'a> {
         match error {
             Some(error) => Err(error),
             None if is_negated => {
-                Ok(Value::Bool(!matches!(equal::equals(&args[0], &args[1]), Ok(true))))
+                equal::is_equal(&args[0], &args[1]).map(|is_equal| Value::Bool(!is_equal))
             }
             None => equal::equals(&args[0], &args[1]).map(Value::Bool),
         }
