@@ -137,7 +137,7 @@ pub(crate) fn evaluate_any(data: &[u8]) {
     let text = text(data);
     let Some(checked) = compiled(&text) else { return };
     let Ok(program) = Program::new(&checked) else { return };
-    let (variables, limits) = (variables(), Limits { cost_limit: COST_LIMIT });
+    let (variables, limits) = (variables(), Limits::new(COST_LIMIT));
     let first = program.evaluate(&variables, limits);
     let again = program.evaluate(&variables, limits);
     assert_eq!(format!("{first:?}"), format!("{again:?}"), "{text:?}");

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use windlass_cel::check::{Checked, Environment};
 use windlass_cel::eval::map::Entries;
-use windlass_cel::eval::{LITERALS, Limits, List, Map, Program, Value, Variables, equal};
+use windlass_cel::eval::{LITERALS, Limits, List, Map, Program, Steps, Value, Variables, equal};
 use windlass_cel::library::base64::{Alphabet, decode};
 use windlass_cel::syntax::{ParserOptions, Source, parse};
 use windlass_cel::types::Type;
@@ -109,7 +109,7 @@ fn is_same(found: &Value<'_>, expected: &Value<'_>) -> bool {
         }
         _ => {
             found.type_name() == expected.type_name()
-                && equal::equals(found, expected).unwrap_or(false)
+                && equal::equals(found, expected, &Steps::new(1_000_000)).unwrap_or(false)
         }
     }
 }
@@ -173,7 +173,7 @@ fn difference(case: &Json) -> Option<String> {
     for (name, bound) in case["bindings"].as_object().into_iter().flatten() {
         variables = variables.bind(name.as_str(), value(bound));
     }
-    let limits = Limits { cost_limit: 1_000_000 };
+    let limits = Limits::new(1_000_000);
     let program = match Program::new(&checked) {
         Ok(program) => program,
         Err(_) if refused_at == Some("eval") => return None,

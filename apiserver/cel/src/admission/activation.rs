@@ -30,6 +30,8 @@ pub(super) type Evaluated<'a> = Option<Result<Value<'a>, String>>;
 pub(super) struct Activation<'a> {
     variables: Variables<'a>,
     budget: u64,
+    /// Steps that are left for all expressions.
+    steps: u64,
 }
 
 impl<'a> Activation<'a> {
@@ -56,7 +58,8 @@ impl<'a> Activation<'a> {
         if let Some(definitions) = definitions {
             variables = variables.compose("variables", definitions);
         }
-        Activation { variables, budget }
+        let steps = Limits::new(budget).step_limit;
+        Activation { variables, budget, steps }
     }
 
     /// The values of all expressions, in order; none if the budget does not last for them.
@@ -82,8 +85,10 @@ impl<'a> Activation<'a> {
             Ok(program) => program,
             Err(Failure { detail, .. }) => return Ok(Err(format!("compilation error: {detail}"))),
         };
-        let limits = Limits { cost_limit: PER_CALL_LIMIT };
+        let limits = Limits::new(PER_CALL_LIMIT);
+        let limits = Limits { step_limit: limits.step_limit.min(self.steps), ..limits };
         let outcome = program.evaluate_composed(&mut self.variables, limits);
+        self.steps = self.steps.saturating_sub(outcome.steps);
         let cost = self.variables.take_composed_cost().saturating_add(outcome.cost);
         self.budget = self.budget.checked_sub(cost).ok_or(OutOfBudget)?;
         let failed =

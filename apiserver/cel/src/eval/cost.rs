@@ -1,11 +1,10 @@
 //! The cost of a call at run time: cel-go's tracker with the rates of kube-apiserver's libraries.
 
 use super::error::EvalError;
+use super::steps::Steps;
 use super::value::Value;
 use crate::schema::MAX_DEPTH;
 
-/// Most parts of a value that are counted.
-const MAX_STEPS: u64 = 1_000_000;
 /// Cost of reading one character.
 const TRAVERSAL: f64 = 0.1;
 /// Cost of one character of a regular expression.
@@ -164,8 +163,25 @@ fn allocating(size: u64, factor: f64) -> u64 {
 }
 
 /// Cost of a call with these arguments; an argument that is an error counts like null, and so does the result.
-pub(crate) fn call_cost(rule: CostRule, args: &[Value<'_>], result: &Value<'_>) -> u64 {
-    match rule {
+///
+/// # Errors
+///
+/// The end of the evaluation if counting takes more steps than are left.
+pub(crate) fn call_cost(
+    rule: CostRule,
+    args: &[Value<'_>],
+    result: &Value<'_>,
+    steps: &Steps,
+) -> Result<u64, EvalError> {
+    // The sizes of texts are their characters: to count them takes time for which nothing is paid.
+    if !matches!(rule, CostRule::Fixed(_)) {
+        for arg in args {
+            if let Value::String(text) = arg {
+                steps.scan(text.len())?;
+            }
+        }
+    }
+    Ok(match rule {
         CostRule::Fixed(cost) => cost,
         CostRule::Traversal(index, factor) => scaled(size(args, index), factor),
         CostRule::Elements(index) => size(args, index),
@@ -178,7 +194,10 @@ pub(crate) fn call_cost(rule: CostRule, args: &[Value<'_>], result: &Value<'_>) 
         CostRule::Contains => {
             scaled(size(args, 0), TRAVERSAL).saturating_mul(scaled(size(args, 1), TRAVERSAL))
         }
-        CostRule::Deep => args.first().map_or(0, |list| deep_cost(list, 0, &mut 0)),
+        CostRule::Deep => match args.first() {
+            Some(list) => deep_cost(list, 0, steps)?,
+            None => 0,
+        },
         CostRule::Join => scaled(size_of(result), 2.0 * TRAVERSAL),
         CostRule::Selector => {
             let length = size(args, 1);
@@ -204,7 +223,7 @@ pub(crate) fn call_cost(rule: CostRule, args: &[Value<'_>], result: &Value<'_>) 
             allocating(size(args, 0), depth)
         }
         CostRule::SelfCompare(index) => self_compare_cost(args.get(index)),
-    }
+    })
 }
 
 /// Checks the arguments that the cost of a call with one or two of them counts.
@@ -242,28 +261,32 @@ fn self_compare_cost(list: Option<&Value<'_>>) -> u64 {
     allocating(size.saturating_mul(size), if is_text { 2.0 + TRAVERSAL } else { 2.0 })
 }
 
-/// Cost of reading a value with all its parts.
-///
-/// More than a million parts, or parts nested too deeply, cost more than any budget: lists that share their parts are
-/// small and have exponentially many.
-fn deep_cost(value: &Value<'_>, depth: usize, steps: &mut u64) -> u64 {
-    *steps += 1;
-    if depth > MAX_DEPTH || *steps > MAX_STEPS {
-        return u64::MAX / 2;
+/// Cost of reading a value with all its parts. Lists that share their parts are small and may have exponentially many.
+fn deep_cost(value: &Value<'_>, depth: usize, steps: &Steps) -> Result<u64, EvalError> {
+    steps.take(1)?;
+    if depth > MAX_DEPTH {
+        return Err(EvalError::too_deep());
     }
+    let mut sum = 0_u64;
     match value {
-        Value::String(text) => (text.len() as f64 * TRAVERSAL) as u64,
-        Value::Bytes(bytes) => (bytes.len() as f64 * TRAVERSAL) as u64,
-        Value::List(list) => list.iter().fold(0, |sum: u64, item| {
-            let cost = item.as_ref().map_or(1, |item| deep_cost(item, depth + 1, steps));
-            sum.saturating_add(cost)
-        }),
-        Value::Map(map) => map.keys().iter().fold(0, |sum: u64, key| {
-            let value = map.find(key).ok().flatten();
-            let of_key = deep_cost(key, depth + 1, steps);
-            let of_value = value.as_ref().map_or(1, |value| deep_cost(value, depth + 1, steps));
-            sum.saturating_add(of_key).saturating_add(of_value)
-        }),
-        _ => 1,
+        Value::String(text) => return Ok((text.len() as f64 * TRAVERSAL) as u64),
+        Value::Bytes(bytes) => return Ok((bytes.len() as f64 * TRAVERSAL) as u64),
+        Value::List(list) => {
+            for item in list.iter() {
+                let cost = item.as_ref().map_or(Ok(1), |item| deep_cost(item, depth + 1, steps))?;
+                sum = sum.saturating_add(cost);
+            }
+        }
+        Value::Map(map) => {
+            for key in map.keys() {
+                let value = map.find(&key).ok().flatten();
+                let of_value =
+                    value.as_ref().map_or(Ok(1), |value| deep_cost(value, depth + 1, steps))?;
+                let of_key = deep_cost(&key, depth + 1, steps)?;
+                sum = sum.saturating_add(of_key).saturating_add(of_value);
+            }
+        }
+        _ => return Ok(1),
     }
+    Ok(sum)
 }

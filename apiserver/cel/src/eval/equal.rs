@@ -1,6 +1,5 @@
 //! Equality and order of values across types.
 
-use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -9,49 +8,45 @@ use serde_json::{Map as JsonMap, Value as Json};
 use super::error::{EvalError, deeper};
 use super::list::List;
 use super::map::Map;
+use super::steps::Steps;
 use super::value::Value;
-use crate::schema::is_too_deep;
+use crate::schema::node_count;
 use crate::types::shape::{ListKind, ListShape};
-
-/// Most values that one comparison looks at: more than a request of the server usually holds. A list that holds another one twice, which
-/// again holds one twice, is small and has exponentially many values, and the server's cost of comparing it is small.
-const MAX_STEPS: u64 = 1_000_000;
 
 /// The place within the values that are compared.
 #[derive(Clone, Copy)]
 struct Level<'w> {
     depth: usize,
-    /// Values that were looked at so far.
-    steps: &'w Cell<u64>,
+    steps: &'w Steps,
 }
 
 impl Level<'_> {
     fn below(self) -> Result<Self, EvalError> {
-        let steps = self.steps.get() + 1;
-        self.steps.set(steps);
-        if steps > MAX_STEPS {
-            return Err(EvalError::CostLimitExceeded);
-        }
+        self.steps.take(1)?;
         Ok(Level { depth: deeper(self.depth)?, ..self })
     }
 }
 
 /// Whether two values are equal for a search: what cannot be compared is not equal, but a fatal error ends it.
-pub(crate) fn is_equal<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError> {
-    match equals(left, right) {
+pub(crate) fn is_equal<'a>(
+    left: &Value<'a>,
+    right: &Value<'a>,
+    steps: &Steps,
+) -> Result<bool, EvalError> {
+    match equals(left, right, steps) {
         Err(error) if !error.is_fatal() => Ok(false),
         other => other,
     }
 }
 
 /// Whether two values are equal. Values of different types are not, but numbers compare by their value; an object
-/// or array of the data compared with another type is an error.
+/// or array of the data compared with another type is an error. Each value that is compared takes one of the steps.
 ///
 /// # Errors
 ///
-/// The text of cel-go, or the one of [`EvalError::too_deep`].
-pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, EvalError> {
-    equals_at(left, right, Level { depth: 0, steps: &Cell::new(0) })
+/// The text of cel-go, the one of [`EvalError::too_deep`], or [`EvalError::CostLimitExceeded`] when the steps are used up.
+pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>, steps: &Steps) -> Result<bool, EvalError> {
+    equals_at(left, right, Level { depth: 0, steps })
 }
 
 /// Equality of values that lie this deep in those that are compared.
@@ -64,7 +59,10 @@ fn equals_at<'a>(left: &Value<'a>, right: &Value<'a>, level: Level<'_>) -> Resul
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Uint(a), Value::Uint(b)) => a == b,
         (Value::Double(a), Value::Double(b)) => a == b,
-        (Value::String(a), Value::String(b)) => a == b,
+        (Value::String(a), Value::String(b)) => {
+            level.steps.scan(a.len().min(b.len()))?;
+            a == b
+        }
         (Value::Bytes(a), Value::Bytes(b)) => a == b,
         (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
         (Value::Duration(a), Value::Duration(b)) => a == b,
@@ -127,7 +125,10 @@ fn lists_equal<'a>(left: &List<'a>, right: &List<'a>, level: Level<'_>) -> Resul
         return Ok(false);
     }
     match left.keyed_shape().map(|shape| (&shape.kind, shape)) {
-        Some((ListKind::Set, _)) => return sets_equal(left, right),
+        Some((ListKind::Set, _)) => {
+            level.steps.elements(left.len().saturating_add(right.len()))?;
+            return sets_equal(left, right);
+        }
         Some((ListKind::Map(_), shape)) => return keyed_lists_equal(left, right, shape, level),
         _ => {}
     }
@@ -160,6 +161,8 @@ fn keyed_lists_equal<'a>(
     shape: &ListShape,
     level: Level<'_>,
 ) -> Result<bool, EvalError> {
+    // Each element has a key, which is a text.
+    level.steps.elements(left.len().saturating_add(right.len()))?;
     let mut by_key = std::collections::HashMap::new();
     for value in left.iter() {
         let value = value?;
@@ -223,7 +226,8 @@ fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>, level: Level<'_>) -> Result<b
         (Map::Object(_, shape), Some(a), Some(b)) => {
             let declared =
                 |key: &String| shape.properties.iter().any(|property| *property.json_name == **key);
-            unknown_fields_equal(a, b, &declared)
+            level.steps.elements(a.len())?;
+            unknown_fields_equal(a, b, &declared, level.steps)
         }
         _ => Ok(true),
     }
@@ -234,12 +238,14 @@ fn unknown_fields_equal(
     left: &JsonMap<String, Json>,
     right: &JsonMap<String, Json>,
     declared: &dyn Fn(&String) -> bool,
+    steps: &Steps,
 ) -> Result<bool, EvalError> {
     for (key, a) in left.iter().filter(|(key, _)| !declared(key)) {
-        match right.get(key) {
-            Some(_) if is_too_deep(a) => return Err(EvalError::too_deep()),
-            Some(b) if a != b => return Ok(false),
-            _ => {}
+        if let Some(b) = right.get(key) {
+            steps.take(node_count(a).ok_or_else(EvalError::too_deep)?)?;
+            if a != b {
+                return Ok(false);
+            }
         }
     }
     Ok(true)

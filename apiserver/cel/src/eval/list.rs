@@ -99,12 +99,20 @@ impl<'a> List<'a> {
 
     /// The list with the elements of another behind its own.
     pub fn concat(self, other: List<'a>) -> Result<List<'a>, EvalError> {
-        let len = self.len() + other.len();
+        let len = self
+            .len()
+            .checked_add(other.len())
+            .filter(|len| i64::try_from(*len).is_ok())
+            .ok_or(EvalError::Static("integer overflow"))?;
         match self {
             _ if other.is_empty() => Ok(self),
             _ if self.is_empty() => Ok(other),
-            // An accumulator of a fold is the only owner of its list and grows in place.
-            List::Values(mut values) if Arc::strong_count(&values) == 1 || len <= MAX_COPIED => {
+            // An accumulator of a fold is the only owner of its list and grows in place. A long list behind it is not
+            // copied: a sum costs 1, whatever the length.
+            List::Values(mut values)
+                if len <= MAX_COPIED
+                    || (Arc::strong_count(&values) == 1 && other.len() <= MAX_COPIED) =>
+            {
                 let target = Arc::make_mut(&mut values);
                 for value in other.iter() {
                     target.push(value?);

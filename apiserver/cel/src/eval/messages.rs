@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::error::{EvalError, deeper};
 use super::functions::display;
 use super::map::{Entries, Map};
+use super::steps::Steps;
 use super::value::{Opaque, Value};
 use crate::library::base64;
 use crate::library::duration::Duration;
@@ -28,17 +29,25 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// # Errors
 ///
 /// cel-go's texts, for a type that no literal can have and for a field that does not take its value.
-pub(super) fn construct<'a>(type_name: &str, fields: Vec<(&str, Value<'a>)>) -> Converted<'a> {
+pub(super) fn construct<'a>(
+    type_name: &str,
+    fields: Vec<(&str, Value<'a>)>,
+    steps: &Steps,
+) -> Converted<'a> {
     let unknown = || EvalError::new(format!("unknown type '{type_name}'"));
     let message = type_name.strip_prefix(PACKAGE).ok_or_else(unknown)?;
     match message {
-        "Value" => Message { message, fields }.json_value(),
-        "Struct" => {
-            Message { message, fields }.one("fields", |value| json_struct(value, 0), empty_map())
-        }
-        "ListValue" => {
-            Message { message, fields }.one("values", |value| json_list(value, 0), empty_list())
-        }
+        "Value" => Message { message, fields }.json_value(steps),
+        "Struct" => Message { message, fields }.one(
+            "fields",
+            |value| json_struct(value, 0, steps),
+            empty_map(),
+        ),
+        "ListValue" => Message { message, fields }.one(
+            "values",
+            |value| json_list(value, 0, steps),
+            empty_list(),
+        ),
         "Empty" if fields.is_empty() => Ok(Value::Opaque(Arc::new(Empty))),
         "Duration" => Message { message, fields }.duration(),
         "Timestamp" => Message { message, fields }.timestamp(),
@@ -195,7 +204,7 @@ impl<'a> Message<'_, 'a> {
     }
 
     /// `google.protobuf.Value`: its fields exclude each other, and the last one counts.
-    fn json_value(self) -> Converted<'a> {
+    fn json_value(self, steps: &Steps) -> Converted<'a> {
         let mut result = Value::Null;
         for (name, value) in self.fields {
             result = match name {
@@ -203,8 +212,8 @@ impl<'a> Message<'_, 'a> {
                 "number_value" => Scalar::Double.convert(value),
                 "string_value" => Scalar::String.convert(value),
                 "null_value" => Scalar::Null.convert(value),
-                "list_value" => json_list(value, 0),
-                "struct_value" => json_struct(value, 0),
+                "list_value" => json_list(value, 0, steps),
+                "struct_value" => json_struct(value, 0, steps),
                 other => return Err(no_such_field(other)),
             }
             .map_err(|error| conversion_error(self.message, name, &error))?;
@@ -265,28 +274,32 @@ fn conversion_error(message: &str, field: &str, error: &EvalError) -> EvalError 
 }
 
 /// A list whose elements are values of JSON.
-fn json_list<'a>(value: Value<'a>, depth: usize) -> Converted<'a> {
+fn json_list<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Converted<'a> {
     let depth = deeper(depth)?;
     let Value::List(list) = value else {
         return Err(unsupported(&value, "*structpb.ListValue"));
     };
-    list.iter().map(|item| json(item?, depth)).collect::<Result<Vec<_>, _>>().map(Value::list)
+    list.iter()
+        .map(|item| json(item?, depth, steps))
+        .collect::<Result<Vec<_>, _>>()
+        .map(Value::list)
 }
 
 /// A map from texts to values of JSON.
-fn json_struct<'a>(value: Value<'a>, depth: usize) -> Converted<'a> {
+fn json_struct<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Converted<'a> {
     let depth = deeper(depth)?;
     let Value::Map(map) = value else { return Err(unsupported(&value, "*structpb.Struct")) };
     let mut entries = Entries::default();
     for key in map.keys() {
         let value = map.find(&key)?.unwrap_or(Value::Null);
-        entries.set(Scalar::String.convert(key)?, json(value, depth)?)?;
+        entries.set(Scalar::String.convert(key)?, json(value, depth, steps)?)?;
     }
     Ok(Value::Map(Map::Entries(Arc::new(entries))))
 }
 
 /// The value of JSON that stands for a value: integers that a double does not hold, bytes and times are texts.
-fn json<'a>(value: Value<'a>, depth: usize) -> Converted<'a> {
+fn json<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Converted<'a> {
+    steps.elements(1)?;
     Ok(match value {
         Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_) => value,
         Value::Int(value) if (-MAX_JSON_INT..=MAX_JSON_INT).contains(&value) => {
@@ -297,9 +310,9 @@ fn json<'a>(value: Value<'a>, depth: usize) -> Converted<'a> {
         Value::Bytes(bytes) => Value::text(base64::encode(&bytes)),
         Value::Timestamp(time) => Value::text(time.to_rfc3339_utc()),
         Value::Duration(duration) => Value::text(duration.to_cel_string()),
-        Value::List(_) => json_list(value, depth)?,
-        Value::Map(_) => json_struct(value, depth)?,
-        Value::Optional(Some(content)) => json((*content).clone(), deeper(depth)?)?,
+        Value::List(_) => json_list(value, depth, steps)?,
+        Value::Map(_) => json_struct(value, depth, steps)?,
+        Value::Optional(Some(content)) => json((*content).clone(), deeper(depth)?, steps)?,
         other => return Err(unsupported(&other, "*structpb.Value")),
     })
 }
@@ -312,7 +325,7 @@ mod tests {
     fn evaluated(text: &str) -> String {
         let checked = Environment::kubernetes().compile(text).unwrap();
         let program = Program::new(&checked).unwrap();
-        let (variables, limits) = (Variables::new(), Limits { cost_limit: 1000 });
+        let (variables, limits) = (Variables::new(), Limits::new(1000));
         let outcome = program.evaluate(&variables, limits);
         outcome.result.map_or_else(|error| error.to_string(), |value| functions::display(&value))
     }

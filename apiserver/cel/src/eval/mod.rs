@@ -13,6 +13,7 @@ mod messages;
 mod plan;
 mod program;
 mod run;
+mod steps;
 #[cfg(test)]
 mod tests;
 pub mod value;
@@ -27,4 +28,5 @@ pub use literals::LITERALS;
 pub use map::Map;
 pub use program::{Limits, Outcome, Program, Variables};
 pub use run::composed::Definitions;
+pub use steps::Steps;
 pub use value::{Opaque, Text, Value};

@@ -6,17 +6,19 @@ use super::error::EvalError;
 use super::plan::{self, Node};
 use super::run::Run;
 use super::run::composed::{Composed, Definitions};
+use super::steps::Steps;
 use super::value::Value;
 use crate::check::Checked;
 
-/// Work that is done again for composed variables, as a multiple of the cost limit.
-const MAX_REPEATED: u64 = 4;
+/// Steps for each unit of the cost limit.
+const STEPS_PER_COST: u64 = 16;
 
 /// An expression that is planned for evaluation.
 #[derive(Debug)]
 pub struct Program {
     root: Node,
     slots: usize,
+    depth: usize,
 }
 
 /// Names bound to values for one evaluation.
@@ -31,6 +33,16 @@ pub struct Variables<'a> {
 pub struct Limits {
     /// Largest cost; an expression that goes beyond it ends with [`EvalError::CostLimitExceeded`].
     pub cost_limit: u64,
+    /// Most [`Steps`] for the work that no cost pays for, with that of the composed variables; an expression that goes
+    /// beyond it ends with [`EvalError::CostLimitExceeded`], too.
+    pub step_limit: u64,
+}
+
+impl Limits {
+    /// This largest cost, and 16 steps for each unit of it.
+    pub const fn new(cost_limit: u64) -> Limits {
+        Limits { cost_limit, step_limit: cost_limit.saturating_mul(STEPS_PER_COST) }
+    }
 }
 
 /// Result of an evaluation.
@@ -40,24 +52,28 @@ pub struct Outcome<'a> {
     pub result: Result<Value<'a>, EvalError>,
     /// The cost, also that of an expression that ended with an error.
     pub cost: u64,
+    /// The steps that were taken.
+    pub steps: u64,
 }
 
 impl Program {
     /// The plan of a checked expression. An error if a constant cannot be converted or is no regular expression,
     /// for which kube-apiserver rejects the expression.
     pub fn new(checked: &Checked) -> Result<Program, EvalError> {
-        let (root, slots) = plan::plan(checked)?;
-        Ok(Program { root, slots })
+        let (root, slots, depth) = plan::plan(checked)?;
+        Ok(Program { root, slots, depth })
     }
 
     /// The value of the expression. One that reads composed variables needs [`Program::evaluate_composed`].
     pub fn evaluate<'a>(&'a self, variables: &Variables<'a>, limits: Limits) -> Outcome<'a> {
-        let mut run = Run::new(variables, self.slots, limits.cost_limit);
+        let steps = Steps::new(limits.step_limit);
+        let mut run = Run::new(self, &variables.values, limits.cost_limit, &steps);
         let result = run.eval(&self.root);
-        Outcome { result, cost: run.cost() }
+        Outcome { result, cost: run.cost(), steps: limits.step_limit.saturating_sub(steps.left()) }
     }
 
-    /// The value of the expression; composed variables are computed when they are first read, each with these limits.
+    /// The value of the expression; composed variables are computed when they are first read, each with the same cost
+    /// limit and all with the same steps.
     ///
     /// [`Variables::take_composed_cost`] tells their cost, which is not that of this expression.
     pub fn evaluate_composed<'a>(
@@ -65,21 +81,33 @@ impl Program {
         variables: &mut Variables<'a>,
         limits: Limits,
     ) -> Outcome<'a> {
-        // An expression that reads a variable which is not computed yet is begun again after that one, so that a chain
-        // of variables needs no deep stack. The work that is thrown away has a bound, which the server's cost has not.
+        let steps = Steps::new(limits.step_limit);
+        let (result, cost) = self.compose(variables, limits.cost_limit, &steps);
+        Outcome { result, cost, steps: limits.step_limit.saturating_sub(steps.left()) }
+    }
+
+    /// Variables are computed within the expressions that read them, down to a depth of the stack. The one that would go
+    /// below is computed first, and the expression begun again: a chain of variables needs no deep stack. What is thrown
+    /// away by that takes steps.
+    fn compose<'a>(
+        &'a self,
+        variables: &mut Variables<'a>,
+        cost_limit: u64,
+        steps: &Steps,
+    ) -> (Result<Value<'a>, EvalError>, u64) {
         let mut stack: Vec<(usize, &'a Program)> = Vec::new();
-        let mut repeated = 0_u64;
         loop {
             let program = stack.last().map_or(self, |(_, program)| program);
-            let mut run = Run::new(variables, program.slots, limits.cost_limit);
+            let mut run = Run::new(program, &variables.values, cost_limit, steps);
+            run.composed = variables.composed.take();
             let result = run.eval(&program.root);
             let (cost, pending) = (run.cost(), run.pending);
-            let Some(composed) = &mut variables.composed else { return Outcome { result, cost } };
+            variables.composed = run.composed;
+            let Some(composed) = &mut variables.composed else { return (result, cost) };
             match (pending, stack.last().copied()) {
                 (Some(index), _) => {
-                    repeated = repeated.saturating_add(cost);
-                    if repeated > limits.cost_limit.saturating_mul(MAX_REPEATED) {
-                        return Outcome { result: Err(EvalError::CostLimitExceeded), cost };
+                    if let Err(error) = steps.take(cost) {
+                        return (Err(error), cost);
                     }
                     stack.extend(composed.begin(index).map(|next| (index, next)));
                 }
@@ -87,9 +115,24 @@ impl Program {
                     composed.finish(index, result, cost);
                     stack.pop();
                 }
-                (None, None) => return Outcome { result, cost },
+                (None, None) => return (result, cost),
             }
         }
+    }
+
+    /// The plan.
+    pub(super) fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// Number of variables of folds.
+    pub(super) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Levels of expressions within each other.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
     }
 }
 
@@ -119,6 +162,14 @@ impl<'a> Variables<'a> {
 
     /// Value of a name.
     pub fn get(&self, name: &str) -> Option<&Value<'a>> {
-        self.values.iter().rev().find(|(bound, _)| **bound == *name).map(|(_, value)| value)
+        find(&self.values, name)
     }
+}
+
+/// Value of a name among those that are bound; the last one counts.
+pub(super) fn find<'v, 'a>(
+    values: &'v [(Arc<str>, Value<'a>)],
+    name: &str,
+) -> Option<&'v Value<'a>> {
+    values.iter().rev().find(|(bound, _)| **bound == *name).map(|(_, value)| value)
 }

@@ -29,7 +29,7 @@ fn evaluated(root: Expr, cost_limit: u64) -> (String, u64) {
         Program::new(&Checked { ast, types: Vec::new(), references: Vec::new() }).unwrap();
     let data = json!({"min": 1, "max": 5, "name": "web"});
     let variables = Variables::new().bind("self", Value::json(&data, &Shape::Dyn).unwrap());
-    let Outcome { result, cost } = program.evaluate(&variables, Limits { cost_limit });
+    let Outcome { result, cost, .. } = program.evaluate(&variables, Limits::new(cost_limit));
     (result.map_or_else(|error| error.to_string(), |value| super::functions::display(&value)), cost)
 }
 
@@ -84,7 +84,7 @@ fn sorting_an_error_ends_the_evaluation_as_the_fault_of_cel_go_does() {
     for (text, expected) in cases {
         let program = Program::new(&environment.compile(text).unwrap()).unwrap();
         let variables = Variables::new().bind("self", Value::json(&data, &Shape::Dyn).unwrap());
-        let result = program.evaluate(&variables, Limits { cost_limit: 100 }).result;
+        let result = program.evaluate(&variables, Limits::new(100)).result;
         let found = result
             .map_or_else(|error| error.to_string(), |value| super::functions::display(&value));
         assert_eq!(found, expected, "{text}");
@@ -108,7 +108,7 @@ fn any_value_but_bytes_is_a_key_of_a_map() {
         let checked = crate::check::Environment::kubernetes().compile(text).unwrap();
         let program = Program::new(&checked).unwrap();
         let variables = Variables::new();
-        let result = program.evaluate(&variables, Limits { cost_limit: 1000 }).result;
+        let result = program.evaluate(&variables, Limits::new(1000)).result;
         let found = result
             .map_or_else(|error| error.to_string(), |value| super::functions::display(&value));
         assert_eq!(found, expected, "{text}");
@@ -137,7 +137,7 @@ fn data_nested_deeply_end_an_evaluation_and_not_the_stack() {
     for (text, expected) in cases {
         let program = Program::new(&environment.compile(text).unwrap()).unwrap();
         let variables = Variables::new().bind("x", Value::json(&deep, &Shape::Dyn).unwrap());
-        let result = program.evaluate(&variables, Limits { cost_limit: 1_000_000 }).result;
+        let result = program.evaluate(&variables, Limits::new(1_000_000)).result;
         let found = result
             .map_or_else(|error| error.to_string(), |value| super::functions::display(&value));
         assert!(found.contains(expected), "{text}: {found}");
@@ -145,21 +145,49 @@ fn data_nested_deeply_end_an_evaluation_and_not_the_stack() {
 }
 
 #[test]
+fn a_list_longer_than_an_int_can_tell_is_an_overflow() {
+    let text = format!("[[0]]{}.size() == 1", ".map(x, x + x)".repeat(70));
+    let checked = crate::check::Environment::kubernetes().compile(&text).unwrap();
+    let program = Program::new(&checked).unwrap();
+    let outcome = program.evaluate(&Variables::new(), Limits::new(1_000_000));
+    assert_eq!(outcome.result.unwrap_err().to_string(), "integer overflow");
+}
+
+#[test]
 fn sharing_does_not_make_work_that_no_cost_pays_for() {
     let doubled = format!("[1]{}", ".map(x, [x, x])".repeat(40));
     let tripled = format!("['a']{}", ".map(x, '%s%s%s'.format([x, x, x]))".repeat(30));
+    let again = |expression: &str| {
+        let some = format!("[0]{}", ".map(x, [x, x])".repeat(13));
+        format!("[{some}].all(d, lists.range(100000).all(i, {expression}))")
+    };
     let cases = [
         format!("{doubled} == {doubled}"),
         format!("{doubled} != {doubled} || true"),
         format!("[{doubled}].indexOf({doubled}) == 0"),
+        format!("{doubled}.flatten(100) == []"),
+        format!("google.protobuf.ListValue{{values: {doubled}}} == []"),
+        format!("'%s'.format([{doubled}]) == ''"),
+        format!("[?dyn({doubled})] == [] || true"),
         format!("{tripled}.size() == 1"),
+        format!("['aaaaaaaaaa']{}.size() == 1", ".map(x, x.replace('a', x))".repeat(5)),
+        format!("[[''] + ['']]{}.all(x, x.join('') == '')", ".map(x, x + x)".repeat(40)),
+        again("d == d"),
+        again("d in [d]"),
+        again("sets.contains(d, d)"),
+        again("d.flatten(100).size() > 0"),
+        "lists.range(100000).all(i, !('' + string(i)).matches('(.{1000}|b{1000}|c{1000})x' + string(i)))"
+            .to_owned(),
+        "lists.range(900000).all(i, sets.contains(lists.range(900000), [i]))".to_owned(),
     ];
     for text in cases {
         let checked = crate::check::Environment::kubernetes().compile(&text).unwrap();
         let program = Program::new(&checked).unwrap();
         let variables = Variables::new();
-        let outcome = program.evaluate(&variables, Limits { cost_limit: 1_000_000 });
-        let error = outcome.result.unwrap_err().to_string();
+        // A tenth of the server's limit: the test is for the bound, not for its size.
+        let outcome = program.evaluate(&variables, Limits::new(100_000));
+        let error =
+            outcome.result.map_or_else(|error| error.to_string(), |value| format!("{value:?}"));
         assert_eq!(error, "operation cancelled: actual cost limit exceeded", "{text}");
     }
 }

@@ -25,7 +25,18 @@ const DEEP_STACK: usize = 32 << 20;
 
 /// A compiled regular expression.
 #[derive(Debug, Clone)]
-pub struct Regex(regex::Regex);
+pub struct Regex {
+    regex: regex::Regex,
+    weight: u64,
+}
+
+/// A pattern that Go compiles, before it is compiled here.
+#[derive(Debug)]
+pub struct Pattern<'p> {
+    pattern: &'p str,
+    translated: String,
+    weight: u64,
+}
 
 /// An error of Go's `regexp/syntax`; displayed as ``error parsing regexp: missing closing ): `(` ``.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,35 +108,65 @@ impl Regex {
     /// Go's message for a pattern that it does not compile, `expression too large` or `expression nests too deeply`
     /// for one beyond a limit.
     pub fn compile(pattern: &str) -> Result<Regex, SyntaxError> {
-        if pattern.len() > MAX_PATTERN {
-            return Err(SyntaxError::new(Code::Large, pattern));
-        }
-        let translated = parser::translate(pattern)?;
-        // The parser has refused everything that the crate would, except for what is too deep or too large.
-        let built = match build(&translated, NEST_LIMIT) {
-            Err(regex::Error::Syntax(_)) => build_deep(translated),
-            built => built,
-        };
-        built.map(Regex).map_err(|error| {
-            let is_large = matches!(error, regex::Error::CompiledTooBig(_));
-            SyntaxError::new(if is_large { Code::Large } else { Code::NestingDepth }, pattern)
-        })
+        Pattern::parse(pattern)?.compile()
     }
 
+    /// Number of the items of the pattern, each as often as it is repeated: a bound of the time that one character of
+    /// a text takes.
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
     /// Whether the pattern matches anywhere in a text: `text.matches(pattern)`.
     pub fn is_match(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        self.regex.is_match(text)
     }
 
     /// The first match, empty if there is none: `text.find(pattern)`.
     pub fn find<'t>(&self, text: &'t str) -> &'t str {
-        self.0.find(text).map_or("", |found| found.as_str())
+        self.regex.find(text).map_or("", |found| found.as_str())
     }
 
     /// The matches from left to right without overlap, all if the limit is negative: `text.findAll(pattern, limit)`.
     pub fn find_all<'t>(&self, text: &'t str, limit: i64) -> Vec<&'t str> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        self.0.find_iter(text).take(limit).map(|found| found.as_str()).collect()
+        self.regex.find_iter(text).take(limit).map(|found| found.as_str()).collect()
+    }
+}
+
+impl<'p> Pattern<'p> {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Regex::compile`] that need no compilation.
+    pub fn parse(pattern: &'p str) -> Result<Pattern<'p>, SyntaxError> {
+        if pattern.len() > MAX_PATTERN {
+            return Err(SyntaxError::new(Code::Large, pattern));
+        }
+        let (translated, weight) = parser::translate(pattern)?;
+        Ok(Pattern { pattern, translated, weight })
+    }
+
+    /// See [`Regex::weight`]; the time of a compilation grows with it.
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// The compiled pattern.
+    ///
+    /// # Errors
+    ///
+    /// A pattern that is too large or nested too deeply.
+    pub fn compile(self) -> Result<Regex, SyntaxError> {
+        // The parser has refused everything that the crate would, except for what is too deep or too large.
+        let built = match build(&self.translated, NEST_LIMIT) {
+            Err(regex::Error::Syntax(_)) => build_deep(self.translated),
+            built => built,
+        };
+        built.map(|regex| Regex { regex, weight: self.weight }).map_err(|error| {
+            let is_large = matches!(error, regex::Error::CompiledTooBig(_));
+            SyntaxError::new(if is_large { Code::Large } else { Code::NestingDepth }, self.pattern)
+        })
     }
 }
 

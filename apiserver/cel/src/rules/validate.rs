@@ -8,7 +8,7 @@ use super::field_path::FieldPath;
 use super::rule::Rule;
 use super::validator::Node;
 use super::violation::{self, Reason, Violation};
-use crate::eval::{EvalError, Limits, Value, Variables};
+use crate::eval::{EvalError, Limits, Outcome, Program, Value, Variables};
 
 /// Cost that one expression may use: `PerCallLimit` of kube-apiserver.
 pub const PER_CALL_LIMIT: u64 = 1_000_000;
@@ -77,11 +77,23 @@ struct At<'r, 'a> {
 pub(super) struct Run {
     pub(super) report: Report,
     budget: u64,
+    /// Steps that are left for all rules.
+    steps: u64,
 }
 
 impl Run {
     pub(super) fn new(budget: u64) -> Run {
-        Run { report: Report::default(), budget }
+        let steps = Limits::new(budget).step_limit;
+        Run { report: Report::default(), budget, steps }
+    }
+
+    /// Evaluates an expression with the steps that are left.
+    fn evaluate<'a>(&mut self, program: &'a Program, variables: &Variables<'a>) -> Outcome<'a> {
+        let limits = Limits::new(PER_CALL_LIMIT);
+        let step_limit = limits.step_limit.min(self.steps);
+        let outcome = program.evaluate(variables, Limits { step_limit, ..limits });
+        self.steps = self.steps.saturating_sub(outcome.steps);
+        outcome
     }
 
     /// Runs all rules of an object; `old` is the object before an update, and `schema` its schema.
@@ -190,8 +202,7 @@ impl Run {
                         continue;
                     }
                     let variables = variables.of(is_optional);
-                    let outcome =
-                        program.evaluate(variables, Limits { cost_limit: PER_CALL_LIMIT });
+                    let outcome = self.evaluate(program, variables);
                     self.charge(path, node, outcome.cost)?;
                     if self.holds(path, node, rule, outcome.result)? {
                         continue;
@@ -259,7 +270,7 @@ impl Run {
         let is_tolerated = !compiled.uses_old_self && at.ratchet.tolerates();
         let mut detail = None;
         if let Some(Ok(program)) = &compiled.message {
-            let outcome = program.evaluate(variables, Limits { cost_limit: PER_CALL_LIMIT });
+            let outcome = self.evaluate(program, variables);
             let left = self.budget.checked_sub(outcome.cost);
             self.report.cost = self.report.cost.saturating_add(outcome.cost);
             let stopped = match (&outcome.result, left) {

@@ -23,16 +23,23 @@ pub(crate) const MAX_DEPTH: usize = 256;
 
 /// Whether JSON is nested deeper than [`MAX_DEPTH`]; read without recursion, which such a value would exhaust.
 pub(crate) fn is_too_deep(value: &Value) -> bool {
+    node_count(value).is_none()
+}
+
+/// Number of values in JSON with those within them; `None` if it is nested deeper than [`MAX_DEPTH`].
+pub(crate) fn node_count(value: &Value) -> Option<u64> {
     let mut rest = vec![(value, 0)];
+    let mut count = 0;
     while let Some((value, depth)) = rest.pop() {
         if depth > MAX_DEPTH {
-            return true;
+            return None;
         }
+        count += 1;
         match value {
             Value::Array(items) => rest.extend(items.iter().map(|item| (item, depth + 1))),
             Value::Object(entries) => rest.extend(entries.values().map(|item| (item, depth + 1))),
             _ => {}
         }
     }
-    false
+    Some(count)
 }

@@ -23,7 +23,7 @@ use windlass_cel::types::shape::Shape;
 /// CPU time that one measurement takes, in nanoseconds.
 const SLICE: u64 = 20_000_000;
 /// Budget of a rule in Kubernetes.
-const LIMITS: Limits = Limits { cost_limit: 10_000_000 };
+const LIMITS: Limits = Limits::new(10_000_000);
 
 /// CPU time of this thread in nanoseconds.
 fn cpu() -> u64 {

@@ -243,7 +243,7 @@ mod tests {
         let variables = Variables::new()
             .bind("authorizer", authorizer_value(authorizer, user))
             .bind("authorizer.requestResource", resource);
-        let outcome = program.evaluate(&variables, Limits { cost_limit: 1_000_000 });
+        let outcome = program.evaluate(&variables, Limits::new(1_000_000));
         let text = outcome.result.map_or_else(|error| error.to_string(), |value| display(&value));
         (text, outcome.cost)
     }

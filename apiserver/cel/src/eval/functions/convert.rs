@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use super::super::error::EvalError;
+use super::super::steps::Steps;
 use super::super::value::Value;
 use super::{CallArgs, Function};
 use crate::library::duration::Duration;
 use crate::library::number;
 use crate::library::timestamp::Timestamp;
 use crate::schema::MAX_DEPTH;
+
+/// Most parts of a value that its text shows.
+const MAX_PARTS: u64 = 1_000_000;
 
 /// The body of a conversion by its name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
@@ -138,15 +142,22 @@ fn to_duration<'a>(value: &Value<'a>) -> Converted<'a> {
     })
 }
 
-/// The text of a value in messages.
+/// The text of a value in messages. It ends with `...` where the value is nested too deeply or has too many parts.
 pub fn display(value: &Value<'_>) -> String {
-    display_at(value, 0)
+    display_at(value, 0, &Steps::new(MAX_PARTS))
 }
 
-fn display_at(value: &Value<'_>, depth: usize) -> String {
-    let display = |value: &Value<'_>| display_at(value, depth + 1);
+/// The text of a value; the end of the evaluation if that takes more steps than are left.
+pub(crate) fn display_within(value: &Value<'_>, steps: &Steps) -> Result<String, EvalError> {
+    let text = display_at(value, 0, steps);
+    steps.copy(text.len())?;
+    Ok(text)
+}
+
+fn display_at(value: &Value<'_>, depth: usize, steps: &Steps) -> String {
+    let display = |value: &Value<'_>| display_at(value, depth + 1, steps);
     match value {
-        _ if depth > MAX_DEPTH => "...".to_owned(),
+        _ if depth > MAX_DEPTH || steps.take(1).is_err() => "...".to_owned(),
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
@@ -157,6 +168,7 @@ fn display_at(value: &Value<'_>, depth: usize) -> String {
         Value::List(list) => {
             let items: Vec<String> = list
                 .iter()
+                .take_while(|_| steps.left() > 0)
                 .map(|item| item.map_or_else(|error| error.to_string(), |item| display(&item)))
                 .collect();
             format!("[{}]", items.join(", "))
@@ -165,8 +177,12 @@ fn display_at(value: &Value<'_>, depth: usize) -> String {
             let entry = |key: &Value<'_>, value: Option<Value<'_>>| {
                 format!("{}: {}", display(key), value.as_ref().map(&display).unwrap_or_default())
             };
-            let entries: Vec<String> =
-                map.keys().iter().map(|key| entry(key, map.find(key).ok().flatten())).collect();
+            let entries: Vec<String> = map
+                .keys()
+                .iter()
+                .take_while(|_| steps.left() > 0)
+                .map(|key| entry(key, map.find(key).ok().flatten()))
+                .collect();
             format!("{{{}}}", entries.join(", "))
         }
         Value::Timestamp(time) => time.to_rfc3339(),

@@ -8,6 +8,7 @@ use super::super::equal::{compare, element_key, is_equal};
 use super::super::error::{EvalError, deeper};
 use super::super::list::List;
 use super::super::map::{Entries, Map};
+use super::super::steps::Steps;
 use super::super::value::Value;
 use super::operators::contains;
 use super::{CallArgs, Function};
@@ -98,6 +99,7 @@ fn sum<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
             overload: None,
             regex: None,
             remaining: 0,
+            steps: call.steps,
             args: &mut args,
         };
         total = add(&mut inner)?;
@@ -144,7 +146,7 @@ fn index_of<'a>(call: &mut CallArgs<'_, 'a>, from_end: bool) -> Evaluated<'a> {
     for step in 0..len {
         let index = if from_end { len - 1 - step } else { step };
         if let Some(Ok(item)) = list.get(index)
-            && is_equal(&item, &wanted)?
+            && is_equal(&item, &wanted, call.steps)?
         {
             found = Some(index);
             break;
@@ -153,9 +155,9 @@ fn index_of<'a>(call: &mut CallArgs<'_, 'a>, from_end: bool) -> Evaluated<'a> {
     Ok(Value::Int(found.map_or(-1, |index| index as i64)))
 }
 
-fn all_contained<'a>(list: &List<'a>, part: &List<'a>) -> Result<bool, EvalError> {
+fn all_contained<'a>(list: &List<'a>, part: &List<'a>, steps: &Steps) -> Result<bool, EvalError> {
     for item in part.iter() {
-        if !contains(list, &item?)? {
+        if !contains(list, &item?, steps)? {
             return Ok(false);
         }
     }
@@ -163,19 +165,25 @@ fn all_contained<'a>(list: &List<'a>, part: &List<'a>) -> Result<bool, EvalError
 }
 
 fn sets_contains<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    all_contained(&call.list(0)?, &call.list(1)?).map(Value::Bool)
+    all_contained(&call.list(0)?, &call.list(1)?, call.steps).map(Value::Bool)
 }
 
 fn sets_equivalent<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (left, right) = (call.list(0)?, call.list(1)?);
-    Ok(Value::Bool(all_contained(&left, &right)? && all_contained(&right, &left)?))
+    let steps = call.steps;
+    Ok(Value::Bool(all_contained(&left, &right, steps)? && all_contained(&right, &left, steps)?))
 }
 
 fn sets_intersects<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (left, right) = (call.list(0)?, call.list(1)?);
-    Ok(Value::Bool(
-        left.iter().any(|item| item.and_then(|item| contains(&right, &item)) == Ok(true)),
-    ))
+    for item in left.iter() {
+        match item.and_then(|item| contains(&right, &item, call.steps)) {
+            Ok(true) => return Ok(Value::Bool(true)),
+            Err(error) if error.is_fatal() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(Value::Bool(false))
 }
 
 fn slice<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
@@ -187,6 +195,9 @@ fn slice<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     } else if (list.len() as i64) < end {
         format!("list is length {}", list.len())
     } else {
+        if (end - start) as u64 > call.remaining {
+            return Err(EvalError::CostLimitExceeded);
+        }
         let range = start as usize..end as usize;
         return range
             .filter_map(|index| list.get(index))
@@ -202,7 +213,7 @@ fn flatten<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
         return Err(EvalError::Static("level must be non-negative"));
     }
     let mut values = Vec::new();
-    flatten_into(&call.list(0)?, (depth, 0), call.remaining, &mut values)?;
+    flatten_into(&call.list(0)?, (depth, 0), call.steps, &mut values)?;
     Ok(Value::list(values))
 }
 
@@ -210,17 +221,17 @@ fn flatten<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 fn flatten_into<'a>(
     list: &List<'a>,
     levels: (i64, usize),
-    max: u64,
+    steps: &Steps,
     values: &mut Vec<Value<'a>>,
 ) -> Result<(), EvalError> {
     let (depth, done) = levels;
     let done = deeper(done)?;
     for item in list.iter() {
+        steps.elements(1)?;
         match item? {
             Value::List(inner) if depth > 0 => {
-                flatten_into(&inner, (depth - 1, done), max, values)?;
+                flatten_into(&inner, (depth - 1, done), steps, values)?;
             }
-            _ if values.len() as u64 >= max => return Err(EvalError::CostLimitExceeded),
             item => values.push(item),
         }
     }
@@ -295,7 +306,7 @@ fn distinct<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
         let item = item?;
         let mut is_known = false;
         for other in &unique {
-            is_known |= is_equal(&item, other)?;
+            is_known |= is_equal(&item, other, call.steps)?;
         }
         if !is_known {
             unique.push(item);
@@ -312,6 +323,7 @@ fn map_insert<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (second, value) = (call.take(1), call.take(2));
     match second {
         Value::Map(update) if call.args.len() == 2 => {
+            call.steps.elements(update.len())?;
             for key in update.keys() {
                 let value = update.find(&key)?.unwrap_or(Value::Null);
                 insert(entries, key, value)?;

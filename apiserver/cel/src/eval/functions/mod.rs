@@ -15,11 +15,18 @@ mod times;
 mod url;
 
 pub use convert::display;
+pub(crate) use convert::display_within;
 
 use super::error::EvalError;
 use super::list::List;
+use super::steps::Steps;
 use super::value::{Text, Value};
-use crate::library::regex::Regex;
+use crate::library::regex::{Pattern, Regex, SyntaxError};
+
+/// Steps of compiling a regular expression, whatever the pattern.
+const REGEX_STEPS: u64 = 100;
+/// Steps of compiling one item of a pattern.
+const ITEM_STEPS: u64 = 10;
 
 /// The body of a function.
 pub type Function = for<'a> fn(&mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError>;
@@ -35,6 +42,8 @@ pub struct CallArgs<'c, 'a> {
     pub regex: Option<&'c Regex>,
     /// Cost that is left: no function makes more elements than that.
     pub remaining: u64,
+    /// Steps that are left, for what the cost does not pay for.
+    pub steps: &'c Steps,
     /// The arguments.
     pub args: &'c mut [Value<'a>],
 }
@@ -67,6 +76,11 @@ impl<'a> CallArgs<'_, 'a> {
         }
     }
 
+    /// A value as a text of an error, with the steps that it takes.
+    pub(crate) fn display(&self, value: &Value<'_>) -> Result<String, EvalError> {
+        display_within(value, self.steps)
+    }
+
     /// A list argument.
     pub fn list(&self, index: usize) -> Result<List<'a>, EvalError> {
         match self.args.get(index) {
@@ -96,4 +110,13 @@ pub fn lookup(name: &str) -> Option<Function> {
 /// A regular expression of a pattern of Go.
 pub(crate) fn compile_regex(pattern: &str) -> Result<Regex, EvalError> {
     Regex::compile(pattern).map_err(|error| EvalError::new(error.to_string()))
+}
+
+/// The regular expression of a computed pattern, with the steps that its compilation takes: the cost counts the
+/// pattern's characters, and `.{1000}` has few.
+pub(crate) fn computed_regex(pattern: &str, steps: &Steps) -> Result<Regex, EvalError> {
+    let failed = |error: SyntaxError| EvalError::new(error.to_string());
+    let pattern = Pattern::parse(pattern).map_err(failed)?;
+    steps.take(REGEX_STEPS.saturating_add(pattern.weight().saturating_mul(ITEM_STEPS)))?;
+    pattern.compile().map_err(failed)
 }

@@ -6,6 +6,7 @@ use super::super::equal::{compare, equals};
 use super::super::error::EvalError;
 use super::super::list::List;
 use super::super::map::Map;
+use super::super::steps::Steps;
 use super::super::value::Value;
 use super::{CallArgs, Function};
 
@@ -175,7 +176,7 @@ fn not_strictly_false<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, Eval
 
 fn member<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     match &*call.args {
-        [value, Value::List(list)] => contains(list, value).map(Value::Bool),
+        [value, Value::List(list)] => contains(list, value, call.steps).map(Value::Bool),
         [key, Value::Map(map)] => Ok(Value::Bool(map_contains(map, key)?)),
         _ => Err(EvalError::no_such_overload()),
     }
@@ -187,10 +188,14 @@ fn map_contains<'a>(map: &Map<'a>, key: &Value<'a>) -> Result<bool, EvalError> {
 
 /// Whether a list has an equal element. In an array of the data an element that cannot be compared is an error
 /// unless another one is equal.
-pub(super) fn contains<'a>(list: &List<'a>, value: &Value<'a>) -> Result<bool, EvalError> {
+pub(super) fn contains<'a>(
+    list: &List<'a>,
+    value: &Value<'a>,
+    steps: &Steps,
+) -> Result<bool, EvalError> {
     let mut error = None;
     for item in list.iter() {
-        match item.and_then(|item| equals(&item, value)) {
+        match item.and_then(|item| equals(&item, value, steps)) {
             Ok(true) => return Ok(true),
             Ok(false) => {}
             Err(fatal) if fatal.is_fatal() => return Err(fatal),
@@ -206,6 +211,9 @@ pub(super) fn contains<'a>(list: &List<'a>, value: &Value<'a>) -> Result<bool, E
 fn size<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     match &*call.args {
         [value @ (Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_))] => {
+            if let Value::String(text) = value {
+                call.steps.scan(text.len())?;
+            }
             Ok(Value::Int(value.size() as i64))
         }
         _ => Err(EvalError::new(format!("no such overload: {}", call.function))),

@@ -53,11 +53,12 @@ fn end<'a>(call: &mut CallArgs<'_, 'a>, is_last: bool) -> Result<Value<'a>, Eval
 fn unwrap_all<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     let mut values = Vec::new();
     for item in call.list(0)?.iter() {
+        call.steps.elements(1)?;
         match item? {
             Value::Optional(Some(content)) => values.push((*content).clone()),
             Value::Optional(None) => {}
             other => {
-                let text = super::display(&other);
+                let text = call.display(&other)?;
                 return Err(EvalError::new(format!("value {text} is not an optional")));
             }
         }

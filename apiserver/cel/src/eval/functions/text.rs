@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::error::EvalError;
+use super::super::steps::Steps;
 use super::super::value::Value;
 use super::{CallArgs, Function};
 use crate::library::format::{self, Argument};
@@ -51,7 +52,11 @@ fn with_library_regex<'a>(
     let illegal = |error: EvalError| EvalError::new(format!("Illegal regex: {error}"));
     match call.regex {
         Some(regex) => body(regex),
-        None => body(&super::compile_regex(&call.text(1)?).map_err(illegal)?),
+        None => match super::computed_regex(&call.text(1)?, call.steps) {
+            Ok(regex) => body(&regex),
+            Err(fatal) if fatal.is_fatal() => Err(fatal),
+            Err(error) => Err(illegal(error)),
+        },
     }
 }
 
@@ -62,27 +67,44 @@ fn with_regex<'a>(
 ) -> Evaluated<'a> {
     match call.regex {
         Some(regex) => body(regex),
-        None => body(&super::compile_regex(&call.text(1)?)?),
+        None => body(&super::computed_regex(&call.text(1)?, call.steps)?),
     }
+}
+
+/// Items of a regular expression that a search looks at in the time of one step.
+const ITEMS_PER_STEP: u64 = 64;
+
+/// Takes the steps of a search, which may look at each item of the pattern for each character of the text.
+fn search(regex: &Regex, text: &str, steps: &Steps) -> Result<(), EvalError> {
+    steps.take((text.len() as u64).saturating_mul(regex.weight()) / ITEMS_PER_STEP)
 }
 
 fn matches<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let [Value::String(text), Value::String(_)] = &*call.args else {
         return Err(EvalError::no_such_overload());
     };
-    let text = text.clone();
-    with_regex(call, |regex| Ok(Value::Bool(regex.is_match(&text))))
+    let (text, steps) = (text.clone(), call.steps);
+    with_regex(call, |regex| {
+        search(regex, &text, steps)?;
+        Ok(Value::Bool(regex.is_match(&text)))
+    })
 }
 
 fn find<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let text = call.text(0).map_err(|_| EvalError::no_such_overload())?;
-    with_library_regex(call, |regex| Ok(Value::text(regex.find(&text))))
+    let steps = call.steps;
+    with_library_regex(call, |regex| {
+        search(regex, &text, steps)?;
+        Ok(Value::text(regex.find(&text)))
+    })
 }
 
 fn find_all<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let text = call.text(0).map_err(|_| EvalError::no_such_overload())?;
     let limit = if call.args.len() > 2 { call.int(2)? } else { -1 };
+    let steps = call.steps;
     with_library_regex(call, |regex| {
+        search(regex, &text, steps)?;
         Ok(Value::list(regex.find_all(&text, limit).into_iter().map(Value::text).collect()))
     })
 }
@@ -93,7 +115,9 @@ fn evaluated<'a>(result: Result<impl Into<Arc<str>>, String>) -> Evaluated<'a> {
 }
 
 fn char_at<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    evaluated(library::char_at(&call.text(0)?, call.int(1)?))
+    let text = call.text(0)?;
+    call.steps.scan(text.len())?;
+    evaluated(library::char_at(&text, call.int(1)?))
 }
 
 fn substring<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
@@ -107,6 +131,11 @@ fn substring<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 fn replace<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (text, old, new) = (call.text(0)?, call.text(1)?, call.text(2)?);
     let limit = if call.args.len() > 3 { call.int(3)? } else { -1 };
+    let count = if old.is_empty() { text.len() + 1 } else { text.matches(&*old).count() };
+    let count = usize::try_from(limit).map_or(count, |limit| count.min(limit));
+    // The server's cost counts the text before and not the one after, so that a chain of replacements could use all
+    // memory.
+    call.steps.copy(text.len().saturating_add(count.saturating_mul(new.len())))?;
     Ok(Value::text(library::replace(&text, &old, &new, limit)))
 }
 
@@ -120,26 +149,33 @@ fn quote<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     Ok(Value::text(library::quote(&call.text(0)?)))
 }
 
-/// Longest text that `format` makes, in bytes. The server counts the template and not the result, so that a chain of
-/// formats could use all memory.
-const MAX_FORMATTED: usize = 4 << 20;
-
 fn format<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (template, list) = (call.text(0)?, call.list(1)?);
-    let text = format::format(&template, |index| {
-        list.get(index).map(|item| argument(item.unwrap_or(Value::Null), 0))
-    })
-    .map_err(EvalError::new)?;
-    if text.len() > MAX_FORMATTED {
-        return Err(EvalError::CostLimitExceeded);
+    // The server's cost counts the template and not the result, so that a chain of formats could use all memory.
+    let steps = call.steps;
+    let mut out_of_steps = None;
+    let formatted = format::format(&template, |index| {
+        match list.get(index)?.and_then(|item| argument(item, 0, steps)) {
+            Err(error) if error.is_fatal() => {
+                out_of_steps = Some(error);
+                None
+            }
+            other => Some(other.unwrap_or(Argument::Null)),
+        }
+    });
+    if let Some(error) = out_of_steps {
+        return Err(error);
     }
-    Ok(Value::text(text))
+    formatted.map(Value::text).map_err(EvalError::new)
 }
 
-/// A value as an argument of `format`.
-fn argument<'a>(value: Value<'a>, depth: usize) -> Argument<'a> {
-    let argument = |value| argument(value, depth + 1);
-    match value {
+/// A value as an argument of `format`. A part that cannot be read is null.
+fn argument<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Result<Argument<'a>, EvalError> {
+    let argument = |value: Result<Value<'a>, EvalError>| {
+        argument(value.unwrap_or(Value::Null), depth + 1, steps)
+    };
+    steps.elements(1)?;
+    Ok(match value {
         // The formatter itself stops before that depth, with an error.
         _ if depth > MAX_DEPTH => Argument::Null,
         Value::Null => Argument::Null,
@@ -147,23 +183,27 @@ fn argument<'a>(value: Value<'a>, depth: usize) -> Argument<'a> {
         Value::Int(value) => Argument::Int(value),
         Value::Uint(value) => Argument::Uint(value),
         Value::Double(value) => Argument::Double(value),
-        Value::String(text) => Argument::String(Cow::Owned(text.to_string())),
-        Value::Bytes(bytes) => Argument::Bytes(Cow::Owned(bytes.to_vec())),
+        Value::String(text) => {
+            steps.copy(text.len())?;
+            Argument::String(Cow::Owned(text.to_string()))
+        }
+        Value::Bytes(bytes) => {
+            steps.copy(bytes.len())?;
+            Argument::Bytes(Cow::Owned(bytes.to_vec()))
+        }
         Value::Type(name) => Argument::Type(Cow::Owned(name.to_string())),
         Value::Duration(value) => Argument::Duration(value),
         Value::Timestamp(value) => Argument::Timestamp(value),
-        Value::List(list) => {
-            Argument::List(list.iter().map(|item| argument(item.unwrap_or(Value::Null))).collect())
-        }
+        Value::List(list) => Argument::List(list.iter().map(argument).collect::<Result<_, _>>()?),
         Value::Map(map) => {
-            let value =
-                |key: &Value<'a>| argument(map.find(key).ok().flatten().unwrap_or(Value::Null));
-            Argument::Map(
-                map.keys().into_iter().map(|key| (argument(key.clone()), value(&key))).collect(),
-            )
+            let entry = |key: Value<'a>| {
+                let value = map.find(&key).map(|value| value.unwrap_or(Value::Null));
+                Ok((argument(Ok(key))?, argument(value)?))
+            };
+            Argument::Map(map.keys().into_iter().map(entry).collect::<Result<_, EvalError>>()?)
         }
         other => Argument::Other(Cow::Owned(other.type_name().to_owned())),
-    }
+    })
 }
 
 fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
@@ -171,11 +211,13 @@ fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let separator = if call.args.len() > 1 { Some(call.text(1)?) } else { None };
     let mut text = String::new();
     for (index, item) in list.iter().enumerate() {
+        // Empty texts add nothing to the length, which is what the cost counts.
+        call.steps.take(1)?;
         let part = match item? {
             Value::String(part) => part,
             // The type guard of cel-go looks at the first element only.
             _ if index == 0 => return Err(call.no_such_overload()),
-            other => return Err(EvalError::new(library::join_error(&super::display(&other)))),
+            other => return Err(EvalError::new(library::join_error(&call.display(&other)?))),
         };
         if let (1.., Some(separator)) = (index, &separator) {
             text.push_str(separator);

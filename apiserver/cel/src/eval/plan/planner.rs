@@ -7,6 +7,7 @@ use super::super::error::EvalError;
 use super::super::functions::{self, CallArgs};
 use super::super::list::List;
 use super::super::map::{Entries, Map};
+use super::super::steps::Steps;
 use super::super::value::Value;
 use super::{Attribute, Call, Fold, Key, Message, Node, Qualifier, Root, Scopes};
 use crate::check::{Checked, Reference};
@@ -16,20 +17,30 @@ use crate::types::Type;
 
 type Planned = Result<Node, EvalError>;
 
-/// The plan of an expression and the number of its slots.
-pub(crate) fn plan(checked: &Checked) -> Result<(Node, usize), EvalError> {
-    let mut planner = Planner { checked, scopes: Scopes::default() };
+/// The plan of an expression, the number of its slots, and its levels of expressions within each other.
+pub(crate) fn plan(checked: &Checked) -> Result<(Node, usize, usize), EvalError> {
+    let mut planner = Planner { checked, scopes: Scopes::default(), depth: 0, deepest: 0 };
     let root = planner.expr(&checked.ast.root)?;
-    Ok((root, planner.scopes.len()))
+    Ok((root, planner.scopes.len(), planner.deepest))
 }
 
 struct Planner<'c> {
     checked: &'c Checked,
     scopes: Scopes,
+    depth: usize,
+    deepest: usize,
 }
 
 impl Planner<'_> {
     fn expr(&mut self, expr: &Expr) -> Planned {
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        let planned = self.of_kind(expr);
+        self.depth -= 1;
+        planned
+    }
+
+    fn of_kind(&mut self, expr: &Expr) -> Planned {
         match &expr.kind {
             ExprKind::Literal(value) => Ok(Node::Const(literal(value))),
             ExprKind::Ident(name) => Ok(self.ident(expr, name)),
@@ -241,8 +252,15 @@ fn function_call(function: &str, overload: Option<&'static str>, args: Vec<Node>
         && CONVERSIONS.contains(&function)
     {
         let mut value = [value.clone()];
-        let mut call =
-            CallArgs { function, overload, regex: None, remaining: u64::MAX, args: &mut value };
+        let steps = Steps::new(u64::MAX);
+        let mut call = CallArgs {
+            function,
+            overload,
+            regex: None,
+            remaining: u64::MAX,
+            steps: &steps,
+            args: &mut value,
+        };
         return body(&mut call).map(Node::Const);
     }
     let cost = cost::rule(function, overload);

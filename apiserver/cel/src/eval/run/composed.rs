@@ -55,17 +55,32 @@ impl<'a> Composed<'a> {
         Value::Opaque(Arc::new(Marker))
     }
 
-    /// A variable with its value, if that is computed.
-    pub(in crate::eval) fn find(
-        &self,
-        name: &str,
-    ) -> Option<(usize, Option<&Result<Value<'a>, EvalError>>)> {
-        let index = *self.definitions.names.get(name).filter(|_| !has_escape(name))?;
-        let value = match self.states.get(index)? {
-            State::Done(value) => Some(value),
+    /// The index of a variable.
+    pub(in crate::eval) fn find(&self, name: &str) -> Option<usize> {
+        self.definitions.names.get(name).filter(|_| !has_escape(name)).copied()
+    }
+
+    /// The value of a variable, if it is computed.
+    pub(in crate::eval) fn value(&self, index: usize) -> Option<Result<Value<'a>, EvalError>> {
+        match self.states.get(index)? {
+            State::Done(value) => Some(value.clone()),
             _ => None,
-        };
-        Some((index, value))
+        }
+    }
+
+    /// The levels of a variable's expression.
+    pub(in crate::eval) fn depth(&self, index: usize) -> usize {
+        match self.definitions.programs.get(index) {
+            Some((_, Ok(program))) => program.depth(),
+            _ => 0,
+        }
+    }
+
+    /// Forgets that the computation of a variable was begun.
+    pub(in crate::eval) fn abandon(&mut self, index: usize) {
+        if let Some(state) = self.states.get_mut(index) {
+            *state = State::Unset;
+        }
     }
 
     /// The program of a variable that is read first; `None` if it has none, or waits for itself: then its value is an

@@ -13,8 +13,15 @@ use super::list::List;
 use super::map::{Entries, Map};
 use super::messages;
 use super::plan::{Call, Fold, Message, Node};
-use super::program::Variables;
+use super::program::Program;
+use super::steps::Steps;
 use super::value::Value;
+use composed::Composed;
+
+/// Levels that a variable adds to those of its expression.
+const VARIABLE_DEPTH: usize = 4;
+/// Most levels of an expression with the variables that are computed within it. One expression alone may have as many.
+const MAX_VARIABLES_DEPTH: usize = 200;
 
 /// The value of a step.
 pub(crate) type Step<'a> = Result<Value<'a>, EvalError>;
@@ -34,18 +41,56 @@ pub(crate) enum Slot<'a> {
 /// One evaluation.
 #[derive(Debug)]
 pub(crate) struct Run<'r, 'a> {
-    pub(crate) variables: &'r Variables<'a>,
-    /// The variable that ended the evaluation, because its value is not computed yet.
+    values: &'r [(Arc<str>, Value<'a>)],
+    pub(crate) composed: Option<Composed<'a>>,
+    /// The composed variable that ended the evaluation, because there is no stack to compute it within.
     pub(crate) pending: Option<usize>,
+    steps: &'r Steps,
+    /// Levels of this expression and of those that read it as a variable.
+    depth: usize,
     slots: Vec<Slot<'a>>,
     cost: u64,
     limit: u64,
 }
 
 impl<'r, 'a> Run<'r, 'a> {
-    pub(crate) fn new(variables: &'r Variables<'a>, slots: usize, limit: u64) -> Run<'r, 'a> {
-        let slots = std::iter::repeat_with(Slot::default).take(slots).collect();
-        Run { variables, pending: None, slots, cost: 0, limit }
+    /// An evaluation of a program with variables and limits.
+    pub(crate) fn new(
+        program: &Program,
+        values: &'r [(Arc<str>, Value<'a>)],
+        limit: u64,
+        steps: &'r Steps,
+    ) -> Run<'r, 'a> {
+        let slots = std::iter::repeat_with(Slot::default).take(program.slots()).collect();
+        let depth = program.depth();
+        Run { values, composed: None, pending: None, steps, depth, slots, cost: 0, limit }
+    }
+
+    /// Computes a composed variable within this evaluation, if the stack allows it.
+    fn compute(&mut self, index: usize) -> Step<'a> {
+        let Some(composed) = &mut self.composed else { return Err(EvalError::no_such_overload()) };
+        let depth = self.depth.saturating_add(composed.depth(index)).saturating_add(VARIABLE_DEPTH);
+        if depth > MAX_VARIABLES_DEPTH {
+            self.pending = Some(index);
+            return Err(EvalError::CostLimitExceeded);
+        }
+        if let Some(program) = composed.begin(index) {
+            let mut inner = Run::new(program, self.values, self.limit, self.steps);
+            (inner.composed, inner.depth) = (self.composed.take(), depth);
+            let result = inner.eval(program.root());
+            let (cost, pending) = (inner.cost, inner.pending);
+            self.composed = inner.composed;
+            let Some(composed) = &mut self.composed else { return result };
+            if pending.is_some() {
+                composed.abandon(index);
+                self.pending = pending;
+                self.steps.take(cost)?;
+                return Err(EvalError::CostLimitExceeded);
+            }
+            composed.finish(index, result, cost);
+        }
+        let value = self.composed.as_ref().and_then(|composed| composed.value(index));
+        value.unwrap_or_else(|| Err(EvalError::no_such_overload()))
     }
 
     /// The cost so far.
@@ -127,13 +172,12 @@ impl<'r, 'a> Run<'r, 'a> {
         let (left, right) = (self.operand(left)?, self.operand(right)?);
         let error = left.as_ref().err().or(right.as_ref().err()).cloned();
         let args = [left.unwrap_or(Value::Null), right.unwrap_or(Value::Null)];
-        self.charge(cost::call_cost(rule, &args, &Value::Null))?;
+        self.charge(cost::call_cost(rule, &args, &Value::Null, self.steps)?)?;
         match error {
             Some(error) => Err(error),
-            None if is_negated => {
-                equal::is_equal(&args[0], &args[1]).map(|is_equal| Value::Bool(!is_equal))
-            }
-            None => equal::equals(&args[0], &args[1]).map(Value::Bool),
+            None if is_negated => equal::is_equal(&args[0], &args[1], self.steps)
+                .map(|is_equal| Value::Bool(!is_equal)),
+            None => equal::equals(&args[0], &args[1], self.steps).map(Value::Bool),
         }
     }
 
@@ -200,7 +244,10 @@ impl<'r, 'a> Run<'r, 'a> {
     ) -> Step<'a> {
         let needs_args =
             !matches!(call.cost, CostRule::Fixed(_) | CostRule::ListResult | CostRule::Join);
-        let before = needs_args.then(|| cost::call_cost(call.cost, args, &Value::Null));
+        if needs_args {
+            // Paid before the work, so that no work is done for which the cost does not last.
+            self.charge(cost::call_cost(call.cost, args, &Value::Null, self.steps)?)?;
+        }
         let result = match error {
             Some(_) if call.is_lenient => Ok(Value::Bool(true)),
             Some(error) => Err(error),
@@ -209,6 +256,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 overload: call.overload,
                 regex: call.regex.as_ref(),
                 remaining: self.limit.saturating_sub(self.cost),
+                steps: self.steps,
                 args,
             }),
         };
@@ -219,10 +267,10 @@ impl<'r, 'a> Run<'r, 'a> {
             self.cost = self.cost.max(self.limit.saturating_add(1));
             return result;
         }
-        let cost = before.unwrap_or_else(|| {
-            cost::call_cost(call.cost, &[], result.as_ref().unwrap_or(&Value::Null))
-        });
-        self.charge(cost)?;
+        if !needs_args {
+            let value = result.as_ref().unwrap_or(&Value::Null);
+            self.charge(cost::call_cost(call.cost, &[], value, self.steps)?)?;
+        }
         result
     }
 
@@ -258,7 +306,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 }
                 (value, false) => values.push(value),
                 (value, true) => {
-                    let text = super::functions::display(&value);
+                    let text = super::functions::display_within(&value, self.steps)?;
                     let message = format!(
                         "cannot initialize optional list element from non-optional value {text}"
                     );
@@ -283,7 +331,8 @@ impl<'r, 'a> Run<'r, 'a> {
                 (Value::Optional(None), true) => entries.remove(&key),
                 (value, false) => entries.set(key, value)?,
                 (value, true) => {
-                    return Err(not_optional(&super::functions::display(&key), &value));
+                    let key = super::functions::display_within(&key, self.steps)?;
+                    return Err(self.not_optional(&key, &value));
                 }
             }
         }
@@ -297,10 +346,10 @@ impl<'r, 'a> Run<'r, 'a> {
                 (Value::Optional(Some(content)), true) => fields.push((name, (*content).clone())),
                 (Value::Optional(None), true) => fields.retain(|(field, _)| *field != &**name),
                 (value, false) => fields.push((name, value)),
-                (value, true) => return Err(not_optional(name, &value)),
+                (value, true) => return Err(self.not_optional(name, &value)),
             }
         }
-        messages::construct(&message.type_name, fields)
+        messages::construct(&message.type_name, fields, self.steps)
     }
 
     fn fold(&mut self, fold: &'a Fold) -> Step<'a> {
@@ -322,6 +371,8 @@ impl<'r, 'a> Run<'r, 'a> {
                 }
             }
             (Value::Map(map), second) => {
+                // The keys are listed even if the first one decides.
+                self.steps.take(map.len() as u64)?;
                 for (index, key) in map.keys().into_iter().enumerate() {
                     if let Some(second) = second {
                         let value = map.value_at(index, &key);
@@ -358,12 +409,16 @@ impl<'r, 'a> Run<'r, 'a> {
         self.bind(fold.accumulator, Slot::Bound(value));
         Ok(true)
     }
-}
 
-/// The error for the value of an entry or a field that is written `?key: value`.
-fn not_optional(key: &str, value: &Value<'_>) -> EvalError {
-    let value = super::functions::display(value);
-    EvalError::new(format!(
-        "cannot initialize optional entry '{key}' from non-optional value {value}"
-    ))
+    /// The error for the value of an entry or a field that is written `?key: value`.
+    fn not_optional(&self, key: &str, value: &Value<'_>) -> EvalError {
+        super::functions::display_within(value, self.steps).map_or_else(
+            |fatal| fatal,
+            |value| {
+                EvalError::new(format!(
+                    "cannot initialize optional entry '{key}' from non-optional value {value}"
+                ))
+            },
+        )
+    }
 }

@@ -3,6 +3,7 @@
 use super::super::error::EvalError;
 use super::super::list::List;
 use super::super::plan::{Attribute, Key, Qualifier, Root};
+use super::super::program;
 use super::super::value::{Opaque, Value};
 use super::composed::Marker;
 use super::{Run, Step};
@@ -48,7 +49,7 @@ impl<'a> Run<'_, 'a> {
 
     fn chain(&mut self, attribute: &'a Attribute) -> Result<Chain<'a>, EvalError> {
         let root = match &attribute.root {
-            Root::Variable(name) => match self.variables.get(name) {
+            Root::Variable(name) => match program::find(self.values, name) {
                 Some(value) => unwrapped(value.clone()),
                 None => return Err(EvalError::new(format!("no such attribute(s): {name}"))),
             },
@@ -81,20 +82,23 @@ impl<'a> Run<'_, 'a> {
         self.chain(attribute)
     }
 
-    /// A part of a value; a composed variable whose value is not computed yet ends the evaluation.
+    /// A part of a value; a composed variable is computed here if it is not yet.
     fn select(&mut self, value: &Value<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> {
-        match (value, key, &self.variables.composed) {
-            (Value::Opaque(opaque), Value::String(name), Some(composed)) if is_composed(opaque) => {
-                match composed.find(name) {
-                    Some((_, Some(value))) => value.clone().map(Part::Found),
-                    Some((index, None)) => {
-                        self.pending = Some(index);
-                        Err(EvalError::CostLimitExceeded)
-                    }
-                    None => Ok(Part::Missing(missing("no such key", key))),
-                }
+        let name = match (value, key) {
+            (Value::Opaque(opaque), Value::String(name)) if is_composed(opaque) => name,
+            (_, Value::String(name)) => {
+                // The key is in the error if there is no such part.
+                self.steps.scan(name.len())?;
+                return select(value, key);
             }
-            _ => select(value, key),
+            _ => return select(value, key),
+        };
+        match self.composed.as_ref().and_then(|composed| composed.find(name)) {
+            Some(index) => match self.composed.as_ref().and_then(|all| all.value(index)) {
+                Some(value) => value.map(Part::Found),
+                None => self.compute(index).map(Part::Found),
+            },
+            None => Ok(Part::Missing(missing("no such key", key))),
         }
     }
 

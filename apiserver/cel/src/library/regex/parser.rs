@@ -7,6 +7,10 @@ use super::{Code, SyntaxError};
 const MAX_REPEAT: u32 = 1000;
 /// Most repetitions of a repetition (`a*(?i)*`): each moves the text after it.
 const MAX_WRAPPED: u32 = 250;
+/// Weight of a class of Unicode.
+pub(super) const UNICODE_WEIGHT: u64 = 100;
+/// Shortest translation of a class in brackets that may have as many ranges as one of Unicode, in bytes.
+const LARGE_CLASS: usize = 100;
 
 /// Flags of a part of the pattern.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,6 +34,8 @@ pub(super) struct Group {
     start: usize,
     /// Largest product of repetitions of its items.
     repeats: u32,
+    /// Number of its items, each as often as it is repeated.
+    weight: u64,
 }
 
 /// The last item, to which a repetition applies.
@@ -37,6 +43,7 @@ pub(super) struct Group {
 struct Item {
     start: usize,
     repeats: u32,
+    weight: u64,
     is_repetition: bool,
 }
 
@@ -58,8 +65,8 @@ pub(super) struct Parser<'p> {
     pub(super) unicode_classes: u32,
 }
 
-/// The pattern for the crate.
-pub(super) fn translate(pattern: &str) -> Result<String, SyntaxError> {
+/// The pattern for the crate, with its weight.
+pub(super) fn translate(pattern: &str) -> Result<(String, u64), SyntaxError> {
     let mut parser = Parser {
         pattern,
         rest: pattern,
@@ -76,7 +83,11 @@ pub(super) fn translate(pattern: &str) -> Result<String, SyntaxError> {
         let repetition = parser.step(c)?;
         parser.last_repetition = repetition;
     }
-    if parser.groups.is_empty() { Ok(parser.out) } else { Err(parser.whole(Code::MissingParen)) }
+    if !parser.groups.is_empty() {
+        return Err(parser.whole(Code::MissingParen));
+    }
+    parser.end_item();
+    Ok((parser.out, parser.current.weight))
 }
 
 impl<'p> Parser<'p> {
@@ -115,7 +126,11 @@ impl<'p> Parser<'p> {
             '.' => self.symbol(if self.flags.dot_newline { "(?s:.)" } else { "." }),
             '[' => {
                 self.begin_item();
+                let before = self.out.len();
                 self.class()?;
+                // A class of Unicode has hundreds of ranges, and one that ignores case may have.
+                let is_large = !self.out.is_ascii() || self.out.len() - before > LARGE_CLASS;
+                self.weigh(if is_large { UNICODE_WEIGHT } else { 1 });
             }
             '*' | '+' | '?' => {
                 self.skip(1);
@@ -135,12 +150,21 @@ impl<'p> Parser<'p> {
     /// Starts an item at the end of the output; the one before is complete.
     pub(super) fn begin_item(&mut self) {
         self.end_item();
-        self.item = Some(Item { start: self.out.len(), repeats: 1, is_repetition: false });
+        self.item =
+            Some(Item { start: self.out.len(), repeats: 1, weight: 1, is_repetition: false });
+    }
+
+    /// Sets the weight of the item that was just begun.
+    pub(super) fn weigh(&mut self, weight: u64) {
+        if let Some(item) = &mut self.item {
+            item.weight = weight;
+        }
     }
 
     fn end_item(&mut self) {
         if let Some(item) = self.item.take() {
             self.current.repeats = self.current.repeats.max(item.repeats);
+            self.current.weight = self.current.weight.saturating_add(item.weight);
         }
     }
 
@@ -177,7 +201,7 @@ impl<'p> Parser<'p> {
     /// Opens a group whose end restores `flags`. No group captures: only the whole match matters.
     pub(super) fn push_group(&mut self, flags: Flags) {
         self.end_item();
-        let group = Group { flags, start: self.out.len(), repeats: 1 };
+        let group = Group { flags, start: self.out.len(), repeats: 1, weight: 1 };
         self.groups.push(std::mem::replace(&mut self.current, group));
         self.out.push_str("(?:");
     }
@@ -189,7 +213,12 @@ impl<'p> Parser<'p> {
         self.out.push(')');
         let group = std::mem::replace(&mut self.current, outer);
         self.flags = group.flags;
-        self.item = Some(Item { start: group.start, repeats: group.repeats, is_repetition: false });
+        self.item = Some(Item {
+            start: group.start,
+            repeats: group.repeats,
+            weight: group.weight,
+            is_repetition: false,
+        });
         Ok(())
     }
 
@@ -239,6 +268,7 @@ impl<'p> Parser<'p> {
         }
         if operator == '{' {
             item.repeats = item.repeats.saturating_mul(copies);
+            item.weight = item.weight.saturating_mul(copies.max(1).into());
         }
         if checked > 0 && item.repeats > MAX_REPEAT {
             return Err(SyntaxError::new(Code::InvalidRepeatSize, self.consumed(before)));
