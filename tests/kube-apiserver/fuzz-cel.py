@@ -2,12 +2,15 @@
 """Compares the rules of windlass-cel with those of a real kube-apiserver on generated input.
 
     fuzz-cel.py ~/.cache/windlass/kube-v1.36.3-*/kube-apiserver [--cases 100000] [--seed 1]
-                [--minutes 60] [--report FILE]
+                [--minutes 60] [--report FILE] [--updates]
 
 Generates schemas, rules and objects of a seed. Both sides judge the definitions and then, with the
 rules that the server takes, the objects. A case is a rule; each of its verdicts is compared: on the
 definition, and on every object. Prints what was compared and every difference, and ends with 1 when
 a verdict differs. Differences of messages are counted and written to the report.
+
+With --updates the objects exist before the rules do, and are changed under them: rules read oldSelf,
+stand within lists, maps and objects, and values that have not changed are tolerated.
 """
 
 import argparse
@@ -137,9 +140,9 @@ def quoted(text):
 class Generator:
     """Rules and objects of one schema."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, updates=False):
         """Makes the schema."""
-        self.rng = rng
+        self.rng, self.updates = rng, updates
         self.properties = {}
         self.schema = self.new_object()
         self.paths = [("self", "object")]
@@ -198,6 +201,45 @@ class Generator:
             result["nullable"] = True
         return result
 
+    def placed(self, rule):
+        """The schema with its rule at a place within another one."""
+        ruled = dict(copy.deepcopy(self.schema), **{RULES: [rule]})
+        if not self.updates:
+            return ruled
+        key = {"type": "string", "maxLength": 4}
+        keyed = {"type": "object", "properties": {"k": key, "v": ruled}, "required": ["k"]}
+        listed = {"type": "array", "maxItems": 3, "items": keyed, "x-kubernetes-list-type": "map",
+                  "x-kubernetes-list-map-keys": ["k"]}
+        return self.rng.choice([
+            ruled, ruled, ruled, listed,
+            {"type": "object", "properties": {"v": ruled}},
+            {"type": "object", "additionalProperties": ruled, "maxProperties": 3},
+            {"type": "object", "properties": {"v": listed}},
+            {"type": "array", "items": ruled, "maxItems": 3},
+            {"type": "object", "additionalProperties": ruled, "maxProperties": 3, "x-kubernetes-map-type": "atomic"},
+        ])
+
+    def changed(self, schema, value):
+        """A value that fits a schema and has some parts of another one."""
+        rng = self.rng
+        if rng.random() < 0.4 or value is None:
+            return value
+        if rng.random() < 0.1 and "k" not in schema.get("properties", {}):
+            return self.content(schema, 1)
+        if isinstance(value, dict):
+            of = schema.get("properties", {})
+            result = {name: self.changed(of.get(name) or schema["additionalProperties"], part)
+                      for name, part in value.items() if rng.random() < 0.9}
+            keys = [name for name in ("k",) if name in value]
+            return dict(result, **{name: value[name] for name in keys})
+        if isinstance(value, list):
+            items = [self.changed(schema["items"], part) for part in value if rng.random() < 0.9]
+            if rng.random() < 0.3:
+                rng.shuffle(items)
+            is_set = schema.get("x-kubernetes-list-type") == "set"
+            return list(dict.fromkeys(items)) if is_set else items
+        return self.content(schema, 1)
+
     def walk(self, path, schema, depth):
         """Paths of expressions with their types."""
         if depth > 3:
@@ -226,8 +268,12 @@ class Generator:
                      "duration": ["1h", "90s", "1h30m"], "byte": ["aGVsbG8=", "+/8="], "email": ["a@b.example"],
                      "uri": ["https://example.com/a"]}.get(schema.get("format"), TEXTS)
             return rng.choice(texts)[:schema.get("maxLength", 99)]
+        if "x-kubernetes-list-map-keys" in schema:
+            keys = rng.sample(["a", "b", "c"], rng.randint(1, 3))
+            return [dict(self.content(schema["items"], depth + 1), k=key) for key in keys]
         if kind == "array":
-            items = [self.content(schema["items"], depth + 1) for _ in range(rng.randint(0, 4))]
+            most = 3 if RULES in schema["items"] else 4
+            items = [self.content(schema["items"], depth + 1) for _ in range(rng.randint(0, most))]
             if schema.get("x-kubernetes-list-type") == "set":
                 items = list(dict.fromkeys(items))
             return items
@@ -297,6 +343,20 @@ class Generator:
     def rule(self):
         """A rule, with a message expression now and then."""
         rng = self.rng
+        mode, plain = rng.choice(["plain", "old", "old", "optional"]) if self.updates else "plain", self.paths
+        if mode != "plain":
+            old = "oldSelf" if mode == "old" else "oldSelf.value()"
+            self.paths = plain + [(path.replace("self", old, 1), ty) for path, ty in plain]
+            self.paths += [("oldSelf.hasValue()", "bool")] * 3 if mode == "optional" else []
+        rule = self.with_members()
+        if mode == "optional":
+            rule["optionalOldSelf"] = True
+        self.paths = plain
+        return rule
+
+    def with_members(self):
+        """A rule of the paths at hand."""
+        rng = self.rng
         text = self.expression("bool", rng.choice([1, 2, 2, 3, 3, 4]), [])
         if rng.random() < 0.06:
             text = spoiled(rng, text)
@@ -335,6 +395,13 @@ def type_of(schema):
         kind, by_format.get(schema.get("format"), "string" if kind else "mixed"))
 
 
+def without_rules(schema):
+    """The schema without its rules."""
+    if not isinstance(schema, dict):
+        return schema
+    return {name: without_rules(part) for name, part in schema.items() if name != RULES}
+
+
 def spoiled(rng, text):
     """A text with a change that is mostly an error of syntax or types."""
     at = rng.randint(0, len(text))
@@ -354,9 +421,10 @@ class Judge:
         program = [path for path in program if path and path.endswith("judge")][-1]
         self.process = subprocess.Popen([program], stdin=-1, stdout=-1)
 
-    def __call__(self, schema, objects):
-        """The verdicts on a definition and on objects."""
-        self.process.stdin.write(json.dumps({"schema": schema, "objects": objects}).encode() + b"\n")
+    def __call__(self, schema, objects, updates=()):
+        """The verdicts on a definition, on objects, and on updates, each with its new and its old object."""
+        document = {"schema": schema, "objects": objects, "updates": list(updates)}
+        self.process.stdin.write(json.dumps(document).encode() + b"\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -404,8 +472,9 @@ def split(causes, prefix):
 class Run:
     """One server with one definition, whose schema changes from pack to pack."""
 
-    def __init__(self, server, judge, comparison):
+    def __init__(self, server, judge, comparison, updates):
         self.server, self.judge, self.comparison, self.number = server, judge, comparison, 0
+        self.updates = updates
         self.path = "/apis/%s/v1/fuzzes" % record.GROUP
         open_schema = {"type": "object", "properties": {"none": {"type": "boolean"}}}
         server.must("POST", record.CRDS, record.definition("fuzzes", open_schema))
@@ -413,12 +482,12 @@ class Run:
 
     def pack(self, rng):
         """Generates rules and objects and compares the verdicts."""
-        generators = [Generator(rng) for _ in range(PACK)]
+        generators = [Generator(rng, self.updates) for _ in range(PACK)]
         names = ["p%d" % number for number in range(PACK)]
         rules = {name: one.rule() for name, one in zip(names, generators)}
         schema = {"type": "object", "properties": {}}
         for name, one in zip(names, generators):
-            schema["properties"][name] = dict(copy.deepcopy(one.schema), **{RULES: [rules[name]]})
+            schema["properties"][name] = one.placed(rules[name])
         taken = self.definition(schema, rules)
         self.comparison.rules += len(rules)
         while True:
@@ -430,9 +499,23 @@ class Run:
             taken = still
         objects = []
         for _ in range(OBJECTS):
-            objects.append({name: one.content({**one.schema, "nullable": False})
+            objects.append({name: one.content({**schema["properties"][name], "nullable": False})
                             for name, one in zip(names, generators) if name in taken})
-        self.objects(schema, rules, objects)
+        if not self.updates:
+            self.install(schema)
+            whole = [record.thing("fuzzes", "probe", content) for content in objects]
+            return self.objects(schema, whole, self.judge(schema, whole)["checks"], "POST", self.path)
+        self.install(without_rules(schema))
+        olds = [self.server.must("POST", self.path, record.thing("fuzzes", "old%d" % number, content))
+                for number, content in enumerate(objects)]
+        self.install(schema)
+        for old in olds:
+            new = {name: one.changed({**schema["properties"][name], "nullable": False}, old[name])
+                   for name, one in zip(names, generators) if name in old}
+            new = {**record.thing("fuzzes", "", new), "metadata": old["metadata"]}
+            path = self.path + "/" + old["metadata"]["name"]
+            self.objects(schema, [new], self.judge(schema, [], [[new, old]])["updates"], "PUT", path)
+            self.server.must("DELETE", path, None)
 
     def definition(self, schema, rules):
         """Compares the verdicts on a definition; the rules that both sides take."""
@@ -454,8 +537,8 @@ class Run:
             return set(sorted(known)[: len(known) // 2])
         return taken
 
-    def objects(self, schema, rules, objects):
-        """Installs the rules and compares the verdicts on objects."""
+    def install(self, schema):
+        """Gives the definition a schema and waits until it is active."""
         self.number += 1
         sentinel = "sentinel%d" % self.number
         installed = copy.deepcopy(schema)
@@ -471,10 +554,11 @@ class Run:
         probe = record.thing("fuzzes", "probe", {sentinel: True})
         record.wait("the rules are not active", lambda: "failed rule: false" in json.dumps(
             self.server.call("POST", self.path + record.DRY, probe)[1]))
-        whole = [record.thing("fuzzes", "probe", content) for content in objects]
-        ours = self.judge(schema, whole)["checks"]
-        for body, found in zip(whole, ours):
-            answer = self.server.call("POST", self.path + record.DRY, body)
+
+    def objects(self, schema, objects, ours, method, path):
+        """Compares the verdicts on objects."""
+        for body, found in zip(objects, ours):
+            answer = self.server.call(method, path + record.DRY, body)
             causes = record.outcome(answer).get("causes", []) if answer[0] != 201 else []
             if any(mark in cause["message"] for cause in causes for mark in (
                     "some validation rules were not checked", " in body should ")):
@@ -497,11 +581,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--report")
+    parser.add_argument("--updates", action="store_true")
     options = parser.parse_args()
     comparison, judge = Comparison(options.report), Judge()
     server, begin = record.Server(options.program), time.monotonic()
     try:
-        run, number = Run(server, judge, comparison), 0
+        run, number = Run(server, judge, comparison, options.updates), 0
         while comparison.rules < options.cases and time.monotonic() - begin < options.minutes * 60:
             run.pack(random.Random("%d/%d" % (options.seed, number)))
             number += 1

@@ -1,6 +1,7 @@
 //! Verdicts on definitions and objects, as kube-apiserver would give them: one JSON document a line on the input,
-//! `{"schema": …, "objects": […]}`, and one a line on the output, `{"created": […], "checks": [[…], …]}`, with the
-//! causes of the refusals. A definition that is refused judges no object.
+//! `{"schema": …, "objects": […], "updates": [[new, old], …]}`, and one a line on the output,
+//! `{"created": […], "checks": [[…], …], "updates": [[…], …]}`, with the causes of the refusals. A definition that is
+//! refused judges no object.
 //!
 //! `cargo run -p windlass-cel --example judge < definitions.jsonl`; `tests/kube-apiserver/fuzz-cel.py` compares it with
 //! the real server.
@@ -18,14 +19,18 @@ fn causes(violations: &[Violation]) -> Value {
 fn judged(document: &Value) -> Value {
     let schema = &document["schema"];
     let created = check_definition(schema);
-    let mut checks = Vec::new();
+    let (mut checks, mut updates) = (Vec::new(), Vec::new());
     if created.is_empty() {
         let validator = Validator::new(schema);
         for object in document["objects"].as_array().into_iter().flatten() {
             checks.push(causes(&validator.validate(object, None).violations));
         }
+        for update in document["updates"].as_array().into_iter().flatten() {
+            let report = validator.validate(&update[0], Some(&update[1]));
+            updates.push(causes(&report.violations));
+        }
     }
-    json!({"created": causes(&created), "checks": checks})
+    json!({"created": causes(&created), "checks": checks, "updates": updates})
 }
 
 fn main() -> io::Result<()> {

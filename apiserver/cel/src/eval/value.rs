@@ -120,6 +120,17 @@ impl<'a> Value<'a> {
         Value::Optional(Some(Arc::new(value)))
     }
 
+    /// The value without the schema of its parts: data are read as they are.
+    pub(crate) fn without_shape(self) -> Value<'a> {
+        match self {
+            Value::List(List::Json(items, _)) => Value::List(List::Dyn(items)),
+            Value::Map(Map::Object(entries, _) | Map::Json(entries, _)) => {
+                Value::Map(Map::Dyn(entries))
+            }
+            other => other,
+        }
+    }
+
     /// A list of these values.
     pub fn list(values: Vec<Value<'a>>) -> Value<'a> {
         Value::List(List::from(values))

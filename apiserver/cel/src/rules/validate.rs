@@ -201,13 +201,13 @@ impl Run {
                     if compiled.uses_old_self && at.old.is_none() && !is_optional {
                         continue;
                     }
-                    let variables = variables.of(is_optional);
-                    let outcome = self.evaluate(program, variables);
+                    let outcome = self.evaluate(program, variables.of(is_optional));
                     self.charge(path, node, outcome.cost)?;
                     if self.holds(path, node, rule, outcome.result)? {
                         continue;
                     }
-                    self.fail(path, node, (rule, compiled), at, variables)?;
+                    // The message sees oldSelf as it is, also where the rule sees an optional.
+                    self.fail(path, node, (rule, compiled), at, &variables.plain)?;
                 }
             }
         }
@@ -353,8 +353,12 @@ impl<'a> Bindings<'a> {
         old: Option<&'a Json>,
     ) -> Result<Bindings<'a>, EvalError> {
         let value = Value::json(new, &node.shape)?;
-        let old = old.map(|old| Value::json(old, &node.shape)).transpose()?;
         let base = Variables::new().bind("self", value);
+        // A message alone that reads oldSelf does not make the server bind it.
+        if !node.rules.iter().any(|(_, compiled)| compiled.uses_old_self) {
+            return Ok(Bindings { plain: base.clone(), optional: base });
+        }
+        let old = old.map(|old| Value::json(old, &node.shape)).transpose()?;
         let optional = old.clone().map_or(Value::Optional(None), Value::some);
         let plain = old.into_iter().fold(base.clone(), |base, old| base.bind("oldSelf", old));
         Ok(Bindings { plain, optional: base.bind("oldSelf", optional) })

@@ -39,6 +39,10 @@ fn convert<'a>(
     body: fn(&Value<'a>) -> Converted<'a>,
 ) -> Result<Value<'a>, EvalError> {
     let value = call.take(0);
+    if !is_for(call.overload, &value) {
+        let from = value.type_name();
+        return Err(EvalError::new(format!("no such overload: {}({from})", call.function)));
+    }
     if value.type_name() == target {
         return Ok(value);
     }
@@ -56,6 +60,24 @@ fn convert<'a>(
         }
         _ => format!("no such overload: {}({from})", call.function),
     }))
+}
+
+/// Whether the overload that the types have chosen takes the value. The value of an optional `oldSelf` has no schema, and
+/// so its parts may have other types than those that are declared.
+fn is_for(overload: Option<&str>, value: &Value<'_>) -> bool {
+    let from = match value {
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Uint(_) => "uint64",
+        Value::Double(_) => "double",
+        Value::String(_) => "string",
+        Value::Bytes(_) => "bytes",
+        Value::Timestamp(_) => "timestamp",
+        Value::Duration(_) => "duration",
+        _ => return true,
+    };
+    let declared = overload.and_then(|overload| overload.split_once("_to_"));
+    declared.is_none_or(|(declared, _)| declared == from)
 }
 
 fn to_int<'a>(value: &Value<'a>) -> Converted<'a> {

@@ -155,10 +155,13 @@ fn has_cost(attribute: &Attribute) -> bool {
 }
 
 /// A root; an optional is opened and makes the chain optional.
+///
+/// cel-go opens it to the value of Go that is in it, which knows no schema: `oldSelf.value().x__dot__y` finds nothing
+/// where `oldSelf` is an optional, and a field with `format: duration` is a text there.
 #[inline]
 fn unwrapped(value: Value<'_>) -> Chain<'_> {
     match value {
-        Value::Optional(Some(content)) => Chain::Value((*content).clone(), true),
+        Value::Optional(Some(content)) => Chain::Value((*content).clone().without_shape(), true),
         Value::Optional(None) => Chain::Absent,
         value => Chain::Value(value, false),
     }
