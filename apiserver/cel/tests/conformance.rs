@@ -12,7 +12,9 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use windlass_cel::check::{Checked, Environment};
 use windlass_cel::eval::map::Entries;
-use windlass_cel::eval::{LITERALS, Limits, List, Map, Program, Steps, Value, Variables, equal};
+use windlass_cel::eval::{
+    LITERALS, Limits, List, Map, Program, Value, Variables, WorkBudget, equal,
+};
 use windlass_cel::library::base64::{Alphabet, decode};
 use windlass_cel::syntax::{ParserOptions, Source, parse};
 use windlass_cel::types::Type;
@@ -109,7 +111,7 @@ fn is_same(found: &Value<'_>, expected: &Value<'_>) -> bool {
         }
         _ => {
             found.type_name() == expected.type_name()
-                && equal::equals(found, expected, &Steps::new(1_000_000)).unwrap_or(false)
+                && equal::equals(found, expected, &WorkBudget::new(1_000_000)).unwrap_or(false)
         }
     }
 }

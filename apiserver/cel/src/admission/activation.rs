@@ -5,12 +5,8 @@ use serde_json::Value as Json;
 use super::attributes::{Attributes, Prepared};
 use super::compile::{Compiled, Failure};
 use crate::eval::{Definitions, EvalError, Limits, Value, Variables};
-use crate::rules::PER_CALL_LIMIT;
+use crate::rules::{OUT_OF_BUDGET, PER_CALL_LIMIT};
 use crate::types::shape::Shape;
-
-/// The text of an evaluation whose budget is used up.
-const OUT_OF_BUDGET: &str =
-    "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// The budget is used up: no further expression is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +27,7 @@ pub(super) struct Activation<'a> {
     variables: Variables<'a>,
     budget: u64,
     /// Steps that are left for all expressions.
-    steps: u64,
+    work: u64,
 }
 
 impl<'a> Activation<'a> {
@@ -58,8 +54,8 @@ impl<'a> Activation<'a> {
         if let Some(definitions) = definitions {
             variables = variables.compose("variables", definitions);
         }
-        let steps = Limits::new(budget).step_limit;
-        Activation { variables, budget, steps }
+        let work = Limits::new(budget).work_limit;
+        Activation { variables, budget, work }
     }
 
     /// The values of all expressions, in order; none if the budget does not last for them.
@@ -86,9 +82,9 @@ impl<'a> Activation<'a> {
             Err(Failure { detail, .. }) => return Ok(Err(format!("compilation error: {detail}"))),
         };
         let limits = Limits::new(PER_CALL_LIMIT);
-        let limits = Limits { step_limit: limits.step_limit.min(self.steps), ..limits };
+        let limits = Limits { work_limit: limits.work_limit.min(self.work), ..limits };
         let outcome = program.evaluate_composed(&mut self.variables, limits);
-        self.steps = self.steps.saturating_sub(outcome.steps);
+        self.work = self.work.saturating_sub(outcome.work);
         let cost = self.variables.take_composed_cost().saturating_add(outcome.cost);
         self.budget = self.budget.checked_sub(cost).ok_or(OutOfBudget)?;
         let failed =

@@ -9,10 +9,7 @@ use super::compile::{Compiled, Compiler, Expected};
 use super::conditions::{Match, MatchConditions};
 use super::environment::Scope;
 use crate::eval::{Definitions, Value};
-use crate::rules::OBJECT_BUDGET;
-
-/// Largest message that a `messageExpression` may give, in bytes.
-const MAX_MESSAGE: usize = 5 * 1024;
+use crate::rules::{OBJECT_BUDGET, message};
 
 /// `failurePolicy`: the meaning of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -263,11 +260,8 @@ impl Validation {
 
     /// The message of a denial: that of the expression if it is fit, the fixed one, or the validation's text.
     fn denial(&self, computed: Option<&Result<Value<'_>, String>>) -> String {
-        if let Some(Ok(Value::String(text))) = computed {
-            let text = text.trim();
-            if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {
-                return text.to_owned();
-            }
+        if let Some(message) = computed.and_then(|value| message(value.as_ref().ok()?)) {
+            return message;
         }
         if self.message.is_empty() {
             format!("failed expression: {}", self.condition.text.trim())

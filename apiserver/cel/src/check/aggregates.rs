@@ -89,6 +89,8 @@ impl Checker<'_> {
             return (ty, name);
         }
         match well_known_name(&ty) {
+            // A value of this message has the type `dyn`, as one of `Value`, but has other fields.
+            Some(_) if name == "google.protobuf.Any" => (ty, name),
             Some(name) => (ty, name.to_owned()),
             None => {
                 self.report(id, format_args!("'{}' is not a message type", declared_name(&ty)));

@@ -1,8 +1,8 @@
 //! The cost of a call at run time: cel-go's tracker with the rates of kube-apiserver's libraries.
 
 use super::error::EvalError;
-use super::steps::Steps;
 use super::value::Value;
+use super::work::WorkBudget;
 use crate::schema::MAX_DEPTH;
 
 /// Cost of reading one character.
@@ -171,13 +171,13 @@ pub(crate) fn call_cost(
     rule: CostRule,
     args: &[Value<'_>],
     result: &Value<'_>,
-    steps: &Steps,
+    work: &WorkBudget,
 ) -> Result<u64, EvalError> {
     // The sizes of texts are their characters: to count them takes time for which nothing is paid.
     if !matches!(rule, CostRule::Fixed(_)) {
         for arg in args {
             if let Value::String(text) = arg {
-                steps.scan(text.len())?;
+                work.scan(text.len())?;
             }
         }
     }
@@ -195,7 +195,7 @@ pub(crate) fn call_cost(
             scaled(size(args, 0), TRAVERSAL).saturating_mul(scaled(size(args, 1), TRAVERSAL))
         }
         CostRule::Deep => match args.first() {
-            Some(list) => deep_cost(list, 0, steps)?,
+            Some(list) => deep_cost(list, 0, work)?,
             None => 0,
         },
         CostRule::Join => scaled(size_of(result), 2.0 * TRAVERSAL),
@@ -220,7 +220,11 @@ pub(crate) fn call_cost(
                 Some(Value::Int(depth)) => *depth as f64,
                 _ => 1.0,
             };
-            allocating(size(args, 0), depth)
+            // A negative depth, which is an error, makes the cost of cel-go wrap around.
+            match size(args, 0) as f64 * depth {
+                wrapped if wrapped < 0.0 => (wrapped as i64 as u64).wrapping_add(1 + LIST),
+                _ => allocating(size(args, 0), depth),
+            }
         }
         CostRule::SelfCompare(index) => self_compare_cost(args.get(index)),
     })
@@ -262,8 +266,8 @@ fn self_compare_cost(list: Option<&Value<'_>>) -> u64 {
 }
 
 /// Cost of reading a value with all its parts. Lists that share their parts are small and may have exponentially many.
-fn deep_cost(value: &Value<'_>, depth: usize, steps: &Steps) -> Result<u64, EvalError> {
-    steps.take(1)?;
+fn deep_cost(value: &Value<'_>, depth: usize, work: &WorkBudget) -> Result<u64, EvalError> {
+    work.take(1)?;
     if depth > MAX_DEPTH {
         return Err(EvalError::too_deep());
     }
@@ -273,7 +277,7 @@ fn deep_cost(value: &Value<'_>, depth: usize, steps: &Steps) -> Result<u64, Eval
         Value::Bytes(bytes) => return Ok((bytes.len() as f64 * TRAVERSAL) as u64),
         Value::List(list) => {
             for item in list.iter() {
-                let cost = item.as_ref().map_or(Ok(1), |item| deep_cost(item, depth + 1, steps))?;
+                let cost = item.as_ref().map_or(Ok(1), |item| deep_cost(item, depth + 1, work))?;
                 sum = sum.saturating_add(cost);
             }
         }
@@ -281,8 +285,8 @@ fn deep_cost(value: &Value<'_>, depth: usize, steps: &Steps) -> Result<u64, Eval
             for key in map.keys() {
                 let value = map.find(&key).ok().flatten();
                 let of_value =
-                    value.as_ref().map_or(Ok(1), |value| deep_cost(value, depth + 1, steps))?;
-                let of_key = deep_cost(&key, depth + 1, steps)?;
+                    value.as_ref().map_or(Ok(1), |value| deep_cost(value, depth + 1, work))?;
+                let of_key = deep_cost(&key, depth + 1, work)?;
                 sum = sum.saturating_add(of_key).saturating_add(of_value);
             }
         }

@@ -8,8 +8,8 @@ use serde_json::{Map as JsonMap, Value as Json};
 use super::error::{EvalError, deeper};
 use super::list::List;
 use super::map::Map;
-use super::steps::Steps;
 use super::value::Value;
+use super::work::WorkBudget;
 use crate::schema::node_count;
 use crate::types::shape::{ListKind, ListShape};
 
@@ -17,12 +17,12 @@ use crate::types::shape::{ListKind, ListShape};
 #[derive(Clone, Copy)]
 struct Level<'w> {
     depth: usize,
-    steps: &'w Steps,
+    work: &'w WorkBudget,
 }
 
 impl Level<'_> {
     fn below(self) -> Result<Self, EvalError> {
-        self.steps.take(1)?;
+        self.work.take(1)?;
         Ok(Level { depth: deeper(self.depth)?, ..self })
     }
 }
@@ -31,9 +31,9 @@ impl Level<'_> {
 pub(crate) fn is_equal<'a>(
     left: &Value<'a>,
     right: &Value<'a>,
-    steps: &Steps,
+    work: &WorkBudget,
 ) -> Result<bool, EvalError> {
-    match equals(left, right, steps) {
+    match equals(left, right, work) {
         Err(error) if !error.is_fatal() => Ok(false),
         other => other,
     }
@@ -45,8 +45,12 @@ pub(crate) fn is_equal<'a>(
 /// # Errors
 ///
 /// The text of cel-go, the one of [`EvalError::too_deep`], or [`EvalError::CostLimitExceeded`] when the steps are used up.
-pub fn equals<'a>(left: &Value<'a>, right: &Value<'a>, steps: &Steps) -> Result<bool, EvalError> {
-    equals_at(left, right, Level { depth: 0, steps })
+pub fn equals<'a>(
+    left: &Value<'a>,
+    right: &Value<'a>,
+    work: &WorkBudget,
+) -> Result<bool, EvalError> {
+    equals_at(left, right, Level { depth: 0, work })
 }
 
 /// Equality of values that lie this deep in those that are compared.
@@ -60,7 +64,7 @@ fn equals_at<'a>(left: &Value<'a>, right: &Value<'a>, level: Level<'_>) -> Resul
         (Value::Uint(a), Value::Uint(b)) => a == b,
         (Value::Double(a), Value::Double(b)) => a == b,
         (Value::String(a), Value::String(b)) => {
-            level.steps.scan(a.len().min(b.len()))?;
+            level.work.scan(a.len().min(b.len()))?;
             a == b
         }
         (Value::Bytes(a), Value::Bytes(b)) => a == b,
@@ -126,7 +130,7 @@ fn lists_equal<'a>(left: &List<'a>, right: &List<'a>, level: Level<'_>) -> Resul
     }
     match left.keyed_shape().map(|shape| (&shape.kind, shape)) {
         Some((ListKind::Set, _)) => {
-            level.steps.elements(left.len().saturating_add(right.len()))?;
+            level.work.elements(left.len().saturating_add(right.len()))?;
             return sets_equal(left, right);
         }
         Some((ListKind::Map(_), shape)) => return keyed_lists_equal(left, right, shape, level),
@@ -162,7 +166,7 @@ fn keyed_lists_equal<'a>(
     level: Level<'_>,
 ) -> Result<bool, EvalError> {
     // Each element has a key, which is a text.
-    level.steps.elements(left.len().saturating_add(right.len()))?;
+    level.work.elements(left.len().saturating_add(right.len()))?;
     let mut by_key = std::collections::HashMap::new();
     for value in left.iter() {
         let value = value?;
@@ -226,8 +230,8 @@ fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>, level: Level<'_>) -> Result<b
         (Map::Object(_, shape), Some(a), Some(b)) => {
             let declared =
                 |key: &String| shape.properties.iter().any(|property| *property.json_name == **key);
-            level.steps.elements(a.len())?;
-            unknown_fields_equal(a, b, &declared, level.steps)
+            level.work.elements(a.len())?;
+            unknown_fields_equal(a, b, &declared, level.work)
         }
         _ => Ok(true),
     }
@@ -238,11 +242,11 @@ fn unknown_fields_equal(
     left: &JsonMap<String, Json>,
     right: &JsonMap<String, Json>,
     declared: &dyn Fn(&String) -> bool,
-    steps: &Steps,
+    work: &WorkBudget,
 ) -> Result<bool, EvalError> {
     for (key, a) in left.iter().filter(|(key, _)| !declared(key)) {
         if let Some(b) = right.get(key) {
-            steps.take(node_count(a).ok_or_else(EvalError::too_deep)?)?;
+            work.take(node_count(a).ok_or_else(EvalError::too_deep)?)?;
             if a != b {
                 return Ok(false);
             }

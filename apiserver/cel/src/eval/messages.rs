@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::error::{EvalError, deeper};
 use super::functions::display;
 use super::map::{Entries, Map};
-use super::steps::Steps;
 use super::value::{Opaque, Value};
+use super::work::WorkBudget;
 use crate::library::base64;
 use crate::library::duration::Duration;
 use crate::library::timestamp::Timestamp;
@@ -32,22 +32,24 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 pub(super) fn construct<'a>(
     type_name: &str,
     fields: Vec<(&str, Value<'a>)>,
-    steps: &Steps,
+    work: &WorkBudget,
 ) -> Converted<'a> {
     let unknown = || EvalError::new(format!("unknown type '{type_name}'"));
     let message = type_name.strip_prefix(PACKAGE).ok_or_else(unknown)?;
     match message {
-        "Value" => Message { message, fields }.json_value(steps),
+        "Value" => Message { message, fields }.json_value(work),
         "Struct" => Message { message, fields }.one(
             "fields",
-            |value| json_struct(value, 0, steps),
+            |value| json_struct(value, 0, work),
             empty_map(),
         ),
         "ListValue" => Message { message, fields }.one(
             "values",
-            |value| json_list(value, 0, steps),
+            |value| json_list(value, 0, work),
             empty_list(),
         ),
+        // The server has no value for the message, whatever is in it.
+        "Any" => Err(EvalError::Static("unsupported conversion to ref.Val: (*dynamicpb.Message)")),
         "Empty" if fields.is_empty() => Ok(Value::Opaque(Arc::new(Empty))),
         "Duration" => Message { message, fields }.duration(),
         "Timestamp" => Message { message, fields }.timestamp(),
@@ -204,7 +206,7 @@ impl<'a> Message<'_, 'a> {
     }
 
     /// `google.protobuf.Value`: its fields exclude each other, and the last one counts.
-    fn json_value(self, steps: &Steps) -> Converted<'a> {
+    fn json_value(self, work: &WorkBudget) -> Converted<'a> {
         let mut result = Value::Null;
         for (name, value) in self.fields {
             result = match name {
@@ -212,8 +214,8 @@ impl<'a> Message<'_, 'a> {
                 "number_value" => Scalar::Double.convert(value),
                 "string_value" => Scalar::String.convert(value),
                 "null_value" => Scalar::Null.convert(value),
-                "list_value" => json_list(value, 0, steps),
-                "struct_value" => json_struct(value, 0, steps),
+                "list_value" => json_list(value, 0, work),
+                "struct_value" => json_struct(value, 0, work),
                 other => return Err(no_such_field(other)),
             }
             .map_err(|error| conversion_error(self.message, name, &error))?;
@@ -248,8 +250,8 @@ impl<'a> Message<'_, 'a> {
 
     fn timestamp(self) -> Converted<'a> {
         let (seconds, nanos) = self.seconds_and_nanos()?;
-        let time = Timestamp::from_unix(seconds)
-            .and_then(|time| time.checked_add(Duration::from_nanos(nanos)));
+        // Unlike `timestamp(text)` a literal may be out of the range of years that protobuf allows.
+        let time = Timestamp::from_parts(seconds, nanos);
         time.map(Value::Timestamp).map_err(EvalError::Static)
     }
 }
@@ -274,32 +276,29 @@ fn conversion_error(message: &str, field: &str, error: &EvalError) -> EvalError 
 }
 
 /// A list whose elements are values of JSON.
-fn json_list<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Converted<'a> {
+fn json_list<'a>(value: Value<'a>, depth: usize, work: &WorkBudget) -> Converted<'a> {
     let depth = deeper(depth)?;
     let Value::List(list) = value else {
         return Err(unsupported(&value, "*structpb.ListValue"));
     };
-    list.iter()
-        .map(|item| json(item?, depth, steps))
-        .collect::<Result<Vec<_>, _>>()
-        .map(Value::list)
+    list.iter().map(|item| json(item?, depth, work)).collect::<Result<Vec<_>, _>>().map(Value::list)
 }
 
 /// A map from texts to values of JSON.
-fn json_struct<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Converted<'a> {
+fn json_struct<'a>(value: Value<'a>, depth: usize, work: &WorkBudget) -> Converted<'a> {
     let depth = deeper(depth)?;
     let Value::Map(map) = value else { return Err(unsupported(&value, "*structpb.Struct")) };
     let mut entries = Entries::default();
     for key in map.keys() {
         let value = map.find(&key)?.unwrap_or(Value::Null);
-        entries.set(Scalar::String.convert(key)?, json(value, depth, steps)?)?;
+        entries.set(Scalar::String.convert(key)?, json(value, depth, work)?)?;
     }
     Ok(Value::Map(Map::Entries(Arc::new(entries))))
 }
 
 /// The value of JSON that stands for a value: integers that a double does not hold, bytes and times are texts.
-fn json<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Converted<'a> {
-    steps.elements(1)?;
+fn json<'a>(value: Value<'a>, depth: usize, work: &WorkBudget) -> Converted<'a> {
+    work.elements(1)?;
     Ok(match value {
         Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_) => value,
         Value::Int(value) if (-MAX_JSON_INT..=MAX_JSON_INT).contains(&value) => {
@@ -310,9 +309,9 @@ fn json<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Converted<'a> {
         Value::Bytes(bytes) => Value::text(base64::encode(&bytes)),
         Value::Timestamp(time) => Value::text(time.to_rfc3339_utc()),
         Value::Duration(duration) => Value::text(duration.to_cel_string()),
-        Value::List(_) => json_list(value, depth, steps)?,
-        Value::Map(_) => json_struct(value, depth, steps)?,
-        Value::Optional(Some(content)) => json((*content).clone(), deeper(depth)?, steps)?,
+        Value::List(_) => json_list(value, depth, work)?,
+        Value::Map(_) => json_struct(value, depth, work)?,
+        Value::Optional(Some(content)) => json((*content).clone(), deeper(depth)?, work)?,
         other => return Err(unsupported(&other, "*structpb.Value")),
     })
 }
@@ -340,6 +339,13 @@ mod tests {
             ("google.protobuf.Struct{fields: {'a': b'\\x01'}}.a", "AQ=="),
             ("google.protobuf.Duration{seconds: 1, nanos: 500000000}", "1.5s"),
             ("google.protobuf.Timestamp{seconds: 1}", "1970-01-01T00:00:01Z"),
+            ("google.protobuf.Timestamp{seconds: 253402300800, nanos: -1}.getFullYear()", "9999"),
+            ("google.protobuf.Timestamp{seconds: 253402300800}.getFullYear()", "10000"),
+            (
+                "google.protobuf.Any{type_url: 'a'}",
+                "unsupported conversion to ref.Val: (*dynamicpb.Message)",
+            ),
+            ("google.protobuf.Timestamp{seconds: -9223372036854775808}", "timestamp overflow"),
             ("google.protobuf.Int64Value{?value: optional.none()}", "0"),
             ("google.protobuf.NullValue.NULL_VALUE", "0"),
             ("google.protobuf.Empty{} == google.protobuf.Empty{}", "true"),

@@ -13,10 +13,10 @@ mod messages;
 mod plan;
 mod program;
 mod run;
-mod steps;
 #[cfg(test)]
 mod tests;
 pub mod value;
+mod work;
 
 pub use authorizer::{
     Authorization, AuthorizationRequest, AuthorizationTarget, Authorizer, Decision,
@@ -28,5 +28,5 @@ pub use literals::LITERALS;
 pub use map::Map;
 pub use program::{Limits, Outcome, Program, Variables};
 pub use run::composed::Definitions;
-pub use steps::Steps;
 pub use value::{Opaque, Text, Value};
+pub use work::WorkBudget;

@@ -6,8 +6,8 @@ use super::error::EvalError;
 use super::plan::{self, Node};
 use super::run::Run;
 use super::run::composed::{Composed, Definitions};
-use super::steps::Steps;
 use super::value::Value;
+use super::work::WorkBudget;
 use crate::check::Checked;
 
 /// Steps for each unit of the cost limit.
@@ -33,15 +33,15 @@ pub struct Variables<'a> {
 pub struct Limits {
     /// Largest cost; an expression that goes beyond it ends with [`EvalError::CostLimitExceeded`].
     pub cost_limit: u64,
-    /// Most [`Steps`] for the work that no cost pays for, with that of the composed variables; an expression that goes
-    /// beyond it ends with [`EvalError::CostLimitExceeded`], too.
-    pub step_limit: u64,
+    /// Most steps of a [`WorkBudget`], for the work that no cost pays for, with that of the composed variables; an
+    /// expression that goes beyond it ends with [`EvalError::CostLimitExceeded`], too.
+    pub work_limit: u64,
 }
 
 impl Limits {
     /// This largest cost, and 16 steps for each unit of it.
     pub const fn new(cost_limit: u64) -> Limits {
-        Limits { cost_limit, step_limit: cost_limit.saturating_mul(STEPS_PER_COST) }
+        Limits { cost_limit, work_limit: cost_limit.saturating_mul(STEPS_PER_COST) }
     }
 }
 
@@ -53,7 +53,7 @@ pub struct Outcome<'a> {
     /// The cost, also that of an expression that ended with an error.
     pub cost: u64,
     /// The steps that were taken.
-    pub steps: u64,
+    pub work: u64,
 }
 
 impl Program {
@@ -66,10 +66,10 @@ impl Program {
 
     /// The value of the expression. One that reads composed variables needs [`Program::evaluate_composed`].
     pub fn evaluate<'a>(&'a self, variables: &Variables<'a>, limits: Limits) -> Outcome<'a> {
-        let steps = Steps::new(limits.step_limit);
-        let mut run = Run::new(self, &variables.values, limits.cost_limit, &steps);
+        let work = WorkBudget::new(limits.work_limit);
+        let mut run = Run::new(self, &variables.values, limits.cost_limit, &work);
         let result = run.eval(&self.root);
-        Outcome { result, cost: run.cost(), steps: limits.step_limit.saturating_sub(steps.left()) }
+        Outcome { result, cost: run.cost(), work: limits.work_limit.saturating_sub(work.left()) }
     }
 
     /// The value of the expression; composed variables are computed when they are first read, each with the same cost
@@ -81,9 +81,9 @@ impl Program {
         variables: &mut Variables<'a>,
         limits: Limits,
     ) -> Outcome<'a> {
-        let steps = Steps::new(limits.step_limit);
-        let (result, cost) = self.compose(variables, limits.cost_limit, &steps);
-        Outcome { result, cost, steps: limits.step_limit.saturating_sub(steps.left()) }
+        let work = WorkBudget::new(limits.work_limit);
+        let (result, cost) = self.compose(variables, limits.cost_limit, &work);
+        Outcome { result, cost, work: limits.work_limit.saturating_sub(work.left()) }
     }
 
     /// Variables are computed within the expressions that read them, down to a depth of the stack. The one that would go
@@ -93,12 +93,12 @@ impl Program {
         &'a self,
         variables: &mut Variables<'a>,
         cost_limit: u64,
-        steps: &Steps,
+        work: &WorkBudget,
     ) -> (Result<Value<'a>, EvalError>, u64) {
         let mut stack: Vec<(usize, &'a Program)> = Vec::new();
         loop {
             let program = stack.last().map_or(self, |(_, program)| program);
-            let mut run = Run::new(program, &variables.values, cost_limit, steps);
+            let mut run = Run::new(program, &variables.values, cost_limit, work);
             run.composed = variables.composed.take();
             let result = run.eval(&program.root);
             let (cost, pending) = (run.cost(), run.pending);
@@ -106,7 +106,7 @@ impl Program {
             let Some(composed) = &mut variables.composed else { return (result, cost) };
             match (pending, stack.last().copied()) {
                 (Some(index), _) => {
-                    if let Err(error) = steps.take(cost) {
+                    if let Err(error) = work.take(cost) {
                         return (Err(error), cost);
                     }
                     stack.extend(composed.begin(index).map(|next| (index, next)));

@@ -21,6 +21,8 @@ const MIN_SECONDS: i64 = -62_135_596_800;
 /// Unix time of `9999-12-31T23:59:59Z`.
 const MAX_SECONDS: i64 = 253_402_300_799;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
+/// Largest distance from 1970 in seconds, about a billion years.
+const MAX_PARTS_SECONDS: u64 = 1 << 55;
 
 /// A place in time. Two are equal if they are the same place; the offset matters only for the text.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +108,20 @@ impl Timestamp {
     /// [`TIMESTAMP_OVERFLOW`].
     pub fn from_unix(seconds: i64) -> Result<Timestamp, &'static str> {
         Timestamp { seconds, nanos: 0, offset: 0 }.in_range().ok_or(TIMESTAMP_OVERFLOW)
+    }
+
+    /// The timestamp of a Unix time with nanoseconds, which may be more than a second or negative. The years may be out
+    /// of the range of the other timestamps.
+    ///
+    /// # Errors
+    ///
+    /// [`TIMESTAMP_OVERFLOW`] some billion years from now, where Go's time overflows without an error.
+    pub fn from_parts(seconds: i64, nanos: i64) -> Result<Timestamp, &'static str> {
+        if seconds.unsigned_abs() > MAX_PARTS_SECONDS {
+            return Err(TIMESTAMP_OVERFLOW);
+        }
+        let seconds = seconds + nanos.div_euclid(NANOS_PER_SECOND);
+        Ok(Timestamp { seconds, nanos: nanos.rem_euclid(NANOS_PER_SECOND), offset: 0 })
     }
 
     /// The Unix time in seconds, `int(timestamp)`.

@@ -31,5 +31,6 @@ pub use field_path::FieldPath;
 pub use rule::Rule;
 pub(crate) use rule::go_json;
 pub use validate::{OBJECT_BUDGET, PER_CALL_LIMIT, Report};
+pub(crate) use validate::{OUT_OF_BUDGET, message};
 pub use validator::Validator;
 pub use violation::{Reason, Violation};

@@ -78,21 +78,21 @@ pub(super) struct Run {
     pub(super) report: Report,
     budget: u64,
     /// Steps that are left for all rules.
-    steps: u64,
+    work: u64,
 }
 
 impl Run {
     pub(super) fn new(budget: u64) -> Run {
-        let steps = Limits::new(budget).step_limit;
-        Run { report: Report::default(), budget, steps }
+        let work = Limits::new(budget).work_limit;
+        Run { report: Report::default(), budget, work }
     }
 
     /// Evaluates an expression with the steps that are left.
     fn evaluate<'a>(&mut self, program: &'a Program, variables: &Variables<'a>) -> Outcome<'a> {
         let limits = Limits::new(PER_CALL_LIMIT);
-        let step_limit = limits.step_limit.min(self.steps);
-        let outcome = program.evaluate(variables, Limits { step_limit, ..limits });
-        self.steps = self.steps.saturating_sub(outcome.steps);
+        let work_limit = limits.work_limit.min(self.work);
+        let outcome = program.evaluate(variables, Limits { work_limit, ..limits });
+        self.work = self.work.saturating_sub(outcome.work);
         outcome
     }
 
@@ -327,13 +327,14 @@ impl Run {
 }
 
 const NO_FURTHER: &str = "no further validation rules will be run";
-const OUT_OF_BUDGET: &str =
+/// The text of an evaluation whose budget is used up.
+pub(crate) const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 const COST_LIMIT: &str = "operation cancelled: actual cost limit exceeded";
 
 /// The message of a `messageExpression`, unless it is empty, too long or of several lines: the message of the rule
 /// stands in then.
-fn message(value: &Value<'_>) -> Option<String> {
+pub(crate) fn message(value: &Value<'_>) -> Option<String> {
     let Value::String(text) = value else { return None };
     let text = text.trim();
     let is_fit = !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n');

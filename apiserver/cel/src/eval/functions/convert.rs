@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::error::EvalError;
-use super::super::steps::Steps;
 use super::super::value::Value;
+use super::super::work::WorkBudget;
 use super::{CallArgs, Function};
 use crate::library::duration::Duration;
 use crate::library::number;
@@ -166,20 +166,20 @@ fn to_duration<'a>(value: &Value<'a>) -> Converted<'a> {
 
 /// The text of a value in messages. It ends with `...` where the value is nested too deeply or has too many parts.
 pub fn display(value: &Value<'_>) -> String {
-    display_at(value, 0, &Steps::new(MAX_PARTS))
+    display_at(value, 0, &WorkBudget::new(MAX_PARTS))
 }
 
 /// The text of a value; the end of the evaluation if that takes more steps than are left.
-pub(crate) fn display_within(value: &Value<'_>, steps: &Steps) -> Result<String, EvalError> {
-    let text = display_at(value, 0, steps);
-    steps.copy(text.len())?;
+pub(crate) fn display_within(value: &Value<'_>, work: &WorkBudget) -> Result<String, EvalError> {
+    let text = display_at(value, 0, work);
+    work.copy(text.len())?;
     Ok(text)
 }
 
-fn display_at(value: &Value<'_>, depth: usize, steps: &Steps) -> String {
-    let display = |value: &Value<'_>| display_at(value, depth + 1, steps);
+fn display_at(value: &Value<'_>, depth: usize, work: &WorkBudget) -> String {
+    let display = |value: &Value<'_>| display_at(value, depth + 1, work);
     match value {
-        _ if depth > MAX_DEPTH || steps.take(1).is_err() => "...".to_owned(),
+        _ if depth > MAX_DEPTH || work.take(1).is_err() => "...".to_owned(),
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
@@ -190,7 +190,7 @@ fn display_at(value: &Value<'_>, depth: usize, steps: &Steps) -> String {
         Value::List(list) => {
             let items: Vec<String> = list
                 .iter()
-                .take_while(|_| steps.left() > 0)
+                .take_while(|_| work.left() > 0)
                 .map(|item| item.map_or_else(|error| error.to_string(), |item| display(&item)))
                 .collect();
             format!("[{}]", items.join(", "))
@@ -202,7 +202,7 @@ fn display_at(value: &Value<'_>, depth: usize, steps: &Steps) -> String {
             let entries: Vec<String> = map
                 .keys()
                 .iter()
-                .take_while(|_| steps.left() > 0)
+                .take_while(|_| work.left() > 0)
                 .map(|key| entry(key, map.find(key).ok().flatten()))
                 .collect();
             format!("{{{}}}", entries.join(", "))

@@ -8,8 +8,8 @@ use super::super::equal::{compare, element_key, is_equal};
 use super::super::error::{EvalError, deeper};
 use super::super::list::List;
 use super::super::map::{Entries, Map};
-use super::super::steps::Steps;
 use super::super::value::Value;
+use super::super::work::WorkBudget;
 use super::operators::contains;
 use super::{CallArgs, Function};
 use crate::library::duration::Duration;
@@ -99,7 +99,7 @@ fn sum<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
             overload: None,
             regex: None,
             remaining: 0,
-            steps: call.steps,
+            work: call.work,
             args: &mut args,
         };
         total = add(&mut inner)?;
@@ -146,7 +146,7 @@ fn index_of<'a>(call: &mut CallArgs<'_, 'a>, from_end: bool) -> Evaluated<'a> {
     for step in 0..len {
         let index = if from_end { len - 1 - step } else { step };
         if let Some(Ok(item)) = list.get(index)
-            && is_equal(&item, &wanted, call.steps)?
+            && is_equal(&item, &wanted, call.work)?
         {
             found = Some(index);
             break;
@@ -155,9 +155,13 @@ fn index_of<'a>(call: &mut CallArgs<'_, 'a>, from_end: bool) -> Evaluated<'a> {
     Ok(Value::Int(found.map_or(-1, |index| index as i64)))
 }
 
-fn all_contained<'a>(list: &List<'a>, part: &List<'a>, steps: &Steps) -> Result<bool, EvalError> {
+fn all_contained<'a>(
+    list: &List<'a>,
+    part: &List<'a>,
+    work: &WorkBudget,
+) -> Result<bool, EvalError> {
     for item in part.iter() {
-        if !contains(list, &item?, steps)? {
+        if !contains(list, &item?, work)? {
             return Ok(false);
         }
     }
@@ -165,19 +169,19 @@ fn all_contained<'a>(list: &List<'a>, part: &List<'a>, steps: &Steps) -> Result<
 }
 
 fn sets_contains<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    all_contained(&call.list(0)?, &call.list(1)?, call.steps).map(Value::Bool)
+    all_contained(&call.list(0)?, &call.list(1)?, call.work).map(Value::Bool)
 }
 
 fn sets_equivalent<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (left, right) = (call.list(0)?, call.list(1)?);
-    let steps = call.steps;
-    Ok(Value::Bool(all_contained(&left, &right, steps)? && all_contained(&right, &left, steps)?))
+    let work = call.work;
+    Ok(Value::Bool(all_contained(&left, &right, work)? && all_contained(&right, &left, work)?))
 }
 
 fn sets_intersects<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (left, right) = (call.list(0)?, call.list(1)?);
     for item in left.iter() {
-        match item.and_then(|item| contains(&right, &item, call.steps)) {
+        match item.and_then(|item| contains(&right, &item, call.work)) {
             Ok(true) => return Ok(Value::Bool(true)),
             Err(error) if error.is_fatal() => return Err(error),
             _ => {}
@@ -213,7 +217,7 @@ fn flatten<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
         return Err(EvalError::Static("level must be non-negative"));
     }
     let mut values = Vec::new();
-    flatten_into(&call.list(0)?, (depth, 0), call.steps, &mut values)?;
+    flatten_into(&call.list(0)?, (depth, 0), call.work, &mut values)?;
     Ok(Value::list(values))
 }
 
@@ -221,16 +225,16 @@ fn flatten<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 fn flatten_into<'a>(
     list: &List<'a>,
     levels: (i64, usize),
-    steps: &Steps,
+    work: &WorkBudget,
     values: &mut Vec<Value<'a>>,
 ) -> Result<(), EvalError> {
     let (depth, done) = levels;
     let done = deeper(done)?;
     for item in list.iter() {
-        steps.elements(1)?;
+        work.elements(1)?;
         match item? {
             Value::List(inner) if depth > 0 => {
-                flatten_into(&inner, (depth - 1, done), steps, values)?;
+                flatten_into(&inner, (depth - 1, done), work, values)?;
             }
             item => values.push(item),
         }
@@ -306,7 +310,7 @@ fn distinct<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
         let item = item?;
         let mut is_known = false;
         for other in &unique {
-            is_known |= is_equal(&item, other, call.steps)?;
+            is_known |= is_equal(&item, other, call.work)?;
         }
         if !is_known {
             unique.push(item);
@@ -323,7 +327,7 @@ fn map_insert<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (second, value) = (call.take(1), call.take(2));
     match second {
         Value::Map(update) if call.args.len() == 2 => {
-            call.steps.elements(update.len())?;
+            call.work.elements(update.len())?;
             for key in update.keys() {
                 let value = update.find(&key)?.unwrap_or(Value::Null);
                 insert(entries, key, value)?;

@@ -19,8 +19,8 @@ pub(crate) use convert::display_within;
 
 use super::error::EvalError;
 use super::list::List;
-use super::steps::Steps;
 use super::value::{Text, Value};
+use super::work::WorkBudget;
 use crate::library::regex::{Pattern, Regex, SyntaxError};
 
 /// Steps of compiling a regular expression, whatever the pattern.
@@ -43,7 +43,7 @@ pub struct CallArgs<'c, 'a> {
     /// Cost that is left: no function makes more elements than that.
     pub remaining: u64,
     /// Steps that are left, for what the cost does not pay for.
-    pub steps: &'c Steps,
+    pub work: &'c WorkBudget,
     /// The arguments.
     pub args: &'c mut [Value<'a>],
 }
@@ -78,7 +78,7 @@ impl<'a> CallArgs<'_, 'a> {
 
     /// A value as a text of an error, with the steps that it takes.
     pub(crate) fn display(&self, value: &Value<'_>) -> Result<String, EvalError> {
-        display_within(value, self.steps)
+        display_within(value, self.work)
     }
 
     /// A list argument.
@@ -114,9 +114,9 @@ pub(crate) fn compile_regex(pattern: &str) -> Result<Regex, EvalError> {
 
 /// The regular expression of a computed pattern, with the steps that its compilation takes: the cost counts the
 /// pattern's characters, and `.{1000}` has few.
-pub(crate) fn computed_regex(pattern: &str, steps: &Steps) -> Result<Regex, EvalError> {
+pub(crate) fn computed_regex(pattern: &str, work: &WorkBudget) -> Result<Regex, EvalError> {
     let failed = |error: SyntaxError| EvalError::new(error.to_string());
     let pattern = Pattern::parse(pattern).map_err(failed)?;
-    steps.take(REGEX_STEPS.saturating_add(pattern.weight().saturating_mul(ITEM_STEPS)))?;
+    work.take(REGEX_STEPS.saturating_add(pattern.weight().saturating_mul(ITEM_STEPS)))?;
     pattern.compile().map_err(failed)
 }

@@ -6,8 +6,8 @@ use super::super::equal::{compare, equals};
 use super::super::error::EvalError;
 use super::super::list::List;
 use super::super::map::Map;
-use super::super::steps::Steps;
 use super::super::value::Value;
+use super::super::work::WorkBudget;
 use super::{CallArgs, Function};
 
 const INT_OVERFLOW: EvalError = EvalError::Static("integer overflow");
@@ -176,7 +176,7 @@ fn not_strictly_false<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, Eval
 
 fn member<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     match &*call.args {
-        [value, Value::List(list)] => contains(list, value, call.steps).map(Value::Bool),
+        [value, Value::List(list)] => contains(list, value, call.work).map(Value::Bool),
         [key, Value::Map(map)] => Ok(Value::Bool(map_contains(map, key)?)),
         _ => Err(EvalError::no_such_overload()),
     }
@@ -191,11 +191,11 @@ fn map_contains<'a>(map: &Map<'a>, key: &Value<'a>) -> Result<bool, EvalError> {
 pub(super) fn contains<'a>(
     list: &List<'a>,
     value: &Value<'a>,
-    steps: &Steps,
+    work: &WorkBudget,
 ) -> Result<bool, EvalError> {
     let mut error = None;
     for item in list.iter() {
-        match item.and_then(|item| equals(&item, value, steps)) {
+        match item.and_then(|item| equals(&item, value, work)) {
             Ok(true) => return Ok(true),
             Ok(false) => {}
             Err(fatal) if fatal.is_fatal() => return Err(fatal),
@@ -212,7 +212,7 @@ fn size<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     match &*call.args {
         [value @ (Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_))] => {
             if let Value::String(text) = value {
-                call.steps.scan(text.len())?;
+                call.work.scan(text.len())?;
             }
             Ok(Value::Int(value.size() as i64))
         }

@@ -53,7 +53,7 @@ fn end<'a>(call: &mut CallArgs<'_, 'a>, is_last: bool) -> Result<Value<'a>, Eval
 fn unwrap_all<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     let mut values = Vec::new();
     for item in call.list(0)?.iter() {
-        call.steps.elements(1)?;
+        call.work.elements(1)?;
         match item? {
             Value::Optional(Some(content)) => values.push((*content).clone()),
             Value::Optional(None) => {}

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::error::EvalError;
-use super::super::steps::Steps;
 use super::super::value::Value;
+use super::super::work::WorkBudget;
 use super::{CallArgs, Function};
 use crate::library::format::{self, Argument};
 use crate::library::regex::Regex;
@@ -52,7 +52,7 @@ fn with_library_regex<'a>(
     let illegal = |error: EvalError| EvalError::new(format!("Illegal regex: {error}"));
     match call.regex {
         Some(regex) => body(regex),
-        None => match super::computed_regex(&call.text(1)?, call.steps) {
+        None => match super::computed_regex(&call.text(1)?, call.work) {
             Ok(regex) => body(&regex),
             Err(fatal) if fatal.is_fatal() => Err(fatal),
             Err(error) => Err(illegal(error)),
@@ -67,7 +67,7 @@ fn with_regex<'a>(
 ) -> Evaluated<'a> {
     match call.regex {
         Some(regex) => body(regex),
-        None => body(&super::computed_regex(&call.text(1)?, call.steps)?),
+        None => body(&super::computed_regex(&call.text(1)?, call.work)?),
     }
 }
 
@@ -75,26 +75,26 @@ fn with_regex<'a>(
 const ITEMS_PER_STEP: u64 = 64;
 
 /// Takes the steps of a search, which may look at each item of the pattern for each character of the text.
-fn search(regex: &Regex, text: &str, steps: &Steps) -> Result<(), EvalError> {
-    steps.take((text.len() as u64).saturating_mul(regex.weight()) / ITEMS_PER_STEP)
+fn search(regex: &Regex, text: &str, work: &WorkBudget) -> Result<(), EvalError> {
+    work.take((text.len() as u64).saturating_mul(regex.weight()) / ITEMS_PER_STEP)
 }
 
 fn matches<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let [Value::String(text), Value::String(_)] = &*call.args else {
         return Err(EvalError::no_such_overload());
     };
-    let (text, steps) = (text.clone(), call.steps);
+    let (text, work) = (text.clone(), call.work);
     with_regex(call, |regex| {
-        search(regex, &text, steps)?;
+        search(regex, &text, work)?;
         Ok(Value::Bool(regex.is_match(&text)))
     })
 }
 
 fn find<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let text = call.text(0).map_err(|_| EvalError::no_such_overload())?;
-    let steps = call.steps;
+    let work = call.work;
     with_library_regex(call, |regex| {
-        search(regex, &text, steps)?;
+        search(regex, &text, work)?;
         Ok(Value::text(regex.find(&text)))
     })
 }
@@ -102,9 +102,9 @@ fn find<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 fn find_all<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let text = call.text(0).map_err(|_| EvalError::no_such_overload())?;
     let limit = if call.args.len() > 2 { call.int(2)? } else { -1 };
-    let steps = call.steps;
+    let work = call.work;
     with_library_regex(call, |regex| {
-        search(regex, &text, steps)?;
+        search(regex, &text, work)?;
         Ok(Value::list(regex.find_all(&text, limit).into_iter().map(Value::text).collect()))
     })
 }
@@ -116,7 +116,7 @@ fn evaluated<'a>(result: Result<impl Into<Arc<str>>, String>) -> Evaluated<'a> {
 
 fn char_at<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let text = call.text(0)?;
-    call.steps.scan(text.len())?;
+    call.work.scan(text.len())?;
     evaluated(library::char_at(&text, call.int(1)?))
 }
 
@@ -135,7 +135,7 @@ fn replace<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let count = usize::try_from(limit).map_or(count, |limit| count.min(limit));
     // The server's cost counts the text before and not the one after, so that a chain of replacements could use all
     // memory.
-    call.steps.copy(text.len().saturating_add(count.saturating_mul(new.len())))?;
+    call.work.copy(text.len().saturating_add(count.saturating_mul(new.len())))?;
     Ok(Value::text(library::replace(&text, &old, &new, limit)))
 }
 
@@ -152,29 +152,33 @@ fn quote<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 fn format<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (template, list) = (call.text(0)?, call.list(1)?);
     // The server's cost counts the template and not the result, so that a chain of formats could use all memory.
-    let steps = call.steps;
-    let mut out_of_steps = None;
+    let work = call.work;
+    let mut out_of_work = None;
     let formatted = format::format(&template, |index| {
-        match list.get(index)?.and_then(|item| argument(item, 0, steps)) {
+        match list.get(index)?.and_then(|item| argument(item, 0, work)) {
             Err(error) if error.is_fatal() => {
-                out_of_steps = Some(error);
+                out_of_work = Some(error);
                 None
             }
             other => Some(other.unwrap_or(Argument::Null)),
         }
     });
-    if let Some(error) = out_of_steps {
+    if let Some(error) = out_of_work {
         return Err(error);
     }
     formatted.map(Value::text).map_err(EvalError::new)
 }
 
 /// A value as an argument of `format`. A part that cannot be read is null.
-fn argument<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Result<Argument<'a>, EvalError> {
+fn argument<'a>(
+    value: Value<'a>,
+    depth: usize,
+    work: &WorkBudget,
+) -> Result<Argument<'a>, EvalError> {
     let argument = |value: Result<Value<'a>, EvalError>| {
-        argument(value.unwrap_or(Value::Null), depth + 1, steps)
+        argument(value.unwrap_or(Value::Null), depth + 1, work)
     };
-    steps.elements(1)?;
+    work.elements(1)?;
     Ok(match value {
         // The formatter itself stops before that depth, with an error.
         _ if depth > MAX_DEPTH => Argument::Null,
@@ -184,11 +188,11 @@ fn argument<'a>(value: Value<'a>, depth: usize, steps: &Steps) -> Result<Argumen
         Value::Uint(value) => Argument::Uint(value),
         Value::Double(value) => Argument::Double(value),
         Value::String(text) => {
-            steps.copy(text.len())?;
+            work.copy(text.len())?;
             Argument::String(Cow::Owned(text.to_string()))
         }
         Value::Bytes(bytes) => {
-            steps.copy(bytes.len())?;
+            work.copy(bytes.len())?;
             Argument::Bytes(Cow::Owned(bytes.to_vec()))
         }
         Value::Type(name) => Argument::Type(Cow::Owned(name.to_string())),
@@ -212,7 +216,7 @@ fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let mut text = String::new();
     for (index, item) in list.iter().enumerate() {
         // Empty texts add nothing to the length, which is what the cost counts.
-        call.steps.take(1)?;
+        call.work.take(1)?;
         let part = match item? {
             Value::String(part) => part,
             // The type guard of cel-go looks at the first element only.

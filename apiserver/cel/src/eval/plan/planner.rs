@@ -7,8 +7,8 @@ use super::super::error::EvalError;
 use super::super::functions::{self, CallArgs};
 use super::super::list::List;
 use super::super::map::{Entries, Map};
-use super::super::steps::Steps;
 use super::super::value::Value;
+use super::super::work::WorkBudget;
 use super::{Attribute, Call, Fold, Key, Message, Node, Qualifier, Root, Scopes};
 use crate::check::{Checked, Reference};
 use crate::syntax::ast::{self, Comprehension, operators};
@@ -252,13 +252,13 @@ fn function_call(function: &str, overload: Option<&'static str>, args: Vec<Node>
         && CONVERSIONS.contains(&function)
     {
         let mut value = [value.clone()];
-        let steps = Steps::new(u64::MAX);
+        let work = WorkBudget::new(u64::MAX);
         let mut call = CallArgs {
             function,
             overload,
             regex: None,
             remaining: u64::MAX,
-            steps: &steps,
+            work: &work,
             args: &mut value,
         };
         return body(&mut call).map(Node::Const);

@@ -14,8 +14,8 @@ use super::map::{Entries, Map};
 use super::messages;
 use super::plan::{Call, Fold, Message, Node};
 use super::program::Program;
-use super::steps::Steps;
 use super::value::Value;
+use super::work::WorkBudget;
 use composed::Composed;
 
 /// Levels that a variable adds to those of its expression.
@@ -45,7 +45,7 @@ pub(crate) struct Run<'r, 'a> {
     pub(crate) composed: Option<Composed<'a>>,
     /// The composed variable that ended the evaluation, because there is no stack to compute it within.
     pub(crate) pending: Option<usize>,
-    steps: &'r Steps,
+    work: &'r WorkBudget,
     /// Levels of this expression and of those that read it as a variable.
     depth: usize,
     slots: Vec<Slot<'a>>,
@@ -59,11 +59,11 @@ impl<'r, 'a> Run<'r, 'a> {
         program: &Program,
         values: &'r [(Arc<str>, Value<'a>)],
         limit: u64,
-        steps: &'r Steps,
+        work: &'r WorkBudget,
     ) -> Run<'r, 'a> {
         let slots = std::iter::repeat_with(Slot::default).take(program.slots()).collect();
         let depth = program.depth();
-        Run { values, composed: None, pending: None, steps, depth, slots, cost: 0, limit }
+        Run { values, composed: None, pending: None, work, depth, slots, cost: 0, limit }
     }
 
     /// Computes a composed variable within this evaluation, if the stack allows it.
@@ -75,7 +75,7 @@ impl<'r, 'a> Run<'r, 'a> {
             return Err(EvalError::CostLimitExceeded);
         }
         if let Some(program) = composed.begin(index) {
-            let mut inner = Run::new(program, self.values, self.limit, self.steps);
+            let mut inner = Run::new(program, self.values, self.limit, self.work);
             (inner.composed, inner.depth) = (self.composed.take(), depth);
             let result = inner.eval(program.root());
             let (cost, pending) = (inner.cost, inner.pending);
@@ -84,7 +84,7 @@ impl<'r, 'a> Run<'r, 'a> {
             if pending.is_some() {
                 composed.abandon(index);
                 self.pending = pending;
-                self.steps.take(cost)?;
+                self.work.take(cost)?;
                 return Err(EvalError::CostLimitExceeded);
             }
             composed.finish(index, result, cost);
@@ -172,12 +172,12 @@ impl<'r, 'a> Run<'r, 'a> {
         let (left, right) = (self.operand(left)?, self.operand(right)?);
         let error = left.as_ref().err().or(right.as_ref().err()).cloned();
         let args = [left.unwrap_or(Value::Null), right.unwrap_or(Value::Null)];
-        self.charge(cost::call_cost(rule, &args, &Value::Null, self.steps)?)?;
+        self.charge(cost::call_cost(rule, &args, &Value::Null, self.work)?)?;
         match error {
             Some(error) => Err(error),
-            None if is_negated => equal::is_equal(&args[0], &args[1], self.steps)
+            None if is_negated => equal::is_equal(&args[0], &args[1], self.work)
                 .map(|is_equal| Value::Bool(!is_equal)),
-            None => equal::equals(&args[0], &args[1], self.steps).map(Value::Bool),
+            None => equal::equals(&args[0], &args[1], self.work).map(Value::Bool),
         }
     }
 
@@ -246,7 +246,7 @@ impl<'r, 'a> Run<'r, 'a> {
             !matches!(call.cost, CostRule::Fixed(_) | CostRule::ListResult | CostRule::Join);
         if needs_args {
             // Paid before the work, so that no work is done for which the cost does not last.
-            self.charge(cost::call_cost(call.cost, args, &Value::Null, self.steps)?)?;
+            self.charge(cost::call_cost(call.cost, args, &Value::Null, self.work)?)?;
         }
         let result = match error {
             Some(_) if call.is_lenient => Ok(Value::Bool(true)),
@@ -256,7 +256,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 overload: call.overload,
                 regex: call.regex.as_ref(),
                 remaining: self.limit.saturating_sub(self.cost),
-                steps: self.steps,
+                work: self.work,
                 args,
             }),
         };
@@ -269,7 +269,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         if !needs_args {
             let value = result.as_ref().unwrap_or(&Value::Null);
-            self.charge(cost::call_cost(call.cost, &[], value, self.steps)?)?;
+            self.charge(cost::call_cost(call.cost, &[], value, self.work)?)?;
         }
         result
     }
@@ -306,7 +306,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 }
                 (value, false) => values.push(value),
                 (value, true) => {
-                    let text = super::functions::display_within(&value, self.steps)?;
+                    let text = super::functions::display_within(&value, self.work)?;
                     let message = format!(
                         "cannot initialize optional list element from non-optional value {text}"
                     );
@@ -331,7 +331,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 (Value::Optional(None), true) => entries.remove(&key),
                 (value, false) => entries.set(key, value)?,
                 (value, true) => {
-                    let key = super::functions::display_within(&key, self.steps)?;
+                    let key = super::functions::display_within(&key, self.work)?;
                     return Err(self.not_optional(&key, &value));
                 }
             }
@@ -349,7 +349,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 (value, true) => return Err(self.not_optional(name, &value)),
             }
         }
-        messages::construct(&message.type_name, fields, self.steps)
+        messages::construct(&message.type_name, fields, self.work)
     }
 
     fn fold(&mut self, fold: &'a Fold) -> Step<'a> {
@@ -372,7 +372,7 @@ impl<'r, 'a> Run<'r, 'a> {
             }
             (Value::Map(map), second) => {
                 // The keys are listed even if the first one decides.
-                self.steps.take(map.len() as u64)?;
+                self.work.take(map.len() as u64)?;
                 for (index, key) in map.keys().into_iter().enumerate() {
                     if let Some(second) = second {
                         let value = map.value_at(index, &key);
@@ -412,7 +412,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// The error for the value of an entry or a field that is written `?key: value`.
     fn not_optional(&self, key: &str, value: &Value<'_>) -> EvalError {
-        super::functions::display_within(value, self.steps).map_or_else(
+        super::functions::display_within(value, self.work).map_or_else(
             |fatal| fatal,
             |value| {
                 EvalError::new(format!(

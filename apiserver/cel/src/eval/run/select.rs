@@ -88,7 +88,7 @@ impl<'a> Run<'_, 'a> {
             (Value::Opaque(opaque), Value::String(name)) if is_composed(opaque) => name,
             (_, Value::String(name)) => {
                 // The key is in the error if there is no such part.
-                self.steps.scan(name.len())?;
+                self.work.scan(name.len())?;
                 return select(value, key);
             }
             _ => return select(value, key),

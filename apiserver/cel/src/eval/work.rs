@@ -20,14 +20,14 @@ const ELEMENT: u64 = 4;
 /// holds one twice, is small and has exponentially many values. A step is the time of comparing two small values,
 /// some 30 ns.
 #[derive(Debug)]
-pub struct Steps {
+pub struct WorkBudget {
     left: Cell<u64>,
 }
 
-impl Steps {
-    /// That many steps.
-    pub fn new(steps: u64) -> Steps {
-        Steps { left: Cell::new(steps) }
+impl WorkBudget {
+    /// A budget of that many steps.
+    pub fn new(steps: u64) -> WorkBudget {
+        WorkBudget { left: Cell::new(steps) }
     }
 
     /// The steps that are left.
