@@ -178,6 +178,7 @@ fn sharing_does_not_make_work_that_no_cost_pays_for() {
         again("d.flatten(100).size() > 0"),
         "lists.range(100000).all(i, !('' + string(i)).matches('(.{1000}|b{1000}|c{1000})x' + string(i)))"
             .to_owned(),
+        r"lists.range(100000).all(i, !'a'.matches('\\pL{60}x' + string(i)))".to_owned(),
         "lists.range(900000).all(i, sets.contains(lists.range(900000), [i]))".to_owned(),
     ];
     for text in cases {

@@ -27,7 +27,7 @@ const DEEP_STACK: usize = 32 << 20;
 #[derive(Debug, Clone)]
 pub struct Regex {
     regex: regex::Regex,
-    weight: u64,
+    items: u64,
 }
 
 /// A pattern that Go compiles, before it is compiled here.
@@ -35,7 +35,7 @@ pub struct Regex {
 pub struct Pattern<'p> {
     pattern: &'p str,
     translated: String,
-    weight: u64,
+    weight: parser::Weight,
 }
 
 /// An error of Go's `regexp/syntax`; displayed as ``error parsing regexp: missing closing ): `(` ``.
@@ -113,8 +113,8 @@ impl Regex {
 
     /// Number of the items of the pattern, each as often as it is repeated: a bound of the time that one character of
     /// a text takes.
-    pub fn weight(&self) -> u64 {
-        self.weight
+    pub fn items(&self) -> u64 {
+        self.items
     }
     /// Whether the pattern matches anywhere in a text: `text.matches(pattern)`.
     pub fn is_match(&self, text: &str) -> bool {
@@ -147,9 +147,10 @@ impl<'p> Pattern<'p> {
         Ok(Pattern { pattern, translated, weight })
     }
 
-    /// See [`Regex::weight`]; the time of a compilation grows with it.
-    pub fn weight(&self) -> u64 {
-        self.weight
+    /// Number of ranges of characters of the pattern, about, each as often as its item is repeated: the time of a
+    /// compilation grows with it.
+    pub fn ranges(&self) -> u64 {
+        self.weight.ranges
     }
 
     /// The compiled pattern.
@@ -163,7 +164,7 @@ impl<'p> Pattern<'p> {
             Err(regex::Error::Syntax(_)) => build_deep(self.translated),
             built => built,
         };
-        built.map(|regex| Regex { regex, weight: self.weight }).map_err(|error| {
+        built.map(|regex| Regex { regex, items: self.weight.items }).map_err(|error| {
             let is_large = matches!(error, regex::Error::CompiledTooBig(_));
             SyntaxError::new(if is_large { Code::Large } else { Code::NestingDepth }, self.pattern)
         })

@@ -25,8 +25,8 @@ use crate::library::regex::{Pattern, Regex, SyntaxError};
 
 /// Steps of compiling a regular expression, whatever the pattern.
 const REGEX_STEPS: u64 = 100;
-/// Steps of compiling one item of a pattern.
-const ITEM_STEPS: u64 = 10;
+/// Steps of compiling one range of characters of a pattern.
+const RANGE_STEPS: u64 = 10;
 
 /// The body of a function.
 pub type Function = for<'a> fn(&mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError>;
@@ -117,6 +117,6 @@ pub(crate) fn compile_regex(pattern: &str) -> Result<Regex, EvalError> {
 pub(crate) fn computed_regex(pattern: &str, work: &WorkBudget) -> Result<Regex, EvalError> {
     let failed = |error: SyntaxError| EvalError::new(error.to_string());
     let pattern = Pattern::parse(pattern).map_err(failed)?;
-    work.take(REGEX_STEPS.saturating_add(pattern.weight().saturating_mul(ITEM_STEPS)))?;
+    work.take(REGEX_STEPS.saturating_add(pattern.ranges().saturating_mul(RANGE_STEPS)))?;
     pattern.compile().map_err(failed)
 }

@@ -76,7 +76,7 @@ const ITEMS_PER_STEP: u64 = 64;
 
 /// Takes the steps of a search, which may look at each item of the pattern for each character of the text.
 fn search(regex: &Regex, text: &str, work: &WorkBudget) -> Result<(), EvalError> {
-    work.take((text.len() as u64).saturating_mul(regex.weight()) / ITEMS_PER_STEP)
+    work.take((text.len() as u64).saturating_mul(regex.items()) / ITEMS_PER_STEP)
 }
 
 fn matches<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {

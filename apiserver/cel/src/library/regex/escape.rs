@@ -37,8 +37,10 @@ impl<'p> Parser<'p> {
 
     fn escape_or_class(&mut self) -> Result<(), SyntaxError> {
         let mut class = String::new();
-        if self.unicode_class(&mut class)? || self.perl_class(&mut class) {
+        let is_unicode = self.unicode_class(&mut class)?;
+        if is_unicode || self.perl_class(&mut class) {
             self.begin_item();
+            self.weigh(if is_unicode { super::parser::UNICODE_RANGES } else { 1 });
             let (open, close) = if self.flags.fold { ("(?i:", ")") } else { ("", "") };
             self.out.extend([open, &class, close]);
         } else {

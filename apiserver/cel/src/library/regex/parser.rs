@@ -7,10 +7,10 @@ use super::{Code, SyntaxError};
 const MAX_REPEAT: u32 = 1000;
 /// Most repetitions of a repetition (`a*(?i)*`): each moves the text after it.
 const MAX_WRAPPED: u32 = 250;
-/// Weight of a class of Unicode.
-pub(super) const UNICODE_WEIGHT: u64 = 100;
-/// Shortest translation of a class in brackets that may have as many ranges as one of Unicode, in bytes.
-const LARGE_CLASS: usize = 100;
+/// Ranges of a class of Unicode, about.
+pub(super) const UNICODE_RANGES: u64 = 1000;
+/// Length of the translation of a range in brackets, in bytes.
+const RANGE_LENGTH: usize = 16;
 
 /// Flags of a part of the pattern.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,7 +35,22 @@ pub(super) struct Group {
     /// Largest product of repetitions of its items.
     repeats: u32,
     /// Number of its items, each as often as it is repeated.
-    weight: u64,
+    weight: Weight,
+}
+
+/// The size of a pattern or of a part of it, with each item as often as it is repeated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weight {
+    /// Number of items: the time of searching one character grows with it.
+    pub(super) items: u64,
+    /// Number of ranges of characters in the items: the time of a compilation grows with it.
+    pub(super) ranges: u64,
+}
+
+impl Default for Weight {
+    fn default() -> Weight {
+        Weight { items: 1, ranges: 1 }
+    }
 }
 
 /// The last item, to which a repetition applies.
@@ -43,7 +58,7 @@ pub(super) struct Group {
 struct Item {
     start: usize,
     repeats: u32,
-    weight: u64,
+    weight: Weight,
     is_repetition: bool,
 }
 
@@ -66,7 +81,7 @@ pub(super) struct Parser<'p> {
 }
 
 /// The pattern for the crate, with its weight.
-pub(super) fn translate(pattern: &str) -> Result<(String, u64), SyntaxError> {
+pub(super) fn translate(pattern: &str) -> Result<(String, Weight), SyntaxError> {
     let mut parser = Parser {
         pattern,
         rest: pattern,
@@ -126,11 +141,11 @@ impl<'p> Parser<'p> {
             '.' => self.symbol(if self.flags.dot_newline { "(?s:.)" } else { "." }),
             '[' => {
                 self.begin_item();
-                let before = self.out.len();
+                let (before, classes) = (self.out.len(), self.unicode_classes);
                 self.class()?;
-                // A class of Unicode has hundreds of ranges, and one that ignores case may have.
-                let is_large = !self.out.is_ascii() || self.out.len() - before > LARGE_CLASS;
-                self.weigh(if is_large { UNICODE_WEIGHT } else { 1 });
+                let ranges = (self.out.len() - before) / RANGE_LENGTH + 1;
+                let classes = self.unicode_classes - classes;
+                self.weigh(ranges as u64 + u64::from(classes) * UNICODE_RANGES);
             }
             '*' | '+' | '?' => {
                 self.skip(1);
@@ -150,21 +165,27 @@ impl<'p> Parser<'p> {
     /// Starts an item at the end of the output; the one before is complete.
     pub(super) fn begin_item(&mut self) {
         self.end_item();
-        self.item =
-            Some(Item { start: self.out.len(), repeats: 1, weight: 1, is_repetition: false });
+        self.item = Some(Item {
+            start: self.out.len(),
+            repeats: 1,
+            weight: Weight::default(),
+            is_repetition: false,
+        });
     }
 
-    /// Sets the weight of the item that was just begun.
-    pub(super) fn weigh(&mut self, weight: u64) {
+    /// Sets the ranges of the item that was just begun.
+    pub(super) fn weigh(&mut self, ranges: u64) {
         if let Some(item) = &mut self.item {
-            item.weight = weight;
+            item.weight.ranges = ranges;
         }
     }
 
     fn end_item(&mut self) {
         if let Some(item) = self.item.take() {
             self.current.repeats = self.current.repeats.max(item.repeats);
-            self.current.weight = self.current.weight.saturating_add(item.weight);
+            let Weight { items, ranges } = &mut self.current.weight;
+            *items = items.saturating_add(item.weight.items);
+            *ranges = ranges.saturating_add(item.weight.ranges);
         }
     }
 
@@ -201,7 +222,7 @@ impl<'p> Parser<'p> {
     /// Opens a group whose end restores `flags`. No group captures: only the whole match matters.
     pub(super) fn push_group(&mut self, flags: Flags) {
         self.end_item();
-        let group = Group { flags, start: self.out.len(), repeats: 1, weight: 1 };
+        let group = Group { flags, start: self.out.len(), repeats: 1, weight: Weight::default() };
         self.groups.push(std::mem::replace(&mut self.current, group));
         self.out.push_str("(?:");
     }
@@ -268,7 +289,9 @@ impl<'p> Parser<'p> {
         }
         if operator == '{' {
             item.repeats = item.repeats.saturating_mul(copies);
-            item.weight = item.weight.saturating_mul(copies.max(1).into());
+            let times = u64::from(copies.max(1));
+            item.weight.items = item.weight.items.saturating_mul(times);
+            item.weight.ranges = item.weight.ranges.saturating_mul(times);
         }
         if checked > 0 && item.repeats > MAX_REPEAT {
             return Err(SyntaxError::new(Code::InvalidRepeatSize, self.consumed(before)));

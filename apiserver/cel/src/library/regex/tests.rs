@@ -101,3 +101,19 @@ fn a_hostile_pattern_ends_within_the_limits() {
     });
     thread.expect("a thread").join().expect("no panic");
 }
+
+#[test]
+fn the_size_of_a_pattern_counts_each_item_as_often_as_it_is_repeated() {
+    let size = |pattern: &str| {
+        let pattern = Pattern::parse(pattern).unwrap();
+        let ranges = pattern.ranges();
+        (pattern.compile().unwrap().items(), ranges)
+    };
+    assert_eq!(size("a"), (2, 2));
+    assert_eq!(size("(ab){10}"), (31, 31));
+    assert_eq!(size("a{2,1000}b*"), (1002, 1002));
+    for pattern in [r"\pL{60}", r"[^\pL]{60}", r"(?i)(\p{Greek}|a){60}"] {
+        let (items, ranges) = size(pattern);
+        assert!(items < 200 && ranges >= 60_000, "{pattern}: {items} items, {ranges} ranges");
+    }
+}
