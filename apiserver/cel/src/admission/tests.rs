@@ -93,6 +93,22 @@ fn an_expression_is_not_begun_again_for_each_variable_that_it_reads() {
 }
 
 #[test]
+fn a_type_of_the_server_has_no_value() {
+    for (expression, ty) in [
+        ("type(request) == kubernetes.AdmissionRequest", "kubernetes.AdmissionRequest"),
+        ("type(variables) == kubernetes.variables", "kubernetes.variables"),
+    ] {
+        let mut spec = rules(&[expression]);
+        spec["variables"] = json!([{"name": "a", "expression": "1"}]);
+        let found: Vec<String> = check_policy("p", &spec).iter().map(ToString::to_string).collect();
+        let text = format!("program instantiation failed: reference to undefined type: {ty}");
+        assert_eq!(found, [format!("spec.validations[0].expression: Internal error: {text}")]);
+    }
+    let literal = rules(&["kubernetes.AdmissionRequest{} == request || true"]);
+    assert_eq!(check_policy("p", &literal), []);
+}
+
+#[test]
 fn a_variable_that_replaces_the_one_it_reads_is_an_error() {
     let mut spec = rules(&["variables.a == 1"]);
     spec["variables"] =

@@ -43,7 +43,7 @@ impl Planner<'_> {
     fn of_kind(&mut self, expr: &Expr) -> Planned {
         match &expr.kind {
             ExprKind::Literal(value) => Ok(Node::Const(literal(value))),
-            ExprKind::Ident(name) => Ok(self.ident(expr, name)),
+            ExprKind::Ident(name) => self.ident(expr, name),
             ExprKind::Select(select) => self.select(select),
             ExprKind::Call(call) => self.call(expr, call),
             ExprKind::List(list) => self.list(list),
@@ -53,11 +53,19 @@ impl Planner<'_> {
         }
     }
 
-    fn ident(&mut self, expr: &Expr, name: &str) -> Node {
+    fn ident(&mut self, expr: &Expr, name: &str) -> Planned {
         if let Some(slot) = self.scopes.slot(name) {
-            return root(Root::Slot(slot));
+            return Ok(root(Root::Slot(slot)));
         }
-        match self.checked.reference(expr.id) {
+        if let Type::Type(Some(ty)) = self.checked.type_of(expr.id)
+            && let Type::Object(object) = &**ty
+            && !object.name.starts_with("google.protobuf.")
+        {
+            // The checker of the server knows the type, its evaluation does not.
+            let text = format!("reference to undefined type: {}", object.name);
+            return Err(EvalError::new(text));
+        }
+        Ok(match self.checked.reference(expr.id) {
             Some(Reference::Ident { value: Some(value), .. }) => Node::Const(literal(value)),
             Some(Reference::Ident { name, .. })
                 if matches!(self.checked.type_of(expr.id), Type::Type(_)) =>
@@ -66,7 +74,7 @@ impl Planner<'_> {
             }
             Some(Reference::Ident { name, .. }) => root(Root::Variable(name.clone())),
             _ => root(Root::Variable(Arc::from(name.trim_start_matches('.')))),
-        }
+        })
     }
 
     fn select(&mut self, select: &ast::Select) -> Planned {
