@@ -140,11 +140,10 @@ fn plain_list(top: &[(String, &str)]) -> Option<probe::List> {
         match name.as_str() {
             "items" => {
                 has_items = true;
+                // Elements that are no objects are items, too: the cache sets each aside by itself.
                 let elements: Option<Vec<&RawValue>> = serde_json::from_str(value).ok()?;
-                for element in elements.unwrap_or_default() {
-                    let element = element.get();
-                    items.push(element.starts_with('{').then(|| element.as_bytes().to_vec())?);
-                }
+                let elements = elements.unwrap_or_default().into_iter();
+                items.extend(elements.map(|element| element.get().as_bytes().to_vec()));
             }
             "metadata" => meta = Some(members(value.as_bytes()).unwrap_or_default()),
             _ => {}

@@ -118,7 +118,8 @@ fn watch() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn list() -> impl Strategy<Value = Vec<u8>> {
-    let items = proptest::collection::vec(resource(), 0..3)
+    let item = prop_oneof![4 => resource(), 1 => scalar()];
+    let items = proptest::collection::vec(item, 0..3)
         .prop_map(|items| format!("[{}]", items.join(" ,")));
     object(
         &["items", "metadata", "kind"],
