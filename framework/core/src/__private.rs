@@ -1,6 +1,7 @@
 //! Functions for the derive macros and for tests behind the public API. Not public API: it may
 //! change in any release.
 
+mod fields;
 mod projected;
 mod status;
 
@@ -17,6 +18,7 @@ pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::Cust
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
 
+pub use fields::{FieldName, FieldNames};
 pub use projected::{
     Base, Members, ProjectedField, ProjectionOf, SelectedValues, base_info, read_below, read_field,
     read_metadata, read_nothing, read_root, selected_value, shrunk, whole_info,
