@@ -248,17 +248,19 @@ fn constant(key: &Key, input: ParseStream<'_>) -> syn::Result<Text> {
 /// Reads `("key" = "value", …)`.
 fn pairs(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<Pair>> {
     let example = format!("{}(\"key\" = \"value\")", key.name);
+    let wrong = |fault: syn::Error| {
+        syn::Error::new(fault.span(), format_args!("write `{example}`, both as texts"))
+    };
     keys::group(key, input, &example, |input| {
-        let one = |input: ParseStream<'_>| -> syn::Result<Pair> {
-            let wrong = |fault: syn::Error| {
-                syn::Error::new(fault.span(), format_args!("write `{example}`, both as texts"))
-            };
+        let mut all = Vec::new();
+        loop {
             let name: LitStr = input.parse().map_err(wrong)?;
             input.parse::<Token![=]>().map_err(wrong)?;
             let value: LitStr = input.parse().map_err(wrong)?;
-            Ok((WithSpan::text(&name), WithSpan::text(&value)))
-        };
-        let all = input.parse_terminated(one, Token![,])?;
-        Ok(all.into_iter().collect())
+            all.push((WithSpan::text(&name), WithSpan::text(&value)));
+            if input.parse::<Option<Token![,]>>()?.is_none() || input.is_empty() {
+                return Ok(all);
+            }
+        }
     })
 }

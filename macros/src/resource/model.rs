@@ -128,6 +128,11 @@ impl ResourceModel {
         Some(format!("{}/{}", self.group.literal()?.value, self.version.literal()?.value))
     }
 
+    /// Whether there is a field `metadata` that is not written as an `Option`.
+    pub(super) fn has_metadata(&self) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| !is_option(&metadata.ty))
+    }
+
     /// Returns the field of that name.
     pub(super) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| plain(&field.ident) == name)

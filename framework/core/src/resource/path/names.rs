@@ -29,8 +29,15 @@ pub type FieldSource = fn(&'static str) -> Result<Name, String>;
 pub struct TypeOf<T>(PhantomData<fn() -> T>);
 
 impl<T> TypeOf<T> {
-    pub(super) const fn new() -> Self {
+    /// Names the type.
+    pub const fn new() -> Self {
         Self(PhantomData)
+    }
+}
+
+impl<T> Default for TypeOf<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
