@@ -87,7 +87,7 @@ fn a_projection_with_a_path_a_label_and_a_default() {
         #[projection(of = Pod, skip(annotations))]
         struct PodView {
             metadata: ObjectMeta,
-            #[projection(path = "spec.nodeName")]
+            #[projection(path = spec.node_name)]
             node: Option<String>,
             #[projection(path = "status.phase", default)]
             phase: String,

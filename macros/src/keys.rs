@@ -3,6 +3,8 @@
 //! `syn::parse_nested_meta` stops at the first fault; here the rest of a bad key is skipped up to
 //! the next comma, so that a user sees all of them in one compile.
 
+// DESIGN.md, 134: Generated code is renamed to another crate at the end
+
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
@@ -356,9 +358,7 @@ pub(crate) fn crate_path(key: &Key, input: ParseStream<'_>) -> syn::Result<syn::
 /// miss a place.
 pub(crate) fn with_crate(code: TokenStream, path: Option<&syn::Path>) -> TokenStream {
     let Some(path) = path else { return code };
-    let is_colon = |token: Option<&TokenTree>| {
-        matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == ':')
-    };
+    let is_colon = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
     let tokens: Vec<TokenTree> = code.into_iter().collect();
     let mut out = TokenStream::new();
     let mut at = 0;
@@ -367,7 +367,9 @@ pub(crate) fn with_crate(code: TokenStream, path: Option<&syn::Path>) -> TokenSt
             Some(TokenTree::Ident(ident)) if *ident == "windlass" => Some(ident),
             _ => None,
         };
-        if let Some(name) = name.filter(|_| is_colon(tokens.get(at)) && is_colon(tokens.get(at + 1))) {
+        if let Some(name) =
+            name.filter(|_| is_colon(tokens.get(at)) && is_colon(tokens.get(at + 1)))
+        {
             out.extend(path.to_token_stream().into_iter().map(|mut token| {
                 // Errors underline the place that the code stands for.
                 token.set_span(name.span().resolved_at(token.span()));
@@ -440,18 +442,24 @@ mod tests {
         };
         let expected = "A site,\nserved.\n\n- one\n  more\n\n```yaml\nspec:\n  host: a\n```";
         assert_eq!(doc_of(&input), expected);
-        assert_eq!(doc_of(&syn::parse_quote!(struct X;)), "");
+        assert_eq!(
+            doc_of(&syn::parse_quote!(
+                struct X;
+            )),
+            ""
+        );
     }
 
     #[test]
     fn a_documentation_from_a_file_is_left_to_the_compiler() {
         let input: syn::DeriveInput = syn::parse_quote! {
-            /// A site.
+            #[doc = " A site."]
             #[doc = include_str!("site.md")]
             struct X;
         };
         let code = docs(&input.attrs).to_token_stream().to_string();
-        let expected = ":: core :: concat ! (\" A site.\" , \"\\n\" , include_str ! (\"site.md\") , \"\\n\")";
+        let expected =
+            ":: core :: concat ! (\" A site.\" , \"\\n\" , include_str ! (\"site.md\") , \"\\n\")";
         assert_eq!(code, expected);
     }
 
@@ -468,7 +476,9 @@ mod tests {
     fn a_missing_comma_is_one_fault() {
         let mut errors = Errors::default();
         let parse = |input: ParseStream<'_>| {
-            Ok(each_key(input, &["a", "b"], &mut errors, |key, input, _| text(key, input).map(drop)))
+            Ok(each_key(input, &["a", "b"], &mut errors, |key, input, _| {
+                text(key, input).map(drop)
+            }))
         };
         let tried = syn::parse::Parser::parse_str(parse, "a = \"1\" b = \"2\"; a = \"3\"");
         assert_eq!(tried.unwrap_or_default(), ["a", "b", "a"]);

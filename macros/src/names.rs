@@ -56,7 +56,9 @@ pub(crate) fn is_label_value(value: &str) -> bool {
 /// Returns a type as it is usually written, without the blanks between tokens.
 pub(crate) fn type_text(ty: &impl quote::ToTokens) -> String {
     let mut text = ty.to_token_stream().to_string();
-    for (spaced, plain) in [(" <", "<"), ("< ", "<"), (" >", ">"), (" ::", "::"), (":: ", "::"), (" ,", ",")] {
+    for (spaced, plain) in
+        [(" <", "<"), ("< ", "<"), (" >", ">"), (" ::", "::"), (":: ", "::"), (" ,", ",")]
+    {
         text = text.replace(spaced, plain);
     }
     text

@@ -2,6 +2,7 @@
 //! change in any release.
 
 mod fields;
+mod found_names;
 mod projected;
 mod root;
 mod status;
@@ -20,6 +21,7 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
 
 pub use fields::{FieldName, FieldNames};
+pub use found_names::{FoundNames, FoundPaths, MemberName, MemberNames, ProjectedPath};
 pub use projected::{
     Base, Members, ProjectedField, ProjectionOf, SelectedValues, base_info, read_below, read_field,
     read_metadata, read_nothing, read_root, selected_value, shrunk, whole_info,
@@ -27,8 +29,8 @@ pub use projected::{
 };
 
 pub use root::{
-    AlwaysThere, api_version_bytes, api_version_length, api_version_text, check_group, check_version,
-    index_values, required_or, write_unless,
+    AlwaysThere, api_version_bytes, api_version_length, api_version_text, check_group,
+    check_version, index_values, required_or, write_unless,
 };
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
 

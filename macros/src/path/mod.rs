@@ -5,8 +5,10 @@
 
 mod expand;
 mod parse;
+mod place;
 
 pub(crate) use expand::{Names, located, statements};
+pub(crate) use place::Place;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -87,13 +89,6 @@ impl FieldPath {
             text.push_str(&part);
         }
         text
-    }
-
-    /// Returns the first segment that may lead to several values.
-    pub(crate) fn several(&self) -> Option<&Segment> {
-        self.segments.iter().find(|segment| {
-            matches!(segment, Segment::Each(_) | Segment::Keys(_) | Segment::Values(_))
-        })
     }
 
     /// Returns the first segment that is no field.

@@ -29,7 +29,9 @@ impl FieldPath {
 /// Reads one field and the marks behind it.
 fn step(input: ParseStream<'_>, into: &mut Vec<Segment>) -> syn::Result<()> {
     if input.peek(LitInt) {
-        return Err(input.error("a field of a tuple has no name in JSON: name the fields of structs"));
+        return Err(
+            input.error("a field of a tuple has no name in JSON: name the fields of structs")
+        );
     }
     if input.is_empty() || input.peek(Token![,]) {
         return Err(input.error("expected the name of a field behind the dot"));
@@ -59,7 +61,8 @@ fn call(ident: &Ident, input: ParseStream<'_>) -> syn::Result<Segment> {
         "keys" if content.is_empty() => Ok(Segment::Keys(ident.span())),
         "values" if content.is_empty() => Ok(Segment::Values(ident.span())),
         _ => {
-            let message = "a path names fields: of methods it takes `keys()` and `values()` of maps only";
+            let message =
+                "a path names fields: of methods it takes `keys()` and `values()` of maps only";
             Err(syn::Error::new(ident.span(), message))
         }
     }

@@ -6,9 +6,10 @@ use syn::parse::ParseStream;
 use syn::{Attribute, Expr, LitStr, Token};
 
 use super::index::IndexAttr;
-use super::place::{ColumnAttr, Place, RuleAttr, ScaleAttr};
+use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, WithSpan, set};
+use crate::path::Place;
 
 /// Keys of `#[resource(…)]`; the documentation must have each of them.
 pub(crate) const KEYS: &[&str] = &[
@@ -39,7 +40,10 @@ const HINTS: &[(&str, &str)] = &[
     ("printcolumn", "write `column(\"Host\", spec.host)`"),
     ("printercolumn", "write `column(\"Host\", spec.host)`"),
     ("status", "a field `status: Option<…>` gives the kind its status subresource"),
-    ("subresource", "a field `status: Option<…>` gives the kind its status subresource; `scale(…)` the other"),
+    (
+        "subresource",
+        "a field `status: Option<…>` gives the kind its status subresource; `scale(…)` the other",
+    ),
     ("storage", "the one version of the type is served and stored"),
     ("storageversion", "the one version of the type is served and stored"),
     ("served", "the one version of the type is served and stored"),
@@ -211,9 +215,7 @@ impl Attrs {
                 self.columns.push(keys::group(key, input, example, read)?);
             }
             "selectable" => {
-                let read = |input: ParseStream<'_>| {
-                    input.parse_terminated(Place::parse, Token![,])
-                };
+                let read = |input: ParseStream<'_>| input.parse_terminated(Place::parse, Token![,]);
                 self.selectable.extend(keys::group(key, input, "selectable(spec.host)", read)?);
             }
             "rule" => {

@@ -64,10 +64,7 @@ fn kind(model: &ResourceModel, errors: &mut Errors) {
             kind.value
         );
         errors.at(kind.span, message);
-    } else if !upper
-        || !names::is_label(&kind.value.to_lowercase())
-        || kind.value.contains('-')
-    {
+    } else if !upper || !names::is_label(&kind.value.to_lowercase()) || kind.value.contains('-') {
         let message =
             format!("`{}` is no kind: write it in CamelCase, such as `Website`", kind.value);
         errors.at(kind.span, message);
@@ -122,7 +119,8 @@ fn fields(model: &ResourceModel, errors: &mut Errors) {
                 errors.at(metadata.ty.span(), message);
             }
             if metadata.json.value != "metadata" {
-                errors.at(metadata.json.span, "API servers find the metadata under `metadata` only");
+                errors
+                    .at(metadata.json.span, "API servers find the metadata under `metadata` only");
             }
         }
     }

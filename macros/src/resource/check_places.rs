@@ -1,10 +1,10 @@
 //! The rules of columns, scale, selectable fields, rules and indexes.
 
 use super::model::ResourceModel;
-use super::place::{ColumnAttr, Place, RuleAttr, ScaleAttr};
+use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use crate::errors::Errors;
 use crate::keys::{WithSpan, unknown};
-use crate::path::{FieldPath, Segment, plain};
+use crate::path::{FieldPath, Place, Segment, plain};
 
 /// Types of columns that API servers accept (`additionalPrinterColumns`).
 const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
@@ -116,7 +116,10 @@ fn selectable(model: &ResourceModel, errors: &mut Errors) {
 /// The API server refuses other reasons, and a rule of several lines without a message.
 fn check_rule(model: &ResourceModel, rule: &RuleAttr, errors: &mut Errors) {
     if rule.rule.value.trim().is_empty() {
-        errors.at(rule.rule.span, "a rule is a text of CEL, such as `self.spec.min <= self.spec.max`");
+        errors.at(
+            rule.rule.span,
+            "a rule is a text of CEL, such as `self.spec.min <= self.spec.max`",
+        );
     }
     let has_message = rule.message.is_some() || rule.message_expression.is_some();
     if rule.rule.value.trim().contains('\n') && !has_message {
@@ -136,13 +139,7 @@ fn check_rule(model: &ResourceModel, rule: &RuleAttr, errors: &mut Errors) {
 }
 
 /// Checks that a place is a chain of fields below one of `roots`.
-fn below(
-    model: &ResourceModel,
-    place: &Place,
-    roots: &[&str],
-    example: &str,
-    errors: &mut Errors,
-) {
+fn below(model: &ResourceModel, place: &Place, roots: &[&str], example: &str, errors: &mut Errors) {
     let text = place.text();
     let fits = match place {
         Place::Text(path) => roots.iter().any(|root| {
@@ -203,7 +200,10 @@ fn fields(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
         .iter()
         .find(|segment| matches!(segment, Segment::Keys(_) | Segment::Values(_)));
     if let Some(call) = call {
-        errors.at(call.span(), "`keys()` and `values()` have no place in JSON: only an index has them");
+        errors.at(
+            call.span(),
+            "`keys()` and `values()` have no place in JSON: only an index has them",
+        );
     }
 }
 

@@ -4,9 +4,9 @@ use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Ident, Token, Type};
 
-use super::place::Place;
 use crate::errors::Errors;
 use crate::keys::skip_to_comma;
+use crate::path::Place;
 
 /// One index.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use syn::{Attribute, Data, DeriveInput, Fields, GenericArgument, PathArguments, 
 
 use super::attrs::{Attrs, Pair, Text};
 use super::index::IndexAttr;
-use super::place::{ColumnAttr, Place, RuleAttr, ScaleAttr};
+use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use crate::errors::Errors;
 use crate::keys::{self, Doc, WithSpan, docs, set};
 use crate::names;
-use crate::path::plain;
+use crate::path::{Place, plain};
 
 /// The kind, with every default filled in.
 #[derive(Debug)]
@@ -232,8 +232,14 @@ const SERDE_HINTS: &[(&str, &str)] = &[
     ("skip", "every field of the object itself is part of the kind: move it to another struct"),
     ("skip_serializing", "every field of the object itself is part of the kind"),
     ("skip_deserializing", "every field of the object itself is part of the kind"),
-    ("flatten", "the fields of a kind stand below `spec` and `status`: flatten inside of those types"),
-    ("rename_all", "fields of the object itself are in camelCase; rename one by `#[serde(rename = \"…\")]`"),
+    (
+        "flatten",
+        "the fields of a kind stand below `spec` and `status`: flatten inside of those types",
+    ),
+    (
+        "rename_all",
+        "fields of the object itself are in camelCase; rename one by `#[serde(rename = \"…\")]`",
+    ),
     ("alias", "API servers know one name for a field: write `rename`"),
     ("with", "give the field a type of your own that implements `Serialize` and `Deserialize`"),
     ("serialize_with", "give the field a type of your own that implements `Serialize`"),
@@ -246,7 +252,8 @@ impl Field {
     /// Returns the type of an optional status.
     pub(super) fn status(&self) -> Option<&Type> {
         let Type::Path(path) = &self.ty else { return None };
-        let last = path.path.segments.last().filter(|_| self.optional && self.json.value == "status")?;
+        let last =
+            path.path.segments.last().filter(|_| self.optional && self.json.value == "status")?;
         match &last.arguments {
             PathArguments::AngleBracketed(arguments) => match arguments.args.first()? {
                 GenericArgument::Type(inner) => Some(inner),
@@ -314,7 +321,10 @@ mod tests {
         });
         assert!(model.field("status").is_some_and(|status| status.optional));
         assert!(model.field("spec").is_some_and(|spec| !spec.optional));
-        assert_eq!(model.field("last_words").map(|field| field.json.value.as_str()), Some("lastWords"));
+        assert_eq!(
+            model.field("last_words").map(|field| field.json.value.as_str()),
+            Some("lastWords")
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use syn::{LitStr, Token};
 
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, WithSpan, set};
-use crate::path::FieldPath;
+use crate::path::Place;
 
 /// Keys of `column(…)`.
 pub(crate) const COLUMN_KEYS: &[&str] =
@@ -20,10 +20,19 @@ pub(crate) const RULE_KEYS: &[&str] =
     &["message", "message_expression", "reason", "path", "optional_old_self"];
 
 const COLUMN_HINTS: &[(&str, &str)] = &[
-    ("jsonPath", "write the field, as in `column(\"Host\", spec.host)`, or `path = \".spec.host\"`"),
-    ("json_path", "write the field, as in `column(\"Host\", spec.host)`, or `path = \".spec.host\"`"),
+    (
+        "jsonPath",
+        "write the field, as in `column(\"Host\", spec.host)`, or `path = \".spec.host\"`",
+    ),
+    (
+        "json_path",
+        "write the field, as in `column(\"Host\", spec.host)`, or `path = \".spec.host\"`",
+    ),
     ("type_", "write `type = \"integer\"`"),
-    ("JSONPath", "write the field, as in `column(\"Host\", spec.host)`, or `path = \".spec.host\"`"),
+    (
+        "JSONPath",
+        "write the field, as in `column(\"Host\", spec.host)`, or `path = \".spec.host\"`",
+    ),
 ];
 const SCALE_HINTS: &[(&str, &str)] = &[
     ("specpath", "write `scale(spec.replicas, status.replicas)`"),
@@ -34,54 +43,15 @@ const SCALE_HINTS: &[(&str, &str)] = &[
     ("selectorpath", "write `selector = status.selector`"),
 ];
 const RULE_HINTS: &[(&str, &str)] = &[
-    ("rule", "the rule itself comes first, without a key: `rule(\"self.spec.min <= self.spec.max\")`"),
+    (
+        "rule",
+        "the rule itself comes first, without a key: `rule(\"self.spec.min <= self.spec.max\")`",
+    ),
     ("fieldPath", "write `path = spec.host`"),
     ("field_path", "write `path = spec.host`"),
     ("messageExpression", "write `message_expression = \"…\"`"),
     ("optionalOldSelf", "write `optional_old_self`"),
 ];
-
-/// A field of the object.
-#[derive(Debug)]
-pub(super) enum Place {
-    /// `".spec.host"`: a JSON path, checked by `crd()`.
-    Text(WithSpan<String>),
-    /// `spec.host`: Rust fields, checked by the compiler.
-    Fields(FieldPath),
-}
-
-impl Place {
-    pub(super) fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        if input.peek(LitStr) {
-            return Ok(Self::Text(WithSpan::text(&input.parse()?)));
-        }
-        FieldPath::parse(input).map(Self::Fields)
-    }
-
-    /// Reads `= field` behind a key.
-    fn value(key: &Key, input: ParseStream<'_>) -> syn::Result<Self> {
-        if input.parse::<Option<Token![=]>>()?.is_none() {
-            let message = format!("`{}` needs a field: `{0} = spec.host`", key.name);
-            return Err(syn::Error::new(key.span, message));
-        }
-        Self::parse(input)
-    }
-
-    pub(super) fn span(&self) -> Span {
-        match self {
-            Self::Text(text) => text.span,
-            Self::Fields(path) => path.end(),
-        }
-    }
-
-    /// Returns the path as it was written.
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Text(text) => text.value.clone(),
-            Self::Fields(path) => path.text(),
-        }
-    }
-}
 
 /// Whether a value without a key comes next: a text, or fields.
 fn is_place(input: ParseStream<'_>) -> bool {
@@ -152,7 +122,8 @@ impl ColumnAttr {
                 }
                 place if self.place.is_none() => self.place = Some(place),
                 place => {
-                    let message = "a column has one heading and one field: `column(\"Host\", spec.host)`";
+                    let message =
+                        "a column has one heading and one field: `column(\"Host\", spec.host)`";
                     errors.at(place.span(), message);
                 }
             }
@@ -189,13 +160,8 @@ pub(super) struct ScaleAttr {
 
 impl ScaleAttr {
     pub(super) fn read(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> Self {
-        let mut scale = Self {
-            key: key.clone(),
-            tried: Vec::new(),
-            spec: None,
-            status: None,
-            selector: None,
-        };
+        let mut scale =
+            Self { key: key.clone(), tried: Vec::new(), spec: None, status: None, selector: None };
         let mut unnamed = Vec::new();
         let known = Known { keys: SCALE_KEYS, hints: SCALE_HINTS };
         let other = |input: ParseStream<'_>, _: &mut Errors| {

@@ -182,7 +182,9 @@ mod tests {
         ] {
             assert_eq!(accepts(|text| check_group(text), group), fits, "{group}");
         }
-        for (version, fits) in [("v1", true), ("v1-a", true), ("1v", false), ("V1", false), ("", false)] {
+        for (version, fits) in
+            [("v1", true), ("v1-a", true), ("1v", false), ("V1", false), ("", false)]
+        {
             assert_eq!(accepts(|text| check_version(text), version), fits, "{version}");
         }
     }

@@ -7,10 +7,10 @@ use syn::spanned::Spanned;
 use super::encoding::missing;
 use super::{private, private_at};
 use crate::keys::WithSpan;
-use crate::path::{FieldPath, Names, located as at, statements};
+use crate::path::{FieldPath, Names, Place, located as at, statements};
 use crate::resource::attrs::Pair;
 use crate::resource::model::{Field, ResourceModel};
-use crate::resource::place::{ColumnAttr, Place, RuleAttr, ScaleAttr};
+use crate::resource::place::{ColumnAttr, RuleAttr, ScaleAttr};
 
 /// Generates the impl. Of a model with faults, the parts that name fields are left out.
 pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
@@ -197,9 +197,8 @@ impl Places<'_> {
 
     fn scale(&self, scale: &ScaleAttr) -> TokenStream {
         let p = private();
-        let count = |place: &Option<Place>| {
-            place.as_ref().map(|place| self.place(place, Leaf::Replicas))
-        };
+        let count =
+            |place: &Option<Place>| place.as_ref().map(|place| self.place(place, Leaf::Replicas));
         let (spec, status) = (count(&scale.spec), count(&scale.status));
         let selector = scale.selector.as_ref();
         let selector = option(selector.map(|place| self.place(place, Leaf::SelectorText)));

@@ -4,10 +4,9 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 
 use super::{private, private_at};
-use crate::path::{FieldPath, Names, located as at, statements};
+use crate::path::{FieldPath, Names, Place, located as at, statements};
 use crate::resource::index::IndexAttr;
 use crate::resource::model::ResourceModel;
-use crate::resource::place::Place;
 
 /// Generates `pub const BY_HOST: Index<Website, String>`.
 pub(super) fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {

@@ -307,8 +307,7 @@ fn member<'a>(
             "there is no `{path}`: {walked} is a list; write `{walked}[*].{name}` for each element"
         ));
     }
-    let known: Vec<_> =
-        properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    let known: Vec<_> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
     Err(nothing(path, walked, name, &known))
 }
 

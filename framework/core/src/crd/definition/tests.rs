@@ -59,7 +59,12 @@ fn columns_name_fields_in_lists_and_maps_by_marks() {
         column(Place::Text(".spec.ports[*].number"), None),
         column(Place::Text(".spec.tags.a"), None),
         column(Place::Text(".metadata.labels.app"), None),
-        column(Place::Fields(|| Ok(vec![Segment::Field("spec".into()), Segment::Field("share".into())])), None),
+        column(
+            Place::Fields(|| {
+                Ok(vec![Segment::Field("spec".into()), Segment::Field("share".into())])
+            }),
+            None,
+        ),
     ];
     let crd = crd(&Definition { columns: COLUMNS, ..PLAIN }).unwrap();
     let columns = crd.spec.versions[0].additional_printer_columns.as_ref().unwrap();
@@ -119,7 +124,10 @@ fn rules_deprecation_labels_and_annotations_reach_the_manifest() {
     assert_eq!(crd["metadata"]["labels"], json!({ "team": "web" }));
     assert_eq!(crd["metadata"]["annotations"], json!({ "example.dev/note": "x y" }));
     let version = &crd["spec"]["versions"][0];
-    assert_eq!((&version["deprecated"], &version["deprecationWarning"]), (&json!(true), &json!("use v2")));
+    assert_eq!(
+        (&version["deprecated"], &version["deprecationWarning"]),
+        (&json!(true), &json!("use v2"))
+    );
     let schema = &version["schema"]["openAPIV3Schema"];
     assert_eq!(schema["description"], "A site.\n\n- one\n  more");
     assert_eq!(

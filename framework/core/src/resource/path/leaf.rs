@@ -88,3 +88,64 @@ impl<T> AnyClass for TypeOf<T> {}
 
 /// Checks that a field may be a scalar.
 pub fn scalar<T, C: ScalarClass<T>>(_: &Walk<'_, T>, _: C) {}
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $class:ident: $([$($parameters:tt)*] $type:ty;)*)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $class;
+
+        impl<D, L> ReadsAs<$class, D, L> for $class {}
+        impl<D, L> ReadsAs<AnyJson, D, L> for $class {}
+
+        $(
+            impl<$($parameters)*> TypeOf<$type> {
+                /// The class of this type in JSON.
+                pub fn json_class(&self) -> $class {
+                    $class
+                }
+            }
+        )*
+    )*};
+}
+
+classes! {
+    /// Types that are texts in JSON.
+    JsonText: [] String; [] std::borrow::Cow<'static, str>;
+    /// Types that are numbers in JSON.
+    JsonNumber:
+        [] i8; [] i16; [] i32; [] i64; [] u8; [] u16; [] u32; [] u64; [] isize; [] usize;
+        [] f32; [] f64;
+    /// Types that are booleans in JSON.
+    JsonBoolean: [] bool;
+    /// Types that are lists in JSON.
+    JsonList: [T] Vec<T>; [T] VecDeque<T>; [T] BTreeSet<T>; [T, S] HashSet<T, S>;
+    /// Types that are maps in JSON.
+    JsonMap: [K, V] BTreeMap<K, V>; [K, V, S] HashMap<K, V, S>;
+}
+
+/// Types whose JSON is not known from the type alone.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyJson;
+
+/// The class of all types that have no other.
+pub trait OfAnyClass {
+    /// The class of this type in JSON.
+    fn json_class(&self) -> AnyJson {
+        AnyJson
+    }
+}
+
+impl<T> OfAnyClass for TypeOf<T> {}
+
+/// Classes that can be read from a value of another class.
+#[diagnostic::on_unimplemented(
+    message = "a `{D}` cannot be read from this path, which leads to a `{L}`",
+    label = "the path leads to a `{L}`"
+)]
+pub trait ReadsAs<Class, D, L> {}
+
+impl<Class, D, L> ReadsAs<Class, D, L> for AnyJson {}
+
+/// Checks that a `D` can be read from a field of type `L`.
+pub fn reads<D, L, C: ReadsAs<F, D, L>, F>(_: &Walk<'_, D>, _: &Walk<'_, L>, _: C, _: F) {}

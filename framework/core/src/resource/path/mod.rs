@@ -4,6 +4,8 @@
 //! that the compiler checks each segment. The same function, run without an object, collects the
 //! names of the fields in JSON, which depend on the types that it passes ([`names`]).
 
+// DESIGN.md, 133: A path is a walk over references
+
 mod leaf;
 mod names;
 mod segment;
@@ -12,7 +14,8 @@ mod tests;
 mod walk;
 
 pub use leaf::{
-    AnyClass, MayBeScalar, NoScalar, Replicas, ScalarClass, SelectorText, replicas, scalar,
+    AnyClass, AnyJson, JsonBoolean, JsonList, JsonMap, JsonNumber, JsonText, MayBeScalar, NoScalar,
+    OfAnyClass, ReadsAs, Replicas, ScalarClass, SelectorText, reads, replicas, scalar,
     selector_text,
 };
 pub use names::{Declared, FieldSource, Name, Probed, TypeOf, Undeclared};

@@ -115,10 +115,14 @@ fn bracket(inside: &str) -> Result<Segment, String> {
     match quoted('\'').or_else(|| quoted('"')) {
         Some(name) => Ok(Segment::Field(name.to_owned())),
         // Slices and unions: whatever kubectl makes of them.
-        None if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || ":,-".contains(c)) => {
+        None if !text.is_empty()
+            && text.chars().all(|c| c.is_ascii_digit() || ":,-".contains(c)) =>
+        {
             Ok(Segment::Each)
         }
-        None => Err(format!("`[{inside}]` is neither a position, `*`, a name in quotes nor a filter")),
+        None => {
+            Err(format!("`[{inside}]` is neither a position, `*`, a name in quotes nor a filter"))
+        }
     }
 }
 

@@ -144,7 +144,8 @@ fn values_are_found_through_options_lists_and_maps() {
         key(walk.step(|spec| &spec.by_name), "http").step(|port| &port.number)
     });
     assert_eq!(http.get(&spec), Some(&8080));
-    let names: FieldPath<Spec, String> = FieldPath::of(|walk| keys(walk.step(|spec| &spec.by_name)));
+    let names: FieldPath<Spec, String> =
+        FieldPath::of(|walk| keys(walk.step(|spec| &spec.by_name)));
     assert_eq!(names.values(&spec), ["http"]);
 }
 

@@ -51,10 +51,12 @@ impl<'a, T> Walk<'a, T> {
         rust: &'static str,
         get: impl Fn(&'a T) -> &'a U,
     ) -> Walk<'a, U> {
-        self.named(|| source(rust).map(|name| match name {
-            Name::Named(name) => Some(Segment::Field(name.to_owned())),
-            Name::Flattened => None,
-        }))
+        self.named(|| {
+            source(rust).map(|name| match name {
+                Name::Named(name) => Some(Segment::Field(name.to_owned())),
+                Name::Flattened => None,
+            })
+        })
         .mapped(get)
     }
 
