@@ -84,7 +84,7 @@ fn a_controller_that_owns_watches_and_finalizes() {
 #[test]
 fn a_projection_with_a_path_a_label_and_a_default() {
     let input: DeriveInput = parse_quote! {
-        #[projection(of = Pod, skip(annotations))]
+        #[projection(of = Pod, skip(labels, annotations))]
         struct PodView {
             metadata: ObjectMeta,
             #[projection(path = spec.node_name)]

@@ -40,7 +40,10 @@ pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
 }
 
 pub use crate::crd::definition::{Column, Definition, Field, Place, Rule, Scale, crd};
-pub use crate::resource::path;
+/// Walks along paths.
+pub mod path {
+    pub use crate::resource::path::*;
+}
 
 /// The only type that `metadata` can have.
 #[diagnostic::on_unimplemented(

@@ -15,8 +15,7 @@
 mod dynamic;
 mod info;
 mod key;
-#[doc(hidden)]
-pub mod path;
+pub(crate) mod path;
 mod selector;
 mod time;
 mod verb;
