@@ -49,6 +49,42 @@ pub use windlass_runtime::{
 #[doc(inline)]
 pub use windlass_testing::testing;
 
+/// A path of fields, checked by the compiler: `path!(Website: spec.template.replicas)` is a
+/// [`FieldPath<Website, i32>`](resource::FieldPath).
+///
+/// Segments are Rust fields, of types of `k8s_openapi`, of a derived kind, or of any struct. Options
+/// and boxes are passed by themselves; `ports[]` leads to each element of a list or value of a map,
+/// `ports[0]` to one element, `labels["app"]` to one value of a map. The path is a constant.
+///
+/// ```
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use windlass::path;
+/// use windlass::resource::FieldPath;
+///
+/// const REPLICAS: FieldPath<Deployment, i32> = path!(Deployment: spec.replicas);
+/// assert_eq!(REPLICAS.json_path()?, ".spec.replicas");
+///
+/// let images = path!(Deployment: spec.template.spec.containers[].image);
+/// assert_eq!(images.json_path()?, ".spec.template.spec.containers[*].image");
+/// let first = path!(Deployment: spec.template.spec.containers[0].image);
+/// assert_eq!(first.json_pointer()?, "/spec/template/spec/containers/0/image");
+/// assert_eq!(first.get(&Deployment::default()), None);
+/// # Ok::<(), windlass::Error>(())
+/// ```
+///
+/// A segment that is no field is an error of the compiler at that segment:
+///
+/// ```compile_fail,E0609
+/// # use k8s_openapi::api::apps::v1::Deployment;
+/// let replicas = windlass::path!(Deployment: spec.replica);
+/// ```
+#[macro_export]
+macro_rules! path {
+    ($($path:tt)*) => {
+        $crate::__private::field_path!($crate; $($path)*)
+    };
+}
+
 pub use windlass_core::{Error, ErrorKind};
 // Each of the first two names is a trait and its derive macro.
 #[doc(inline)]

@@ -48,14 +48,17 @@ fn nothing_else_begins_a_row(table: &str, keys: &[&str]) {
 
 #[test]
 fn every_key_of_resource_is_documented() {
-    use resource::attrs::{COLUMN_KEYS, KEYS, SCALE_KEYS};
+    use resource::attrs::KEYS;
+    use resource::place::{COLUMN_KEYS, RULE_KEYS, SCALE_KEYS};
     let (keys, index) = RESOURCE.split_once("### `#[index(").expect("a section for the indexes");
-    for known in [KEYS, COLUMN_KEYS, SCALE_KEYS] {
+    for known in [KEYS, COLUMN_KEYS, RULE_KEYS, SCALE_KEYS] {
         all_are_named(keys, known);
     }
     nothing_else_begins_a_row(keys, KEYS);
-    // An index has forms instead of keys: field, option, list, path, and the type of its values.
-    for form in ["spec.host", "status?.host", "spec.ports[].number", "\".spec.host\"", ": i32"] {
+    // An index has forms instead of keys: field, list, map, path, and the type of its values.
+    for form in
+        ["spec.host", "spec.ports[].number", ".keys()", ".values()", "\".spec.host\"", ": i32"]
+    {
         let cells = first_cells(index);
         assert!(cells.iter().any(|cell| cell.contains(form)), "no row shows `{form}`: {cells:?}");
     }

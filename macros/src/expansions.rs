@@ -21,8 +21,8 @@ fn a_resource_with_columns_status_scale_and_an_index() {
     let input: DeriveInput = parse_quote! {
         /// A static site.
         #[resource(group = "example.dev", version = "v1", namespaced, short = "ws")]
-        #[resource(column(name = "Host", path = ".spec.host"))]
-        #[resource(scale(spec = ".spec.replicas", status = ".status.replicas"))]
+        #[resource(column("Host", spec.host), column("Up", ".status.up"), selectable(spec.host))]
+        #[resource(scale(spec.replicas, status.replicas))]
         #[index(by_host = spec.host)]
         pub struct Website {
             metadata: ObjectMeta,
@@ -46,6 +46,32 @@ fn a_resource_of_the_cluster_with_a_spec_alone() {
 }
 
 #[test]
+fn a_resource_of_another_crate_with_a_rule_and_constants() {
+    let input: DeriveInput = parse_quote! {
+        #[resource(group = GROUP, version = "v1", cluster, crate = facade::windlass, deprecated)]
+        #[resource(rule("self.metadata.name != 'x'", message = "no x", path = spec.name))]
+        #[resource(label("team" = "web"))]
+        struct Zone {
+            metadata: ObjectMeta,
+            #[serde(rename = "theSpec")]
+            spec: ZoneSpec,
+        }
+    };
+    compare("resource_of_another_crate", resource::derive(&input));
+}
+
+#[test]
+fn a_path_through_a_list_and_a_map() {
+    let input = quote::quote!(::windlass; Website: spec.ports[].labels["app"]);
+    let code = crate::path::path(input);
+    let file: syn::File = parse_quote!(const PATH: () = #code;);
+    let code = prettyplease::unparse(&file);
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("path", code);
+    });
+}
+
+#[test]
 fn a_controller_that_owns_watches_and_finalizes() {
     let input: DeriveInput = parse_quote! {
         #[controller(for = Website, owns(Deployment, Service), watches(Secret, by = sites_of))]
@@ -58,10 +84,10 @@ fn a_controller_that_owns_watches_and_finalizes() {
 #[test]
 fn a_projection_with_a_path_a_label_and_a_default() {
     let input: DeriveInput = parse_quote! {
-        #[projection(of = Pod, skip(annotations))]
+        #[projection(of = Pod, skip(labels, annotations))]
         struct PodView {
             metadata: ObjectMeta,
-            #[projection(path = "spec.nodeName")]
+            #[projection(path = spec.node_name)]
             node: Option<String>,
             #[projection(path = "status.phase", default)]
             phase: String,

@@ -3,7 +3,10 @@
 //! `syn::parse_nested_meta` stops at the first fault; here the rest of a bad key is skipped up to
 //! the next comma, so that a user sees all of them in one compile.
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+// DESIGN.md, 134: Generated code is renamed to another crate at the end
+
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
@@ -34,13 +37,15 @@ impl WithSpan<String> {
     }
 }
 
-/// Calls `read` for every attribute `#[name(…)]` with its content; other forms are faults.
+/// Calls `read` for every attribute `#[name(…)]` with its content; other forms are faults. Returns
+/// whether all have this form.
 pub(crate) fn attributes(
     attributes: &[Attribute],
     name: &str,
     errors: &mut Errors,
     mut read: impl FnMut(ParseStream<'_>, &mut Errors),
-) {
+) -> bool {
+    let mut have_content = true;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(name)) {
         match &attribute.meta {
             syn::Meta::List(list) => {
@@ -50,9 +55,22 @@ pub(crate) fn attributes(
                 });
                 errors.keep(parsed);
             }
-            other => errors.at(other.span(), format_args!("write `#[{name}(…)]`")),
+            other => {
+                have_content = false;
+                errors.at(other.span(), format_args!("write `#[{name}(…)]`"));
+            }
         }
     }
+    have_content
+}
+
+/// Names of keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    /// Keys that can be written.
+    pub(crate) keys: &'a [&'a str],
+    /// Words of other tools, and the advice for each.
+    pub(crate) hints: &'a [(&'a str, &'a str)],
 }
 
 /// Reads `key …, key …`: calls `read` behind each key, reports unknown keys, and goes on behind
@@ -62,13 +80,37 @@ pub(crate) fn each_key(
     input: ParseStream<'_>,
     known: &[&str],
     errors: &mut Errors,
+    read: impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
+) -> Vec<String> {
+    let known = Known { keys: known, hints: &[] };
+    each_item(input, known, errors, |_, _| None, read)
+}
+
+/// As [`each_key`], with hints, and with values that have no key: `other` reads them, or returns
+/// `None` where a key begins.
+pub(crate) fn each_item(
+    input: ParseStream<'_>,
+    known: Known<'_>,
+    errors: &mut Errors,
+    mut other: impl FnMut(ParseStream<'_>, &mut Errors) -> Option<syn::Result<()>>,
     mut read: impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
 ) -> Vec<String> {
     let mut tried = Vec::new();
     while !input.is_empty() {
-        match one_key(input, known, &mut tried, errors, &mut read) {
+        let outcome = match other(input, errors) {
+            Some(outcome) => outcome,
+            None => one_key(input, known, &mut tried, errors, &mut read),
+        };
+        match outcome {
             Ok(()) if input.is_empty() || input.peek(Token![,]) => {}
-            Ok(()) => errors.at(input.span(), "expected `,`"),
+            Ok(()) => {
+                errors.at(input.span(), "expected `,`");
+                let _ = input.parse::<Option<Token![;]>>();
+                // Only the comma is missing: the next key is read.
+                if is_key(input, known) {
+                    continue;
+                }
+            }
             Err(fault) => errors.add(fault),
         }
         // The rest of a key with a fault is skipped: one fault, one message.
@@ -78,10 +120,16 @@ pub(crate) fn each_key(
     tried
 }
 
+/// Whether a known key comes next.
+fn is_key(input: ParseStream<'_>, known: Known<'_>) -> bool {
+    let next = input.fork().call(Ident::parse_any);
+    next.is_ok_and(|ident| known.keys.contains(&ident.unraw().to_string().as_str()))
+}
+
 /// Reads one key and its value.
 fn one_key(
     input: ParseStream<'_>,
-    known: &[&str],
+    known: Known<'_>,
     tried: &mut Vec<String>,
     errors: &mut Errors,
     read: &mut impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
@@ -89,13 +137,17 @@ fn one_key(
     // Any identifier: keys such as `for` and `type` are words of Rust.
     let ident = input.call(Ident::parse_any)?;
     let key = Key { name: ident.unraw().to_string(), span: ident.span() };
+    let hint = known.hints.iter().find(|(word, _)| *word == key.name);
+    if let Some((word, advice)) = hint.filter(|_| !known.keys.contains(&key.name.as_str())) {
+        return Err(syn::Error::new(key.span, format_args!("there is no key `{word}`: {advice}")));
+    }
     // A misspelt key counts as the one that it is closest to, which is then not reported as
     // missing.
-    tried.extend(closest(&key.name, known).map(ToOwned::to_owned));
-    if known.contains(&key.name.as_str()) {
+    tried.extend(closest(&key.name, known.keys).map(ToOwned::to_owned));
+    if known.keys.contains(&key.name.as_str()) {
         read(&key, input, errors)
     } else {
-        Err(syn::Error::new(key.span, unknown("key", &key.name, known)))
+        Err(syn::Error::new(key.span, unknown("key", &key.name, known.keys)))
     }
 }
 
@@ -239,20 +291,105 @@ fn distance(a: &str, b: &str) -> usize {
     above[b.len()]
 }
 
-/// Returns the doc comment, joined: lines of a paragraph by a blank, paragraphs by an empty line.
-pub(crate) fn docs(attributes: &[Attribute]) -> String {
-    let lines: Vec<String> = attributes
+/// The documentation of an item.
+#[derive(Clone, Debug)]
+pub(crate) enum Doc {
+    /// A text, with its lines.
+    Text(String),
+    /// Pieces of which some are macros, such as `include_str!`: joined by the compiler.
+    Pieces(Vec<Expr>),
+}
+
+impl Default for Doc {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+impl ToTokens for Doc {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        tokens.extend(match self {
+            Self::Text(text) => quote!(#text),
+            Self::Pieces(pieces) => quote!(::core::concat!(#(#pieces, "\n"),*)),
+        });
+    }
+}
+
+/// Returns the documentation: doc comments and `#[doc = …]` attributes, line by line.
+pub(crate) fn docs(attributes: &[Attribute]) -> Doc {
+    let pieces: Vec<Expr> = attributes
         .iter()
         .filter(|attribute| attribute.path().is_ident("doc"))
-        .filter_map(|attribute| match &attribute.meta.require_name_value().ok()?.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
-            _ => None,
-        })
-        .flat_map(|text| text.split('\n').map(|line| line.trim().to_owned()).collect::<Vec<_>>())
+        // `#[doc(hidden)]` and its like are no text.
+        .filter_map(|attribute| Some(attribute.meta.require_name_value().ok()?.value.clone()))
         .collect();
-    let joined = lines.join("\n");
-    let paragraphs = joined.split("\n\n").map(|paragraph| paragraph.trim().replace('\n', " "));
-    paragraphs.collect::<Vec<_>>().join("\n\n").trim().to_owned()
+    let literal = |piece: &Expr| match piece {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+        _ => None,
+    };
+    match pieces.iter().map(literal).collect::<Option<Vec<_>>>() {
+        Some(texts) => Doc::Text(lines(&texts.join("\n"))),
+        None => Doc::Pieces(pieces),
+    }
+}
+
+/// Returns a text without the indentation that all of its lines share, so that lists and blocks of
+/// code stay as they are.
+fn lines(text: &str) -> String {
+    let filled = text.lines().filter(|line| !line.trim().is_empty());
+    let shared = filled.map(|line| line.len() - line.trim_start().len()).min().unwrap_or_default();
+    let lines = text.lines().map(|line| line.get(shared..).unwrap_or_default().trim_end());
+    lines.collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned()
+}
+
+/// Reads `= path` behind the key `crate`: the path under which generated code finds `windlass`.
+pub(crate) fn crate_path(key: &Key, input: ParseStream<'_>) -> syn::Result<syn::Path> {
+    needs_value(key, input, "my_facade::windlass")?;
+    let start = input.span();
+    input.call(syn::Path::parse_mod_style).map_err(|_| {
+        let message = "`crate` takes the path of windlass: `crate = my_facade::windlass`";
+        syn::Error::new(start, message)
+    })
+}
+
+/// Returns generated code that names windlass by another path; `None`: by `::windlass`.
+///
+/// The generators write `::windlass` everywhere, and this function replaces it: no generator can
+/// miss a place.
+pub(crate) fn with_crate(code: TokenStream, path: Option<&syn::Path>) -> TokenStream {
+    let Some(path) = path else { return code };
+    let is_colon = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
+    let tokens: Vec<TokenTree> = code.into_iter().collect();
+    let mut out = TokenStream::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let name = match tokens.get(at + 2) {
+            Some(TokenTree::Ident(ident)) if *ident == "windlass" => Some(ident),
+            _ => None,
+        };
+        if let Some(name) =
+            name.filter(|_| is_colon(tokens.get(at)) && is_colon(tokens.get(at + 1)))
+        {
+            out.extend(path.to_token_stream().into_iter().map(|mut token| {
+                // Errors underline the place that the code stands for.
+                token.set_span(name.span().resolved_at(token.span()));
+                token
+            }));
+            at += 3;
+            continue;
+        }
+        out.extend([match &tokens[at] {
+            TokenTree::Group(group) => {
+                let inside = with_crate(group.stream(), Some(path));
+                let mut inside = Group::new(group.delimiter(), inside);
+                inside.set_span(group.span());
+                TokenTree::Group(inside)
+            }
+            token => token.clone(),
+        }]);
+        at += 1;
+    }
+    out
 }
 
 /// Whether two pieces of source print the same.
@@ -280,15 +417,72 @@ mod tests {
         assert_eq!(distance("abc", "abc"), 0);
     }
 
+    fn doc_of(input: &syn::DeriveInput) -> String {
+        match docs(&input.attrs) {
+            Doc::Text(text) => text,
+            Doc::Pieces(pieces) => panic!("{} pieces", pieces.len()),
+        }
+    }
+
     #[test]
-    fn doc_lines_join_into_paragraphs() {
+    fn doc_lines_keep_lists_and_blocks_of_code() {
         let input: syn::DeriveInput = syn::parse_quote! {
             /// A site,
             /// served.
             ///
-            /// Second paragraph.
+            /// - one
+            ///   more
+            ///
+            /// ```yaml
+            /// spec:
+            ///   host: a
+            /// ```
+            #[doc(hidden)]
             struct X;
         };
-        assert_eq!(docs(&input.attrs), "A site, served.\n\nSecond paragraph.");
+        let expected = "A site,\nserved.\n\n- one\n  more\n\n```yaml\nspec:\n  host: a\n```";
+        assert_eq!(doc_of(&input), expected);
+        assert_eq!(
+            doc_of(&syn::parse_quote!(
+                struct X;
+            )),
+            ""
+        );
+    }
+
+    #[test]
+    fn a_documentation_from_a_file_is_left_to_the_compiler() {
+        let input: syn::DeriveInput = syn::parse_quote! {
+            #[doc = " A site."]
+            #[doc = include_str!("site.md")]
+            struct X;
+        };
+        let code = docs(&input.attrs).to_token_stream().to_string();
+        let expected =
+            ":: core :: concat ! (\" A site.\" , \"\\n\" , include_str ! (\"site.md\") , \"\\n\")";
+        assert_eq!(code, expected);
+    }
+
+    #[test]
+    fn generated_code_names_the_crate_by_the_path_that_is_given() {
+        let code = quote!(::windlass::Error::of({ ::windlass::x(windlass::y) }));
+        let path = syn::parse_quote!(facade::windlass);
+        let expected = quote!(facade::windlass::Error::of({ facade::windlass::x(windlass::y) }));
+        assert_eq!(with_crate(code.clone(), Some(&path)).to_string(), expected.to_string());
+        assert_eq!(with_crate(code.clone(), None).to_string(), code.to_string());
+    }
+
+    #[test]
+    fn a_missing_comma_is_one_fault() {
+        let mut errors = Errors::default();
+        let parse = |input: ParseStream<'_>| {
+            Ok(each_key(input, &["a", "b"], &mut errors, |key, input, _| {
+                text(key, input).map(drop)
+            }))
+        };
+        let tried = syn::parse::Parser::parse_str(parse, "a = \"1\" b = \"2\"; a = \"3\"");
+        assert_eq!(tried.unwrap_or_default(), ["a", "b", "a"]);
+        assert_eq!(errors.texts(), ["expected `,`", "expected `,`"]);
+        errors.finish();
     }
 }

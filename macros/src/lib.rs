@@ -18,13 +18,15 @@ mod errors;
 mod expansions;
 mod keys;
 mod names;
+mod path;
 mod projection;
 mod resource;
 
 use proc_macro::TokenStream;
 
 #[doc = include_str!("../docs/custom_resource.md")]
-#[proc_macro_derive(CustomResource, attributes(resource, index))]
+// `serde` and `kube` are registered to answer them with a text of their own.
+#[proc_macro_derive(CustomResource, attributes(resource, index, serde, kube))]
 pub fn custom_resource(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     resource::derive(&input).into()
@@ -42,4 +44,11 @@ pub fn controller(input: TokenStream) -> TokenStream {
 pub fn projection(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     projection::derive(&input).into()
+}
+
+/// Implementation of `windlass::path!`, which passes the path of the crate first.
+#[doc(hidden)]
+#[proc_macro]
+pub fn field_path(input: TokenStream) -> TokenStream {
+    path::path(input.into()).into()
 }

@@ -43,6 +43,27 @@ pub(crate) fn is_qualified(name: &str) -> bool {
         && name.chars().all(|c| word(c) || matches!(c, '-' | '_' | '.'))
 }
 
+/// Whether `name` is the key of a label or an annotation: `name` or `domain/name`.
+pub(crate) fn is_label_key(name: &str) -> bool {
+    is_qualified(name) || (!name.contains('/') && is_qualified(&format!("a/{name}")))
+}
+
+/// Whether `value` is the value of a label.
+pub(crate) fn is_label_value(value: &str) -> bool {
+    value.is_empty() || is_qualified(&format!("a/{value}"))
+}
+
+/// Returns a type as it is usually written, without the blanks between tokens.
+pub(crate) fn type_text(ty: &impl quote::ToTokens) -> String {
+    let mut text = ty.to_token_stream().to_string();
+    for (spaced, plain) in
+        [(" <", "<"), ("< ", "<"), (" >", ">"), (" ::", "::"), (":: ", "::"), (" ,", ",")]
+    {
+        text = text.replace(spaced, plain);
+    }
+    text
+}
+
 /// Returns the English plural of a lower-case kind, as Kubernetes guesses it.
 pub(crate) fn plural(singular: &str) -> String {
     let ends = |ends: &[&str]| ends.iter().any(|end| singular.ends_with(end));
@@ -105,6 +126,19 @@ mod tests {
         assert!(is_subdomain("example.dev") && is_subdomain("1.example"));
         assert!(!is_subdomain("example..dev") && !is_subdomain("Example.dev"));
         assert!(is_qualified("example.dev/dns") && !is_qualified("dns") && !is_qualified("a/"));
+    }
+
+    #[test]
+    fn keys_and_values_of_labels_follow_the_api_server() {
+        assert!(is_label_key("app") && is_label_key("example.dev/app") && !is_label_key("a/b/c"));
+        assert!(!is_label_key("") && !is_label_key("-a") && !is_label_key("/a"));
+        assert!(is_label_value("") && is_label_value("v1.2_x") && !is_label_value("a b"));
+    }
+
+    #[test]
+    fn a_type_is_printed_as_people_write_it() {
+        let ty: syn::Type = syn::parse_quote!(::std::collections::BTreeMap<String, Vec<u8>>);
+        assert_eq!(type_text(&ty), "::std::collections::BTreeMap<String, Vec<u8>>");
     }
 
     #[test]

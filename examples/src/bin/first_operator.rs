@@ -15,9 +15,8 @@ use windlass::prelude::*;
 /// A static site, served by nginx under one host name.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced, short = "ws")]
-#[resource(column(name = "Host", path = ".spec.host"))]
-#[resource(column(name = "Ready", path = ".status.conditions[?(@.type==\"Ready\")].status"))]
-#[resource(column(name = "Age", path = ".metadata.creationTimestamp"))]
+#[resource(column(spec.host), column("Ready", ".status.conditions[?(@.type==\"Ready\")].status"))]
+#[resource(column("Age", metadata.creation_timestamp))]
 #[index(by_host = spec.host)]
 pub struct Website {
     metadata: ObjectMeta,

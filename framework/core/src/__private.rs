@@ -2,10 +2,12 @@
 //! change in any release.
 
 mod fields;
+mod found_names;
 mod projected;
+mod root;
 mod status;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -19,12 +21,17 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
 
 pub use fields::{FieldName, FieldNames};
+pub use found_names::{FoundNames, FoundPaths, MemberName, MemberNames, ProjectedPath};
 pub use projected::{
     Base, Members, ProjectedField, ProjectionOf, SelectedValues, base_info, read_below, read_field,
     read_metadata, read_nothing, read_root, selected_value, shrunk, whole_info,
     with_selected_values, write_field, write_optional_field,
 };
 
+pub use root::{
+    AlwaysThere, api_version_bytes, api_version_length, api_version_text, check_group,
+    check_version, index_values, required_or, write_unless,
+};
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
 
 /// Decodes a projection with the scanner; `None` when that fails.
@@ -32,7 +39,11 @@ pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
     crate::wire::partial_decode::decoded(text)
 }
 
-pub use crate::crd::definition::{Column, Definition, Field, Scale, crd};
+pub use crate::crd::definition::{Column, Definition, Field, Place, Rule, Scale, crd};
+/// Walks along paths.
+pub mod path {
+    pub use crate::resource::path::*;
+}
 
 /// The only type that `metadata` can have.
 #[diagnostic::on_unimplemented(
@@ -125,21 +136,6 @@ pub fn write<S: SerializeStruct, T: Written>(
     value: &T,
 ) -> Result<(), S::Error> {
     out.serialize_field(name, value)
-}
-
-/// Writes one field, left out when absent.
-///
-/// # Errors
-/// Those of the serializer.
-pub fn write_option<S: SerializeStruct, T: Written>(
-    out: &mut S,
-    name: &'static str,
-    value: &Option<T>,
-) -> Result<(), S::Error> {
-    match value {
-        Some(value) => out.serialize_field(name, value),
-        None => out.skip_field(name),
-    }
 }
 
 /// Reads the next name in `fields` and returns its position; `None` behind the last. Other fields
@@ -275,7 +271,7 @@ impl Visitor<'_> for Same {
     message = "an index of `{V}` cannot be made of a field of type `{Self}`",
     label = "this field is a `{Self}`",
     note = "name the type of the values: `#[index(by_port: i32 = spec.port)]`",
-    note = "look into options and lists: `#[index(by_host = spec.tls?.hosts[])]`"
+    note = "`[]` leads to each element of a list, `keys()` and `values()` into a map: `#[index(by_port: i32 = spec.ports[].number)]`"
 )]
 pub trait IndexField<V> {
     /// Values under which the index finds the object.
@@ -299,6 +295,20 @@ impl<V: Clone> IndexField<V> for Option<V> {
 impl<V: Clone> IndexField<V> for Vec<V> {
     fn index_values(&self) -> Vec<V> {
         self.clone()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: Clone, S> IndexField<V> for HashSet<V, S> {
+    fn index_values(&self) -> Vec<V> {
+        self.iter().cloned().collect()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: Clone> IndexField<V> for VecDeque<V> {
+    fn index_values(&self) -> Vec<V> {
+        self.iter().cloned().collect()
     }
 }
 

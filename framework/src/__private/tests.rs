@@ -12,10 +12,9 @@ use windlass_core::resource::{Resource, Scope};
 /// served under one host name.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced, short = "ws", category = "all")]
-#[resource(column(name = "Host", path = ".spec.host"))]
-#[resource(column(name = "Wanted", path = ".spec.replicas", priority = 1))]
+#[resource(column(spec.host), column("Wanted", spec.replicas, priority = 1))]
 #[resource(column(name = "Age", path = ".metadata.creationTimestamp"))]
-#[resource(scale(spec = ".spec.replicas", status = ".status.replicas"))]
+#[resource(scale(spec.replicas, status = ".status.replicas"))]
 #[index(by_host = spec.host, by_tag = spec.tags, by_path = ".spec.host")]
 #[index(by_phase: Phase = status?.phase, by_port: i32 = spec.ports[].number)]
 struct Website {
@@ -171,7 +170,7 @@ fn the_definition_says_what_the_attributes_and_the_types_say() {
         })
     );
     let schema = &version["schema"]["openAPIV3Schema"];
-    assert_eq!(schema["description"], "A static site, served under one host name.");
+    assert_eq!(schema["description"], "A static site,\nserved under one host name.");
     assert_eq!(schema["required"], json!(["spec"]));
     assert_eq!(schema["properties"]["spec"]["properties"]["replicas"]["minimum"], json!(1.0));
     let status = &schema["properties"]["status"];
@@ -197,6 +196,81 @@ fn paths_to_fields_that_do_not_exist_are_all_named() {
     assert!(text.contains("column `Host`: there is no `.spec.hots`"), "{text}");
     assert!(text.contains("index `by_host`: there is no `.spec.Host`"), "{text}");
     assert!(text.contains("host, ports, replicas, tags"), "{text}");
+}
+
+mod facade {
+    pub(super) use crate as windlass_of_a_facade;
+}
+
+const GROUP: &str = "example.dev";
+
+type Maybe<T> = Option<T>;
+
+/// Read by the compiler:
+#[doc = concat!("- one\n", "- two")]
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = GROUP, version = concat!("v", "1"), namespaced, kind = "Odd", plural = "odds")]
+#[resource(crate = facade::windlass_of_a_facade, rule("self.metadata.name != 'x'"))]
+#[resource(column("Kind", r#type.name), column(extra.name))]
+#[index(r#type = r#type.name, by_name = names, by_label = spec.labels.values(), by_key = spec.labels.keys())]
+#[index(by_item = spec.items[0])]
+struct r#Odd {
+    metadata: ObjectMeta,
+    #[serde(rename = "data")]
+    spec: OddSpec,
+    r#type: Named,
+    extra: Maybe<Named>,
+    names: Option<std::collections::HashSet<String>>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct OddSpec {
+    labels: Option<std::collections::BTreeMap<String, String>>,
+    #[serde(default)]
+    items: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct Named {
+    name: Option<String>,
+}
+
+#[test]
+fn constants_aliases_raw_names_and_other_crates_are_understood() {
+    let odd = Odd::new("a", OddSpec::default(), Named::default(), None);
+    let json = serde_json::to_value(&odd).unwrap();
+    let expected = json!({
+        "apiVersion": "example.dev/v1",
+        "kind": "Odd",
+        "metadata": { "name": "a" },
+        "data": { "labels": null, "items": [] },
+        "type": { "name": null },
+    });
+    assert_eq!(json, expected);
+    let back: Odd = serde_json::from_value(json).unwrap();
+    assert!(back.extra.is_none() && back.names.is_none());
+    let crd = serde_json::to_value(Odd::crd().unwrap()).unwrap();
+    assert_eq!(crd["metadata"]["name"], "odds.example.dev");
+    let version = &crd["spec"]["versions"][0];
+    assert_eq!(version["name"], "v1");
+    let schema = &version["schema"]["openAPIV3Schema"];
+    assert_eq!(schema["required"], json!(["data", "type"]));
+    assert_eq!(schema["description"], "Read by the compiler:\n- one\n- two");
+    let columns = version["additionalPrinterColumns"].as_array().unwrap();
+    let paths: Vec<_> = columns.iter().map(|column| &column["jsonPath"]).collect();
+    assert_eq!(paths, [".type.name", ".extra.name"]);
+    let names = [Odd::TYPE.name(), Odd::BY_NAME.name(), Odd::BY_KEY.name(), Odd::BY_ITEM.name()];
+    assert_eq!(names, ["type", "by_name", "by_key", "by_item"]);
+}
+
+#[test]
+fn the_root_has_a_table_of_its_names() {
+    let path = crate::path!(Odd: spec.labels["a"]);
+    assert_eq!(path.json_path().unwrap(), ".data.labels.a");
+    let mut odd = Odd::new("a", OddSpec::default(), Named::default(), None);
+    assert_eq!(path.get(&odd), None);
+    odd.spec.labels = Some([("a".to_owned(), "b".to_owned())].into());
+    assert_eq!(path.get(&odd).map(String::as_str), Some("b"));
 }
 
 /// A rule on the type, as `#[schemars(extend(…))]` writes it.

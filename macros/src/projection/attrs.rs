@@ -8,8 +8,9 @@ use syn::{Attribute, Token, Type};
 
 use crate::errors::Errors;
 use crate::keys::{self, Key, WithSpan, set, unknown};
+use crate::path::Place;
 
-pub(crate) const KEYS: &[&str] = &["of", "skip"];
+pub(crate) const KEYS: &[&str] = &["of", "skip", "crate"];
 pub(crate) const FIELD_KEYS: &[&str] = &["path", "label", "annotation", "default"];
 /// Parts of the metadata that the framework never needs to find in a decoded object.
 pub(crate) const SKIPPABLE: &[&str] = &["labels", "annotations"];
@@ -21,6 +22,7 @@ pub(super) struct Attrs {
     /// Whether `of` was written, even if it could not be read.
     pub(super) has_of: bool,
     pub(super) skip: Vec<String>,
+    pub(super) krate: Option<syn::Path>,
 }
 
 /// Refuses serde's attributes: they would have no effect here, and those of a `Serialize` beside
@@ -28,7 +30,7 @@ pub(super) struct Attrs {
 fn no_serde(attributes: &[Attribute], errors: &mut Errors) {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         let message = "a projection is read and written by this derive alone: say where a field lies by \
-                       `#[projection(path = \"spec.nodeName\")]`, and derive neither `Serialize` nor \
+                       `#[projection(path = spec.node_name)]`, and derive neither `Serialize` nor \
                        `Deserialize` beside it";
         errors.at(attribute.path().span(), message);
     }
@@ -38,18 +40,24 @@ impl Attrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         no_serde(attributes, errors);
-        keys::attributes(attributes, "projection", errors, |input, errors| {
+        let have_content = keys::attributes(attributes, "projection", errors, |input, errors| {
             let tried = keys::each_key(input, KEYS, errors, |key, input, errors| {
                 attrs.key(key, input, errors)
             });
             attrs.has_of |= tried.iter().any(|tried| tried == "of");
         });
+        // The one fault stands for the key that is missing.
+        attrs.has_of |= !have_content;
         attrs
     }
 
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         if key.name == "of" {
             set(&mut self.of, key, keys::value(key, input, "Pod")?, errors);
+            return Ok(());
+        }
+        if key.name == "crate" {
+            set(&mut self.krate, key, keys::crate_path(key, input)?, errors);
             return Ok(());
         }
         keys::group(key, input, "skip(labels, annotations)", |input| {
@@ -70,7 +78,7 @@ impl Attrs {
 /// Keys of a field's attribute.
 #[derive(Debug, Default)]
 pub(super) struct FieldAttrs {
-    pub(super) path: Option<WithSpan<String>>,
+    pub(super) path: Option<Place>,
     pub(super) label: Option<WithSpan<String>>,
     pub(super) annotation: Option<WithSpan<String>>,
     pub(super) default: Option<Key>,
@@ -83,7 +91,7 @@ impl FieldAttrs {
         keys::attributes(attributes, "projection", errors, |input, errors| {
             keys::each_key(input, FIELD_KEYS, errors, |key, input, errors| {
                 match key.name.as_str() {
-                    "path" => set(&mut attrs.path, key, keys::text(key, input)?, errors),
+                    "path" => set(&mut attrs.path, key, Place::value(key, input)?, errors),
                     "label" => set(&mut attrs.label, key, keys::text(key, input)?, errors),
                     "annotation" => {
                         set(&mut attrs.annotation, key, keys::text(key, input)?, errors);

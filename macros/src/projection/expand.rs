@@ -6,24 +6,24 @@ use syn::Type;
 use syn::spanned::Spanned;
 
 use super::model::{Absent, Field, Member, Model, Node};
+use super::names;
 
 /// Returns the generated code of a model without faults.
 pub(super) fn all(model: &Model) -> TokenStream {
     let tree = model.tree();
     let mut nodes = TokenStream::new();
     let mut count = 0;
-    let root = node(model, &tree, &mut count, &mut nodes);
+    let root = node(model, &tree, 0, &mut count, &mut nodes);
     let selected = selected(model, count);
-    let parts = [slots(model), nodes, selected, serde_impls(model, root)];
+    let walks = names::walks(model);
+    let parts = [slots(model), walks, nodes, selected, serde_impls(model, root), resource(model)];
     let body: TokenStream = parts.into_iter().collect();
-    let resource = resource(model);
     quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, unused_qualifications)]
         const _: () = {
             #body
         };
-        #resource
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn fallback(model: &Model) -> TokenStream {
     }
 }
 
-fn private() -> TokenStream {
+pub(super) fn private() -> TokenStream {
     quote!(::windlass::__private)
 }
 
@@ -82,7 +82,7 @@ fn private_at(place: Span) -> TokenStream {
 }
 
 /// Returns a span that shows errors at `place` and resolves names at the derive.
-fn at(place: Span) -> Span {
+pub(super) fn at(place: Span) -> Span {
     place.resolved_at(Span::call_site())
 }
 
@@ -90,7 +90,7 @@ fn resource(model: &Model) -> TokenStream {
     let p = private();
     let ident = &model.ident;
     let Some(of) = &model.of else { return TokenStream::new() };
-    let paths = paths(model);
+    let paths = names::projected(model, &paths(model));
     let metadata = model.fields.iter().find(|field| field.ident == "metadata");
     let place = at(metadata.map_or(Span::call_site(), |field| field.ty.span()));
     let q = private_at(place);
@@ -121,7 +121,7 @@ fn resource(model: &Model) -> TokenStream {
             }
 
             fn projected() -> &'static [&'static [&'static str]] {
-                &[#(&[#(#paths),*]),*]
+                #paths
             }
 
             fn decode_partial(__text: &str) -> ::core::option::Option<Self> {
@@ -150,16 +150,16 @@ const METADATA: [&str; 14] = [
 ];
 
 /// Returns the paths that the projection reads.
-fn paths(model: &Model) -> Vec<Vec<String>> {
+fn paths(model: &Model) -> Vec<(Option<usize>, Vec<String>)> {
     let mut paths = Vec::new();
-    for field in &model.fields {
+    for (place, field) in model.fields.iter().enumerate() {
         if field.ident != "metadata" || model.skip.is_empty() {
-            paths.push(field.path.clone());
+            paths.push((field.fields.as_ref().map(|_| place), field.path.clone()));
             continue;
         }
         let is_read = |part: &&&str| !model.skip.iter().any(|skipped| skipped == **part);
         let parts = METADATA.iter().filter(is_read);
-        paths.extend(parts.map(|part| vec!["metadata".to_owned(), (*part).to_owned()]));
+        paths.extend(parts.map(|part| (None, vec!["metadata".to_owned(), (*part).to_owned()])));
     }
     paths
 }
@@ -195,27 +195,41 @@ fn slots(model: &Model) -> TokenStream {
 
 /// Generates reader and writer of a node, after those of the nodes below; returns the number in
 /// their names.
-fn node(model: &Model, tree: &Node, count: &mut usize, out: &mut TokenStream) -> usize {
+fn node(
+    model: &Model,
+    tree: &Node,
+    depth: usize,
+    count: &mut usize,
+    out: &mut TokenStream,
+) -> usize {
     let below: Vec<Option<usize>> = tree
         .members
         .iter()
         .map(|(_, member)| match member {
             Member::Field(_) => None,
-            Member::Node(inner) => Some(node(model, inner, count, out)),
+            Member::Node(inner) => Some(node(model, inner, depth + 1, count, out)),
         })
         .collect();
     let number = *count;
     *count += 1;
-    out.extend(reader(model, tree, number, &below));
-    out.extend(writer(model, tree, number, &below));
+    let names = names::Names::of(model, tree, depth, number);
+    out.extend(names.function());
+    out.extend(reader(model, tree, number, &below, &names));
+    out.extend(writer(model, tree, number, &below, &names));
     number
 }
 
 /// Generates the reader of a node: a match over its members.
-fn reader(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) -> TokenStream {
+fn reader(
+    model: &Model,
+    tree: &Node,
+    number: usize,
+    below: &[Option<usize>],
+    names: &names::Names,
+) -> TokenStream {
     let p = private();
     let reader = format_ident!("__In{number}");
-    let names = tree.members.iter().map(|(name, _)| name);
+    let names = names.all();
     let arms =
         tree.members.iter().zip(below).enumerate().map(|(place, ((name, member), below))| {
             let read = match (member, below) {
@@ -232,7 +246,9 @@ fn reader(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
         struct #reader<'__s>(&'__s mut __Slots);
 
         impl<'de> #p::Members<'de> for #reader<'_> {
-            const NAMES: &'static [&'static str] = &[#(#names),*];
+            fn names(&self) -> ::core::result::Result<#p::MemberNames, &'static str> {
+                #names
+            }
 
             fn read<__A: #p::serde::de::MapAccess<'de>>(
                 &mut self,
@@ -260,7 +276,8 @@ fn selected(model: &Model, mut count: usize) -> TokenStream {
         if node.members.is_empty() {
             continue;
         }
-        readers.extend(reader(model, &node, count, &vec![None; node.members.len()]));
+        let names = names::Names::of(model, &node, 2, count);
+        readers.extend(reader(model, &node, count, &vec![None; node.members.len()], &names));
         let reader = format_ident!("__In{count}");
         arms.extend(quote!(#part => #p::read_below(__map, #reader(&mut *self.0)),));
         count += 1;
@@ -306,11 +323,20 @@ fn read(model: &Model, place: usize) -> TokenStream {
 }
 
 /// Generates the writer of a node.
-fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) -> TokenStream {
+fn writer(
+    model: &Model,
+    tree: &Node,
+    number: usize,
+    below: &[Option<usize>],
+    names: &names::Names,
+) -> TokenStream {
     let p = private();
     let ident = &model.ident;
     let writer = format_ident!("__Out{number}");
-    let writes = tree.members.iter().zip(below).map(|((name, member), below)| match below {
+    let prepare = names.prepare();
+    let writes = tree.members.iter().zip(below).enumerate().map(|(at_node, ((_, member), below))| {
+        let name = names.one(at_node);
+        match below {
         Some(below) => {
             let below = format_ident!("__Out{below}");
             quote!(#p::serde::ser::SerializeMap::serialize_entry(&mut __out, #name, &#below(self.0))?;)
@@ -339,6 +365,7 @@ fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
                 quote_spanned!(here=> #q::write_field(&mut __out, #name, &self.0.#ident)?;)
             }
         }
+    }
     });
     quote! {
         struct #writer<'__s>(&'__s #ident);
@@ -352,6 +379,7 @@ fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
                     __serializer,
                     ::core::option::Option::None,
                 )?;
+                #prepare
                 #(#writes)*
                 #p::serde::ser::SerializeMap::end(__out)
             }

@@ -4,6 +4,7 @@ pub(crate) mod attrs;
 mod check;
 mod expand;
 mod model;
+mod names;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
@@ -18,5 +19,5 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     check::check(&model, &mut errors);
     let mut output = errors.finish();
     output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
-    output
+    crate::keys::with_crate(output, model.krate.as_ref())
 }

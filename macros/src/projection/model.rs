@@ -8,6 +8,7 @@ use super::attrs::{Attrs, FieldAttrs};
 use crate::errors::Errors;
 use crate::keys::WithSpan;
 use crate::names;
+use crate::path::{FieldPath, Place, Segment, plain};
 
 /// A struct that shows a part of a kind.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(super) struct Model {
     pub(super) has_of: bool,
     /// Parts of the metadata that are not read.
     pub(super) skip: Vec<String>,
+    /// Path of windlass in generated code; `None`: `::windlass`.
+    pub(super) krate: Option<syn::Path>,
     /// All fields, `metadata` included, in order.
     pub(super) fields: Vec<Field>,
     /// Whether the input is a struct; `false` is a fault that is reported.
@@ -28,8 +31,11 @@ pub(super) struct Model {
 pub(super) struct Field {
     pub(super) ident: Ident,
     pub(super) ty: Type,
-    /// Names in JSON from the root to the value.
+    /// Names in JSON from the root to the value. Of Rust fields, their names in camelCase: generated
+    /// code finds the true ones.
     pub(super) path: Vec<String>,
+    /// The path, if it is written as Rust fields.
+    pub(super) fields: Option<FieldPath>,
     /// Position of the path, or of the field.
     pub(super) span: Span,
     pub(super) absent: Absent,
@@ -72,6 +78,7 @@ impl Model {
             of: attrs.of,
             has_of: attrs.has_of,
             skip: attrs.skip,
+            krate: attrs.krate,
             fields,
             is_struct,
         }
@@ -131,13 +138,24 @@ impl Field {
         let selected = |part: &str, key: WithSpan<String>| {
             (vec!["metadata".to_owned(), part.to_owned(), key.value], key.span)
         };
-        let (mut pick, given) = (None, [&attrs.path, &attrs.label, &attrs.annotation]);
+        let given = [
+            attrs.path.as_ref().map(Place::span),
+            attrs.label.as_ref().map(|label| label.span),
+            attrs.annotation.as_ref().map(|annotation| annotation.span),
+        ];
         if let Some(second) = given.into_iter().flatten().nth(1) {
-            errors.at(second.span, "a field lies at one place: `path`, `label` or `annotation`");
+            errors.at(second, "a field lies at one place: `path`, `label` or `annotation`");
         }
+        let (mut pick, mut fields) = (None, None);
         let (path, span) = if let Some(path) = attrs.path {
-            let text = path.value.strip_prefix('.').unwrap_or(&path.value);
-            (text.split('.').map(str::to_owned).collect(), path.span)
+            let span = path.span();
+            match path {
+                Place::Text(path) => {
+                    let text = path.value.strip_prefix('.').unwrap_or(&path.value);
+                    (text.split('.').map(str::to_owned).collect(), span)
+                }
+                Place::Fields(path) => (guessed(fields.insert(path), errors), span),
+            }
         } else if let Some(key) = attrs.label {
             pick = Some("labels");
             selected("labels", key)
@@ -156,8 +174,23 @@ impl Field {
             _ => Absent::Fault,
         };
         let is_list = outer.as_deref() == Some("Vec");
-        Some(Self { ident, ty: field.ty.clone(), path, span, absent, is_list, pick })
+        Some(Self { ident, ty: field.ty.clone(), path, fields, span, absent, is_list, pick })
     }
+}
+
+/// Returns the names of Rust fields in camelCase: those in JSON for nearly all types.
+fn guessed(path: &FieldPath, errors: &mut Errors) -> Vec<String> {
+    let name = |segment: &Segment| match segment {
+        // `type_` is the name of k8s-openapi for `type`.
+        Segment::Field(ident) => Some(names::camel(plain(ident).trim_end_matches('_'))),
+        _ => None,
+    };
+    if let Some(other) = path.no_field() {
+        let message = "a path goes through objects only: take the list as a `Vec` of a struct that \
+                       derives `Serialize` and `Deserialize`, and one label by `label = \"…\"`";
+        errors.at(other.span(), message);
+    }
+    path.segments.iter().filter_map(name).collect()
 }
 
 /// Returns the type's name without path and parameters.

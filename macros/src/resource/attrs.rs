@@ -1,12 +1,15 @@
 //! The keys of `#[resource(…)]` and `#[index(…)]`, as written.
 
 use proc_macro2::Span;
-use syn::Attribute;
+use quote::ToTokens;
 use syn::parse::ParseStream;
+use syn::{Attribute, Expr, LitStr, Token};
 
 use super::index::IndexAttr;
+use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use crate::errors::Errors;
-use crate::keys::{self, Key, WithSpan, set};
+use crate::keys::{self, Key, Known, WithSpan, set};
+use crate::path::Place;
 
 /// Keys of `#[resource(…)]`; the documentation must have each of them.
 pub(crate) const KEYS: &[&str] = &[
@@ -21,12 +24,81 @@ pub(crate) const KEYS: &[&str] = &[
     "category",
     "column",
     "scale",
+    "selectable",
+    "rule",
+    "deprecated",
+    "label",
+    "annotation",
+    "crate",
 ];
-/// Keys of `column(…)`.
-pub(crate) const COLUMN_KEYS: &[&str] =
-    &["name", "path", "type", "format", "priority", "description"];
-/// Keys of `scale(…)`.
-pub(crate) const SCALE_KEYS: &[&str] = &["spec", "status", "selector"];
+
+/// Words of kube-rs and kubebuilder for the same or for other things.
+const HINTS: &[(&str, &str)] = &[
+    ("shortname", "write `short = \"ws\"`"),
+    ("shortnames", "write `short = [\"ws\", \"w\"]`"),
+    ("shortName", "write `short = \"ws\"`"),
+    ("printcolumn", "write `column(\"Host\", spec.host)`"),
+    ("printercolumn", "write `column(\"Host\", spec.host)`"),
+    ("status", "a field `status: Option<…>` gives the kind its status subresource"),
+    (
+        "subresource",
+        "a field `status: Option<…>` gives the kind its status subresource; `scale(…)` the other",
+    ),
+    ("storage", "the one version of the type is served and stored"),
+    ("storageversion", "the one version of the type is served and stored"),
+    ("served", "the one version of the type is served and stored"),
+    ("unserved", "the one version of the type is served and stored"),
+    ("unservedversion", "the one version of the type is served and stored"),
+    ("scope", "write `namespaced` or `cluster`"),
+    ("jsonPath", "a column has a field: `column(\"Host\", spec.host)`"),
+    ("path", "the name in URLs is `plural = \"websites\"`"),
+    ("derive", "derive on the struct itself: `#[derive(CustomResource, Clone, Debug)]`"),
+    ("schema", "the schema follows from the types of the fields"),
+    ("root", "the struct with the derive is the root: `metadata`, `spec`, `status`"),
+    ("struct", "the struct with the derive is the root: `metadata`, `spec`, `status`"),
+    ("crates", "write `crate = my_facade::windlass`"),
+    ("validation", "write `rule(\"self.spec.min <= self.spec.max\", message = \"…\")`"),
+    ("doc", "doc comments of the struct are its description"),
+    ("description", "doc comments of the struct are its description"),
+    ("labels", "write `label(\"key\" = \"value\")`"),
+    ("annotations", "write `annotation(\"key\" = \"value\")`"),
+    ("metadata", "write `label(\"key\" = \"value\")` or `annotation(\"key\" = \"value\")`"),
+    ("selectablefield", "write `selectable(spec.host)`"),
+    ("deprecatedversion", "write `deprecated` or `deprecated = \"warning\"`"),
+    ("finalizer", "it is a key of `#[controller(…)]`"),
+    ("default", "derive `Default` on the struct itself"),
+    ("index", "write it as an attribute of its own: `#[index(by_host = spec.host)]`"),
+];
+
+/// A text that is a literal or a constant expression.
+#[derive(Clone, Debug)]
+pub(super) enum Text {
+    Literal(WithSpan<String>),
+    /// `GROUP`, `concat!(…)`: known to the compiler, but not to a macro.
+    Expr(Box<Expr>),
+}
+
+impl Text {
+    /// Returns the literal.
+    pub(super) fn literal(&self) -> Option<&WithSpan<String>> {
+        match self {
+            Self::Literal(text) => Some(text),
+            Self::Expr(_) => None,
+        }
+    }
+}
+
+impl ToTokens for Text {
+    fn to_tokens(&self, tokens: &mut proc_macro2::TokenStream) {
+        match self {
+            Self::Literal(text) => text.value.to_tokens(tokens),
+            Self::Expr(expr) => expr.to_tokens(tokens),
+        }
+    }
+}
+
+/// A key with a value of its own, as in `label("key" = "value")`.
+pub(super) type Pair = (WithSpan<String>, WithSpan<String>);
 
 /// Keys of the struct's attributes.
 #[derive(Debug, Default)]
@@ -35,8 +107,8 @@ pub(super) struct Attrs {
     pub(super) present: bool,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
-    pub(super) group: Option<WithSpan<String>>,
-    pub(super) version: Option<WithSpan<String>>,
+    pub(super) group: Option<Text>,
+    pub(super) version: Option<Text>,
     pub(super) kind: Option<WithSpan<String>>,
     pub(super) plural: Option<WithSpan<String>>,
     pub(super) singular: Option<WithSpan<String>>,
@@ -46,32 +118,14 @@ pub(super) struct Attrs {
     pub(super) category: Vec<WithSpan<String>>,
     pub(super) columns: Vec<ColumnAttr>,
     pub(super) scale: Option<ScaleAttr>,
+    pub(super) selectable: Vec<Place>,
+    pub(super) rules: Vec<RuleAttr>,
+    /// The warning, if one was written.
+    pub(super) deprecated: Option<Option<WithSpan<String>>>,
+    pub(super) labels: Vec<Pair>,
+    pub(super) annotations: Vec<Pair>,
+    pub(super) krate: Option<syn::Path>,
     pub(super) indexes: Vec<IndexAttr>,
-}
-
-/// `column(name = "Host", path = ".spec.host")`
-#[derive(Debug)]
-pub(super) struct ColumnAttr {
-    pub(super) key: Key,
-    /// Keys that were written, also those with a fault.
-    pub(super) tried: Vec<String>,
-    pub(super) name: Option<WithSpan<String>>,
-    pub(super) path: Option<WithSpan<String>>,
-    pub(super) kind: Option<WithSpan<String>>,
-    pub(super) format: Option<WithSpan<String>>,
-    pub(super) priority: Option<WithSpan<i32>>,
-    pub(super) description: Option<WithSpan<String>>,
-}
-
-/// `scale(spec = ".spec.replicas", status = ".status.replicas")`
-#[derive(Debug)]
-pub(super) struct ScaleAttr {
-    pub(super) key: Key,
-    /// Keys that were written, also those with a fault.
-    pub(super) tried: Vec<String>,
-    pub(super) spec: Option<WithSpan<String>>,
-    pub(super) status: Option<WithSpan<String>>,
-    pub(super) selector: Option<WithSpan<String>>,
 }
 
 impl Attrs {
@@ -81,24 +135,55 @@ impl Attrs {
             present: attributes.iter().any(|attribute| attribute.path().is_ident("resource")),
             ..Self::default()
         };
-        keys::attributes(attributes, "resource", errors, |input, errors| {
-            let tried = keys::each_key(input, KEYS, errors, |key, input, errors| {
-                attrs.key(key, input, errors)
-            });
+        let known = Known { keys: KEYS, hints: HINTS };
+        let have_content = keys::attributes(attributes, "resource", errors, |input, errors| {
+            let tried = keys::each_item(
+                input,
+                known,
+                errors,
+                |_, _| None,
+                |key, input, errors| attrs.key(key, input, errors),
+            );
             attrs.tried.extend(tried);
         });
+        if !have_content {
+            // The one fault stands for all keys that are missing.
+            attrs.tried.extend(KEYS.iter().map(ToString::to_string));
+        }
         keys::attributes(attributes, "index", errors, |input, errors| {
             IndexAttr::read_all(input, errors, &mut attrs.indexes);
         });
+        attrs.foreign(attributes, errors);
         attrs
+    }
+
+    /// Refuses attributes of kube-rs and of serde.
+    fn foreign(&mut self, attributes: &[Attribute], errors: &mut Errors) {
+        for attribute in attributes {
+            let span = attribute.path().segments.first().map(|first| first.ident.span());
+            let span = span.unwrap_or_else(Span::call_site);
+            if attribute.path().is_ident("kube") {
+                self.present = true;
+                self.tried.extend(KEYS.iter().map(ToString::to_string));
+                let message = "`#[kube(…)]` belongs to kube-rs: write `#[resource(group = \
+                               \"example.dev\", version = \"v1\", namespaced)]` on the struct with \
+                               `metadata`, `spec` and `status`";
+                errors.at(span, message);
+            } else if attribute.path().is_ident("serde") {
+                let message = "the object itself is written and read by this derive: remove \
+                               `#[serde(…)]` here, and derive neither `Serialize` nor `Deserialize` \
+                               beside it; a field may have `#[serde(rename = \"…\")]`";
+                errors.at(span, message);
+            }
+        }
     }
 
     /// Reads the value of one key; a second value of the same key is a fault, unless the key lists
     /// several.
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         match key.name.as_str() {
-            "group" => set(&mut self.group, key, keys::text(key, input)?, errors),
-            "version" => set(&mut self.version, key, keys::text(key, input)?, errors),
+            "group" => set(&mut self.group, key, constant(key, input)?, errors),
+            "version" => set(&mut self.version, key, constant(key, input)?, errors),
             "kind" => set(&mut self.kind, key, keys::text(key, input)?, errors),
             "plural" => set(&mut self.plural, key, keys::text(key, input)?, errors),
             "singular" => set(&mut self.singular, key, keys::text(key, input)?, errors),
@@ -106,16 +191,42 @@ impl Attrs {
             "cluster" => set(&mut self.cluster, key, key.span, errors),
             "short" => self.short.extend(keys::texts(key, input)?),
             "category" => self.category.extend(keys::texts(key, input)?),
+            "crate" => set(&mut self.krate, key, keys::crate_path(key, input)?, errors),
+            "deprecated" => {
+                let warning = match input.peek(Token![=]) {
+                    true => Some(keys::text(key, input)?),
+                    false => None,
+                };
+                set(&mut self.deprecated, key, warning, errors);
+            }
+            "label" => self.labels.extend(pairs(key, input)?),
+            "annotation" => self.annotations.extend(pairs(key, input)?),
+            _ => self.list(key, input, errors)?,
+        }
+        Ok(())
+    }
+
+    /// Reads the value of a key with parentheses.
+    fn list(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+        match key.name.as_str() {
             "column" => {
-                let example = "column(name = \"Host\", path = \".spec.host\")";
-                let column =
-                    keys::group(key, input, example, |input| Ok(column(key, input, errors)))?;
-                self.columns.push(column);
+                let example = "column(\"Host\", spec.host)";
+                let read = |input: ParseStream<'_>| Ok(ColumnAttr::read(key, input, errors));
+                self.columns.push(keys::group(key, input, example, read)?);
+            }
+            "selectable" => {
+                let read = |input: ParseStream<'_>| input.parse_terminated(Place::parse, Token![,]);
+                self.selectable.extend(keys::group(key, input, "selectable(spec.host)", read)?);
+            }
+            "rule" => {
+                let example = "rule(\"self.spec.min <= self.spec.max\", message = \"…\")";
+                let read = |input: ParseStream<'_>| Ok(RuleAttr::read(key, input, errors));
+                self.rules.extend(keys::group(key, input, example, read)?);
             }
             _ => {
-                let example = "scale(spec = \".spec.replicas\", status = \".status.replicas\")";
-                let scale =
-                    keys::group(key, input, example, |input| Ok(scale(key, input, errors)))?;
+                let example = "scale(spec.replicas, status.replicas)";
+                let read = |input: ParseStream<'_>| Ok(ScaleAttr::read(key, input, errors));
+                let scale = keys::group(key, input, example, read)?;
                 set(&mut self.scale, key, scale, errors);
             }
         }
@@ -123,47 +234,35 @@ impl Attrs {
     }
 }
 
-/// Reads the keys of a `column(…)`.
-fn column(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ColumnAttr {
-    let mut column = ColumnAttr {
-        key: key.clone(),
-        tried: Vec::new(),
-        name: None,
-        path: None,
-        kind: None,
-        format: None,
-        priority: None,
-        description: None,
-    };
-    let tried = keys::each_key(input, COLUMN_KEYS, errors, |key, input, errors| {
-        match key.name.as_str() {
-            "name" => set(&mut column.name, key, keys::text(key, input)?, errors),
-            "path" => set(&mut column.path, key, keys::text(key, input)?, errors),
-            "type" => set(&mut column.kind, key, keys::text(key, input)?, errors),
-            "format" => set(&mut column.format, key, keys::text(key, input)?, errors),
-            "priority" => set(&mut column.priority, key, keys::number(key, input)?, errors),
-            _ => set(&mut column.description, key, keys::text(key, input)?, errors),
-        }
-        Ok(())
-    });
-    column.tried = tried;
-    column
+/// Reads `= "text"`, or `= CONSTANT`.
+fn constant(key: &Key, input: ParseStream<'_>) -> syn::Result<Text> {
+    if input.peek(Token![=]) && (input.peek2(LitStr) || input.peek2(syn::Lit)) {
+        return keys::text(key, input).map(Text::Literal);
+    }
+    let message = format!("`{}` takes a text or a constant: `{0} = \"…\"`", key.name);
+    let expr: Expr = keys::value(key, input, "\"…\"")?;
+    match expr {
+        Expr::Path(_) | Expr::Macro(_) => Ok(Text::Expr(Box::new(expr))),
+        other => Err(syn::Error::new(syn::spanned::Spanned::span(&other), message)),
+    }
 }
 
-/// Reads the keys of a `scale(…)`.
-fn scale(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ScaleAttr {
-    let mut scale =
-        ScaleAttr { key: key.clone(), tried: Vec::new(), spec: None, status: None, selector: None };
-    let tried = keys::each_key(input, SCALE_KEYS, errors, |key, input, errors| {
-        let value = keys::text(key, input)?;
-        let slot = match key.name.as_str() {
-            "spec" => &mut scale.spec,
-            "status" => &mut scale.status,
-            _ => &mut scale.selector,
-        };
-        set(slot, key, value, errors);
-        Ok(())
-    });
-    scale.tried = tried;
-    scale
+/// Reads `("key" = "value", …)`.
+fn pairs(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<Pair>> {
+    let example = format!("{}(\"key\" = \"value\")", key.name);
+    let wrong = |fault: syn::Error| {
+        syn::Error::new(fault.span(), format_args!("write `{example}`, both as texts"))
+    };
+    keys::group(key, input, &example, |input| {
+        let mut all = Vec::new();
+        loop {
+            let name: LitStr = input.parse().map_err(wrong)?;
+            input.parse::<Token![=]>().map_err(wrong)?;
+            let value: LitStr = input.parse().map_err(wrong)?;
+            all.push((WithSpan::text(&name), WithSpan::text(&value)));
+            if input.parse::<Option<Token![,]>>()?.is_none() || input.is_empty() {
+                return Ok(all);
+            }
+        }
+    })
 }

@@ -1,37 +1,41 @@
 //! The rules of a resource: one function per rule, with the consequence of its absence.
 
-use super::attrs::{ColumnAttr, ScaleAttr};
-use super::index::IndexSource;
-use super::model::ResourceModel;
-use crate::errors::Errors;
-use crate::keys::{WithSpan, unknown};
-use crate::names;
+use std::collections::BTreeMap;
 
-/// Types of columns that API servers accept (`additionalPrinterColumns`).
-const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
-/// Formats of columns that API servers accept.
-const COLUMN_FORMATS: &[&str] =
-    &["int32", "int64", "float", "double", "byte", "date", "date-time", "password"];
+use syn::spanned::Spanned;
+
+use super::attrs::Text;
+use super::check_places;
+use super::model::{ResourceModel, is_option};
+use crate::errors::Errors;
+use crate::keys::WithSpan;
+use crate::names;
+use crate::path::plain;
+
+/// Longest name of a kind: `List` is added to it, and the API server takes 63 letters.
+const MOST_LETTERS: usize = 59;
+/// Annotation with which API servers accept a definition in a group of the Kubernetes project.
+const APPROVED: &str = "api-approved.kubernetes.io";
 
 /// Checks every rule.
 pub(super) fn check(model: &ResourceModel, errors: &mut Errors) {
-    identity(model, errors);
+    group(model, errors);
+    kind(model, errors);
     labels(model, errors);
     fields(model, errors);
+    unique_fields(model, errors);
     unique_labels(model, errors);
-    for column in &model.columns {
-        check_column(column, errors);
-    }
-    if let Some(scale) = &model.scale {
-        check_scale(scale, errors);
-    }
-    indexes(model, errors);
+    deprecated(model, errors);
+    definition_metadata(model, errors);
+    check_places::check(model, errors);
 }
 
 /// The API server refuses a CRD whose group is no domain, and one in a group of the Kubernetes
 /// project that was not approved by it.
-fn identity(model: &ResourceModel, errors: &mut Errors) {
-    let group = &model.group;
+fn group(model: &ResourceModel, errors: &mut Errors) {
+    // A constant is checked by the compiler, with the same rule in `windlass::__private`.
+    let Some(group) = model.group.literal() else { return };
+    let approved = model.annotations.iter().any(|(key, _)| key.value == APPROVED);
     if !names::is_subdomain(&group.value) || !group.value.contains('.') {
         let message = format!(
             "`{}` is no API group: use a domain that you own, in lower case, with at least one \
@@ -39,7 +43,7 @@ fn identity(model: &ResourceModel, errors: &mut Errors) {
             group.value
         );
         errors.at(group.span, message);
-    } else if names::is_protected_group(&group.value) {
+    } else if names::is_protected_group(&group.value) && !approved {
         let message = format!(
             "the group `{}` belongs to the Kubernetes project and API servers refuse it: use a \
              domain that you own",
@@ -47,9 +51,20 @@ fn identity(model: &ResourceModel, errors: &mut Errors) {
         );
         errors.at(group.span, message);
     }
+}
+
+/// The API server refuses other names, and makes the kind of lists from the name.
+fn kind(model: &ResourceModel, errors: &mut Errors) {
     let kind = &model.kind;
     let upper = kind.value.starts_with(|c: char| c.is_ascii_uppercase());
-    if !upper || !names::is_label(&kind.value.to_lowercase()) || kind.value.contains('-') {
+    if kind.value.len() > MOST_LETTERS {
+        let message = format!(
+            "`{}` is too long for a kind: its lists are of the kind `{0}List`, and the API server \
+             takes 63 letters; shorten it to {MOST_LETTERS}",
+            kind.value
+        );
+        errors.at(kind.span, message);
+    } else if !upper || !names::is_label(&kind.value.to_lowercase()) || kind.value.contains('-') {
         let message =
             format!("`{}` is no kind: write it in CamelCase, such as `Website`", kind.value);
         errors.at(kind.span, message);
@@ -67,7 +82,9 @@ fn labels(model: &ResourceModel, errors: &mut Errors) {
             errors.at(name.span, message);
         }
     };
-    label("version", &model.version);
+    if let Text::Literal(version) = &model.version {
+        label("version", version);
+    }
     // The defaults of these two follow from the kind, which has its own rule.
     for (what, name) in [("plural name", &model.plural), ("singular name", &model.singular)] {
         let given = name.value != model.kind.value.to_lowercase()
@@ -85,20 +102,59 @@ fn fields(model: &ResourceModel, errors: &mut Errors) {
     if !model.is_struct {
         return;
     }
-    if model.metadata.is_none() {
-        let message = "a resource has a field `metadata: ObjectMeta`";
-        errors.at(model.ident.span(), message);
+    match &model.metadata {
+        None if model.fields.iter().any(|field| plain(&field.ident) == "spec") => {
+            let message = "a resource has a field `metadata: ObjectMeta`";
+            errors.at(model.ident.span(), message);
+        }
+        None => {
+            let message = "a resource has a field `metadata: ObjectMeta`: the derive stands on the \
+                           whole object, as in `struct Website { metadata: ObjectMeta, spec: \
+                           WebsiteSpec, status: Option<WebsiteStatus> }`, and not on its spec";
+            errors.at(model.ident.span(), message);
+        }
+        Some(metadata) => {
+            if is_option(&metadata.ty) {
+                let message = "every object has metadata: make it `ObjectMeta`";
+                errors.at(metadata.ty.span(), message);
+            }
+            if metadata.json.value != "metadata" {
+                errors
+                    .at(metadata.json.span, "API servers find the metadata under `metadata` only");
+            }
+        }
     }
-    if let Some(status) = model.field("status").filter(|status| !status.optional) {
-        let ty = &status.ty;
-        let message =
-            format!("`status` is absent in new objects: make it `Option<{}>`", quote::quote!(#ty));
-        errors.at(syn::spanned::Spanned::span(ty), message);
+    if let Some(status) = model.fields.iter().find(|field| field.json.value == "status")
+        && !status.optional
+    {
+        let message = format!(
+            "`status` is absent in new objects: make it `Option<{}>`, without an alias",
+            names::type_text(&status.ty)
+        );
+        errors.at(status.ty.span(), message);
     }
     for name in ["apiVersion", "kind"] {
-        if let Some(field) = model.fields.iter().find(|field| field.json == name) {
+        if let Some(field) = model.fields.iter().find(|field| field.json.value == name) {
             let message = format!("`{name}` is written for you: remove this field");
             errors.at(field.ident.span(), message);
+        }
+    }
+}
+
+/// Two fields of one name cannot be read: serde finds the second a duplicate.
+fn unique_fields(model: &ResourceModel, errors: &mut Errors) {
+    let mut taken: BTreeMap<&str, String> = BTreeMap::new();
+    for field in model.metadata.iter().chain(&model.fields) {
+        let ident = plain(&field.ident);
+        if let Some(before) = taken.get(field.json.value.as_str()) {
+            let message = format!(
+                "`{}` is the name of the field `{before}` in JSON, too: rename one of them, or give \
+                 it `#[serde(rename = \"…\")]`",
+                field.json.value
+            );
+            errors.at(field.json.span, message);
+        } else {
+            taken.insert(&field.json.value, ident);
         }
     }
 }
@@ -121,107 +177,40 @@ fn unique_labels(model: &ResourceModel, errors: &mut Errors) {
     }
 }
 
-/// The API server refuses columns without a name or with another type or format.
-fn check_column(column: &ColumnAttr, errors: &mut Errors) {
-    let tried = |key: &str| column.tried.iter().any(|tried| tried == key);
-    match &column.name {
-        None if tried("name") => {}
-        None => errors.at(column.key.span, "a column needs a heading: `name = \"Host\"`"),
-        Some(name) if name.value.trim().is_empty() => {
-            errors.at(name.span, "a column needs a heading, such as `Host`");
-        }
-        Some(_) => {}
-    }
-    match &column.path {
-        None if tried("path") => {}
-        None => errors.at(column.key.span, "a column needs a field: `path = \".spec.host\"`"),
-        Some(path) => json_path(path, ".spec.host", errors),
-    }
-    if let Some(kind) = column.kind.as_ref().filter(|kind| !COLUMN_TYPES.contains(&&*kind.value)) {
-        errors.at(kind.span, unknown("column type", &kind.value, COLUMN_TYPES));
-    }
-    let format = column.format.as_ref();
-    if let Some(format) = format.filter(|format| !COLUMN_FORMATS.contains(&&*format.value)) {
-        errors.at(format.span, unknown("column format", &format.value, COLUMN_FORMATS));
-    }
-    if let Some(priority) = column.priority.as_ref().filter(|priority| priority.value < 0) {
-        errors.at(priority.span, "a priority is 0 (always shown) or more (shown with `-o wide`)");
+/// The API server sends the warning in a header.
+fn deprecated(model: &ResourceModel, errors: &mut Errors) {
+    let Some(Some(warning)) = &model.deprecated else { return };
+    let is_printable = warning.value.chars().all(|c| !c.is_control());
+    if warning.value.is_empty() || warning.value.chars().count() > 256 || !is_printable {
+        let message = "a warning is one line of at most 256 characters, such as \
+                       `\"example.dev/v1alpha1 Website is deprecated; use v1\"`";
+        errors.at(warning.span, message);
     }
 }
 
-/// The API server reads the scale through plain paths below `.spec` and `.status` only.
-fn check_scale(scale: &ScaleAttr, errors: &mut Errors) {
-    let required = [
-        ("spec", ".spec.replicas", scale.spec.as_ref(), ".spec."),
-        ("status", ".status.replicas", scale.status.as_ref(), ".status."),
-    ];
-    for (key, example, value, root) in required {
-        match value {
-            None if scale.tried.iter().any(|tried| tried == key) => {}
-            None => {
-                errors.at(scale.key.span, format_args!("`scale` needs `{key} = \"{example}\"`"))
+/// The API server refuses other keys and values of labels, and other keys of annotations.
+fn definition_metadata(model: &ResourceModel, errors: &mut Errors) {
+    for (what, pairs) in [("label", &model.labels), ("annotation", &model.annotations)] {
+        let mut taken: Vec<&str> = Vec::new();
+        for (key, value) in pairs {
+            if !names::is_label_key(&key.value) {
+                let message = format!(
+                    "`{}` is no key of a {what}: write `name` or `domain/name`, such as \
+                     `example.dev/team`",
+                    key.value
+                );
+                errors.at(key.span, message);
+            } else if taken.contains(&key.value.as_str()) {
+                errors.at(key.span, format_args!("there is already a {what} `{}`", key.value));
             }
-            Some(path) => below(path, &[root], example, errors),
-        }
-    }
-    if let Some(path) = &scale.selector {
-        below(path, &[".spec.", ".status."], ".status.selector", errors);
-    }
-}
-
-/// Checks that a path lies below one of `roots`.
-fn below(path: &WithSpan<String>, roots: &[&str], example: &str, errors: &mut Errors) {
-    let plain = path.value.split('.').skip(1).all(|part| {
-        !part.is_empty()
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-    });
-    if !plain || !roots.iter().any(|root| path.value.starts_with(root)) {
-        let message = format!("`{}` is no path below {}, such as `{example}`", path.value, {
-            let roots: Vec<_> =
-                roots.iter().map(|root| format!("`{}`", &root[..root.len() - 1])).collect();
-            roots.join(" or ")
-        });
-        errors.at(path.span, message);
-    }
-}
-
-/// A JSON path begins with a dot; without one kubectl prints empty columns.
-fn json_path(path: &WithSpan<String>, example: &str, errors: &mut Errors) {
-    let text = &path.value;
-    let balanced = text.matches('[').count() == text.matches(']').count();
-    if !text.starts_with('.') || text.len() < 2 || text.contains("..") || !balanced {
-        errors.at(path.span, format_args!("`{text}` is no JSON path: write it like `{example}`"));
-    }
-}
-
-/// Each index becomes a constant, so names are unique.
-fn indexes(model: &ResourceModel, errors: &mut Errors) {
-    let mut taken: Vec<String> = Vec::new();
-    for index in &model.indexes {
-        let name = index.name.to_string().to_uppercase();
-        if taken.contains(&name) {
-            errors
-                .at(index.name.span(), format_args!("there is already an index `{}`", index.name));
-        }
-        taken.push(name);
-        match &index.source {
-            IndexSource::Path(path) => {
-                json_path(path, ".spec.host", errors);
-                if path.value.contains(['[', '\'', '"']) {
-                    errors
-                        .at(path.span, "name fields only: lists along the path are looked through");
-                }
-            }
-            IndexSource::Fields(steps) => {
-                let first = &steps[0].field;
-                let known = first == "metadata" || model.field(&first.to_string()).is_some();
-                if model.is_struct && !known {
-                    let mut fields: Vec<_> =
-                        model.fields.iter().map(|field| field.ident.to_string()).collect();
-                    fields.insert(0, "metadata".to_owned());
-                    let fields: Vec<_> = fields.iter().map(String::as_str).collect();
-                    errors.at(first.span(), unknown("field", &first.to_string(), &fields));
-                }
+            taken.push(&key.value);
+            if what == "label" && !names::is_label_value(&value.value) {
+                let message = format!(
+                    "`{}` is no value of a label: letters, digits, `-`, `_` and `.`, at most 63; an \
+                     `annotation(…)` may have any text",
+                    value.value
+                );
+                errors.at(value.span, message);
             }
         }
     }

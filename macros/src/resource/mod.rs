@@ -2,9 +2,11 @@
 
 pub(crate) mod attrs;
 mod check;
+mod check_places;
 mod expand;
 mod index;
 mod model;
+pub(crate) mod place;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
@@ -20,5 +22,5 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     check::check(&model, &mut errors);
     let mut output = errors.finish();
     output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
-    output
+    crate::keys::with_crate(output, model.krate.as_ref())
 }

@@ -1,13 +1,15 @@
 //! Input of the code generator of `#[derive(CustomResource)]`.
 
 use proc_macro2::{Ident, Span};
-use syn::{Data, DeriveInput, Fields, GenericArgument, PathArguments, Type, Visibility};
+use syn::{Attribute, Data, DeriveInput, Fields, GenericArgument, PathArguments, Type, Visibility};
 
-use super::attrs::{Attrs, ColumnAttr, ScaleAttr};
+use super::attrs::{Attrs, Pair, Text};
 use super::index::IndexAttr;
+use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use crate::errors::Errors;
-use crate::keys::{WithSpan, docs};
+use crate::keys::{self, Doc, WithSpan, docs, set};
 use crate::names;
+use crate::path::{Place, plain};
 
 /// The kind, with every default filled in.
 #[derive(Debug)]
@@ -15,9 +17,9 @@ pub(super) struct ResourceModel {
     pub(super) ident: Ident,
     pub(super) vis: Visibility,
     /// Text of the doc comment, which becomes the description.
-    pub(super) doc: String,
-    pub(super) group: WithSpan<String>,
-    pub(super) version: WithSpan<String>,
+    pub(super) doc: Doc,
+    pub(super) group: Text,
+    pub(super) version: Text,
     pub(super) kind: WithSpan<String>,
     /// Default: the English plural of the singular.
     pub(super) plural: WithSpan<String>,
@@ -28,6 +30,14 @@ pub(super) struct ResourceModel {
     pub(super) categories: Vec<WithSpan<String>>,
     pub(super) columns: Vec<ColumnAttr>,
     pub(super) scale: Option<ScaleAttr>,
+    pub(super) selectable: Vec<Place>,
+    pub(super) rules: Vec<RuleAttr>,
+    /// Whether the kind is deprecated, and the warning if one was written.
+    pub(super) deprecated: Option<Option<WithSpan<String>>>,
+    pub(super) labels: Vec<Pair>,
+    pub(super) annotations: Vec<Pair>,
+    /// Path of windlass in generated code; `None`: `::windlass`.
+    pub(super) krate: Option<syn::Path>,
     pub(super) indexes: Vec<IndexAttr>,
     /// The field `metadata`; `None` is a fault that is reported.
     pub(super) metadata: Option<Field>,
@@ -42,12 +52,12 @@ pub(super) struct ResourceModel {
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) ident: Ident,
-    /// Name in JSON.
-    pub(super) json: String,
+    /// Name in JSON, where it was written or follows from the field.
+    pub(super) json: WithSpan<String>,
     pub(super) ty: Type,
-    /// Whether the field may be absent.
+    /// Whether the field is written as an `Option`; an alias of `Option` is found by the compiler.
     pub(super) optional: bool,
-    pub(super) doc: String,
+    pub(super) doc: Doc,
 }
 
 impl ResourceModel {
@@ -55,7 +65,7 @@ impl ResourceModel {
     pub(super) fn new(input: &DeriveInput, attrs: Attrs, errors: &mut Errors) -> Self {
         let here = input.ident.span();
         let kind =
-            attrs.kind.unwrap_or_else(|| WithSpan { value: input.ident.to_string(), span: here });
+            attrs.kind.unwrap_or_else(|| WithSpan { value: plain(&input.ident), span: here });
         let lower = WithSpan { value: kind.value.to_lowercase(), span: kind.span };
         let singular = attrs.singular.unwrap_or(lower);
         let plural = attrs.plural.unwrap_or_else(|| WithSpan {
@@ -70,12 +80,14 @@ impl ResourceModel {
         let tried = |key: &str| attrs.tried.iter().any(|tried| tried == key);
         let is_silent = !attrs.present || tried("namespaced") || tried("cluster");
         let namespaced = scope(is_silent, attrs.namespaced, attrs.cluster, here, errors);
-        let mut needed = |key: &str, example: &str, value: Option<WithSpan<String>>| {
+        let mut needed = |key: &str, example: &str, value: Option<Text>| {
             if value.is_none() && attrs.present && !tried(key) {
                 let message = format!("missing `{key}`: `#[resource({key} = \"{example}\", …)]`");
                 errors.at(here, message);
             }
-            value.unwrap_or_else(|| WithSpan { value: example.to_owned(), span: here })
+            value.unwrap_or_else(|| {
+                Text::Literal(WithSpan { value: example.to_owned(), span: here })
+            })
         };
         let group = needed("group", "example.dev", attrs.group);
         let version = needed("version", "v1", attrs.version);
@@ -98,6 +110,12 @@ impl ResourceModel {
             categories: attrs.category,
             columns: attrs.columns,
             scale: attrs.scale,
+            selectable: attrs.selectable,
+            rules: attrs.rules,
+            deprecated: attrs.deprecated,
+            labels: attrs.labels,
+            annotations: attrs.annotations,
+            krate: attrs.krate,
             indexes: attrs.indexes,
             metadata,
             fields,
@@ -105,14 +123,19 @@ impl ResourceModel {
         }
     }
 
-    /// Returns `group/version`.
-    pub(super) fn api_version(&self) -> String {
-        format!("{}/{}", self.group.value, self.version.value)
+    /// Returns `group/version` if both are literals.
+    pub(super) fn api_version(&self) -> Option<String> {
+        Some(format!("{}/{}", self.group.literal()?.value, self.version.literal()?.value))
+    }
+
+    /// Whether there is a field `metadata` that is not written as an `Option`.
+    pub(super) fn has_metadata(&self) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| !is_option(&metadata.ty))
     }
 
     /// Returns the field of that name.
     pub(super) fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.iter().find(|field| field.ident == name)
+        self.fields.iter().find(|field| plain(&field.ident) == name)
     }
 }
 
@@ -149,7 +172,9 @@ fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) 
     }
     match &input.data {
         Data::Struct(data) => match &data.fields {
-            Fields::Named(named) => (true, named.named.iter().filter_map(Field::new).collect()),
+            Fields::Named(named) => {
+                (true, named.named.iter().filter_map(|field| Field::new(field, errors)).collect())
+            }
             _ => {
                 errors.at(input.ident.span(), shape);
                 (false, Vec::new())
@@ -164,10 +189,11 @@ fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) 
 
 impl Field {
     /// Reads a field: its name in JSON, its documentation, and whether it is optional.
-    fn new(field: &syn::Field) -> Option<Self> {
+    fn new(field: &syn::Field, errors: &mut Errors) -> Option<Self> {
         let ident = field.ident.clone()?;
+        let own = WithSpan { value: names::camel(&plain(&ident)), span: ident.span() };
         Some(Self {
-            json: names::camel(&syn::ext::IdentExt::unraw(&ident).to_string()),
+            json: renamed(&field.attrs, errors).unwrap_or(own),
             ident,
             ty: field.ty.clone(),
             optional: is_option(&field.ty),
@@ -176,11 +202,58 @@ impl Field {
     }
 }
 
+/// Reads `#[serde(rename = "…")]`, the one attribute of serde that a field of the root can have.
+fn renamed(attributes: &[Attribute], errors: &mut Errors) -> Option<WithSpan<String>> {
+    let mut name = None;
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+        let Ok(list) = attribute.meta.require_list() else { continue };
+        let parsed = list.parse_args_with(|input: syn::parse::ParseStream<'_>| {
+            keys::each_item(
+                input,
+                keys::Known { keys: &["rename"], hints: SERDE_HINTS },
+                errors,
+                |_, _| None,
+                |key, input, errors| {
+                    set(&mut name, key, keys::text(key, input)?, errors);
+                    Ok(())
+                },
+            );
+            Ok(())
+        });
+        errors.keep(parsed);
+    }
+    name
+}
+
+/// Serde's keys that have no effect on a field of the root, and the reasons.
+const SERDE_HINTS: &[(&str, &str)] = &[
+    ("default", "on the object itself an absent field is `None`: make it an `Option`"),
+    ("skip_serializing_if", "an absent field of the object itself is left out anyway"),
+    ("skip", "every field of the object itself is part of the kind: move it to another struct"),
+    ("skip_serializing", "every field of the object itself is part of the kind"),
+    ("skip_deserializing", "every field of the object itself is part of the kind"),
+    (
+        "flatten",
+        "the fields of a kind stand below `spec` and `status`: flatten inside of those types",
+    ),
+    (
+        "rename_all",
+        "fields of the object itself are in camelCase; rename one by `#[serde(rename = \"…\")]`",
+    ),
+    ("alias", "API servers know one name for a field: write `rename`"),
+    ("with", "give the field a type of your own that implements `Serialize` and `Deserialize`"),
+    ("serialize_with", "give the field a type of your own that implements `Serialize`"),
+    ("deserialize_with", "give the field a type of your own that implements `Deserialize`"),
+    ("borrow", "an object owns its fields"),
+    ("bound", "an object has no type parameters"),
+];
+
 impl Field {
     /// Returns the type of an optional status.
     pub(super) fn status(&self) -> Option<&Type> {
         let Type::Path(path) = &self.ty else { return None };
-        let last = path.path.segments.last().filter(|_| self.optional && self.json == "status")?;
+        let last =
+            path.path.segments.last().filter(|_| self.optional && self.json.value == "status")?;
         match &last.arguments {
             PathArguments::AngleBracketed(arguments) => match arguments.args.first()? {
                 GenericArgument::Type(inner) => Some(inner),
@@ -191,9 +264,9 @@ impl Field {
     }
 }
 
-/// Whether the type is written as an `Option`. A macro sees names only: an alias of `Option` is not
-/// recognized.
-fn is_option(ty: &Type) -> bool {
+/// Whether the type is written as an `Option`. A macro sees names only: an alias is not recognized
+/// here.
+pub(super) fn is_option(ty: &Type) -> bool {
     match ty {
         Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == "Option"),
         _ => false,
@@ -228,8 +301,8 @@ mod tests {
         assert_eq!(model.kind.value, "NetPolicy");
         assert_eq!(model.singular.value, "netpolicy");
         assert_eq!(model.plural.value, "netpolicies");
-        assert_eq!(model.api_version(), "example.dev/v1");
-        assert_eq!(model.doc, "A policy.");
+        assert_eq!(model.api_version().as_deref(), Some("example.dev/v1"));
+        assert!(matches!(&model.doc, Doc::Text(text) if text == "A policy."), "{:?}", model.doc);
         assert!(!model.namespaced);
         let short: Vec<_> = model.short.iter().map(|short| short.value.as_str()).collect();
         assert_eq!(short, ["np", "p", "pol"]);
@@ -248,7 +321,10 @@ mod tests {
         });
         assert!(model.field("status").is_some_and(|status| status.optional));
         assert!(model.field("spec").is_some_and(|spec| !spec.optional));
-        assert_eq!(model.field("last_words").map(|field| field.json.as_str()), Some("lastWords"));
+        assert_eq!(
+            model.field("last_words").map(|field| field.json.value.as_str()),
+            Some("lastWords")
+        );
     }
 
     #[test]
@@ -272,6 +348,56 @@ mod tests {
     }
 
     #[test]
+    fn a_column_has_a_heading_and_a_field_in_any_form() {
+        let (model, faults) = model(&parse_quote! {
+            #[resource(group = "example.dev", version = "v1", namespaced)]
+            #[resource(column(spec.host_name), column("Phase", status.phase, priority = 1))]
+            #[resource(column("Ready", ".status.conditions[?(@.type==\"Ready\")].status"))]
+            #[resource(column(spec.a, name = "B"), column(path = spec.x, name = "X"))]
+            #[resource(column(metadata.labels["app"], name = "App"), column(spec.ports[0].number))]
+            struct A { metadata: ObjectMeta, spec: Spec, status: Option<Status> }
+        });
+        assert!(faults.is_empty(), "{faults:?}");
+        let texts: Vec<_> = model
+            .columns
+            .iter()
+            .map(|column| {
+                let name = column.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
+                (name, column.place.as_ref().map(Place::text).unwrap_or_default())
+            })
+            .collect();
+        let expected = [
+            ("Host Name", "spec.host_name"),
+            ("Phase", "status.phase"),
+            ("Ready", ".status.conditions[?(@.type==\"Ready\")].status"),
+            ("B", "spec.a"),
+            ("X", "spec.x"),
+            ("App", "metadata.labels[\"app\"]"),
+            ("Number", "spec.ports[0].number"),
+        ];
+        let expected = expected.map(|(name, path)| (name.to_owned(), path.to_owned()));
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn a_field_of_the_root_takes_rename_of_serde_and_no_other_key() {
+        let (model, faults) = model(&parse_quote! {
+            #[resource(group = "example.dev", version = "v1", namespaced)]
+            struct A {
+                metadata: ObjectMeta,
+                #[serde(rename = "data")]
+                content: Content,
+                #[serde(default)]
+                extra: Extra,
+            }
+        });
+        let name = model.field("content").map(|field| field.json.value.as_str());
+        assert_eq!(name, Some("data"));
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].contains("make it an `Option`"), "{faults:?}");
+    }
+
+    #[test]
     fn an_index_names_fields_or_a_json_path() {
         let (model, faults) = model(&parse_quote! {
             #[resource(group = "example.dev", version = "v1", namespaced)]
@@ -281,6 +407,6 @@ mod tests {
         });
         assert!(faults.is_empty(), "{faults:?}");
         let texts: Vec<_> = model.indexes.iter().map(|index| index.source.text()).collect();
-        assert_eq!(texts, ["spec.host", "spec.ports.number", "status.phase", ".spec.host"]);
+        assert_eq!(texts, ["spec.host", "spec.ports[].number", "status.phase", ".spec.host"]);
     }
 }

@@ -12,12 +12,9 @@ use windlass::prelude::*;
 /// Keeps a ConfigMap with a message.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "{{group}}", version = "v1", namespaced)]
-#[resource(column(name = "Message", path = ".spec.message"))]
-#[resource(column(
-    name = "Ready",
-    path = ".status.conditions[?(@.type==\"Ready\")].status"
-))]
-#[resource(column(name = "Age", path = ".metadata.creationTimestamp"))]
+#[resource(column(spec.message))]
+#[resource(column("Ready", ".status.conditions[?(@.type==\"Ready\")].status"))]
+#[resource(column("Age", metadata.creation_timestamp))]
 pub struct {{kind}} {
     metadata: ObjectMeta,
     spec: {{kind}}Spec,

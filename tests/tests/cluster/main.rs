@@ -12,6 +12,7 @@ mod converge;
 mod definitions;
 mod deletion;
 mod discovery;
+mod fields;
 mod gadget;
 mod leadership;
 mod list_watch;

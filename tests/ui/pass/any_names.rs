@@ -9,7 +9,8 @@ type Result<T> = std::result::Result<T, ()>;
 
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1alpha1", cluster, kind = "Thing", plural = "stuff")]
-#[index(by_object = spec.element?.object[], by_self: u8 = spec.r#type)]
+#[index(by_object = spec.element?.object[], by_self: u8 = spec.r#type, by_all = spec.element.object)]
+#[allow(non_snake_case)]
 pub struct A {
     pub metadata: ObjectMeta,
     pub spec: S,
@@ -17,7 +18,13 @@ pub struct A {
     pub field: D,
     pub name: Fields,
     pub last_seen: core::option::Option<T>,
+    #[allow(non_snake_case)]
+    pub externalIPs: Maybe<Vec<u8>>,
+    pub f0: Option<u8>,
+    pub out: Option<u8>,
 }
+
+type Maybe<T> = Option<T>;
 
 macro_rules! plain {
     ($($name:ident)*) => {$(
@@ -52,7 +59,7 @@ macro_rules! kind {
 kind!(Made, S);
 
 pub fn main() -> Result<()> {
-    let object = A::new("a", S::default(), D::default(), Fields::default());
+    let object = A::new("a", S::default(), D::default(), Fields::default(), None);
     let text = serde_json::to_string(&object).unwrap();
     assert!(text.contains("\"name\":{"), "{text}");
     assert!(!text.contains("lastSeen"), "{text}");

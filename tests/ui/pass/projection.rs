@@ -1,6 +1,6 @@
 //! Parts of kinds: fields by name and by path, lists, defaults, and metadata in part.
 
-use k8s_openapi::api::core::v1::{Container, Node, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Container, Node, Pod, PodStatus, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -58,7 +58,38 @@ struct Picks {
     small: Option<String>,
 }
 
+/// Fields by Rust paths, beside one by a text below the same object.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Service)]
+struct Addresses {
+    metadata: ObjectMeta,
+    #[projection(path = spec.cluster_ip)]
+    address: Option<String>,
+    #[projection(path = spec.external_ips)]
+    outside: Vec<String>,
+    #[projection(path = spec.type_, default)]
+    kind: String,
+    #[projection(path = "spec.sessionAffinity")]
+    affinity: Option<String>,
+}
+
+fn rust_paths() {
+    let service = json!({"metadata": {"name": "a"}, "spec": {"clusterIP": "10.0.0.1", "type": "ClusterIP",
+        "externalIPs": ["b"], "sessionAffinity": "None", "ports": []}});
+    let view: Addresses = serde_json::from_value(service.clone()).unwrap();
+    assert_eq!((view.address.as_deref(), view.kind.as_str()), (Some("10.0.0.1"), "ClusterIP"));
+    assert_eq!((view.outside.len(), view.affinity.as_deref()), (1, Some("None")));
+    let written = serde_json::to_value(&view).unwrap();
+    assert_eq!(written["spec"]["clusterIP"], service["spec"]["clusterIP"]);
+    assert_eq!(written["spec"]["type"], service["spec"]["type"]);
+    let paths: Vec<_> = Addresses::projected().iter().map(|path| path.join(".")).collect();
+    let expected =
+        ["metadata", "spec.clusterIP", "spec.externalIPs", "spec.type", "spec.sessionAffinity"];
+    assert_eq!(paths, expected);
+}
+
 pub fn main() -> Result<()> {
+    rust_paths();
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",

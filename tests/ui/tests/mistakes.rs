@@ -8,7 +8,38 @@
 #[test]
 fn mistakes_are_explained_where_they_were_made() {
     let cases = trybuild::TestCases::new();
-    for key in ["resource", "column", "scale", "index", "controller", "types", "projection"] {
+    for key in FOLDERS {
         cases.compile_fail(format!("{key}/*.rs"));
     }
+}
+
+/// Folders of fixtures.
+const FOLDERS: [&str; 8] =
+    ["resource", "column", "scale", "index", "path", "controller", "types", "projection"];
+
+/// Fixtures with several mistakes on purpose, or with a mistake that the compiler reports several
+/// times by itself.
+const SEVERAL: &[&str] = &[];
+
+#[test]
+fn one_mistake_makes_one_error() {
+    let mut faults = Vec::new();
+    let mut count = 0;
+    // The folder of the controller counts its own.
+    for folder in FOLDERS.iter().filter(|folder| **folder != "controller") {
+        for entry in std::fs::read_dir(folder).expect("a folder of fixtures") {
+            let path = entry.expect("an entry of the folder").path();
+            if path.extension().is_none_or(|extension| extension != "stderr") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a text");
+            let errors = text.lines().filter(|line| line.starts_with("error")).count();
+            let name = path.with_extension("").display().to_string();
+            count += 1;
+            if errors != 1 && !SEVERAL.contains(&name.as_str()) {
+                faults.push(format!("{name}: {errors} errors"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "of {count} fixtures:\n{}", faults.join("\n"));
 }

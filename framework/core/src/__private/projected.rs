@@ -9,6 +9,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAc
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::found_names::MemberNames;
 use crate::resource::{Resource, ResourceInfo};
 
 /// A type that a field of a projection can have.
@@ -57,7 +58,10 @@ pub fn whole_info<V: ProjectionOf>() -> Option<ResourceInfo> {
 /// The members of one object that are read.
 pub trait Members<'de> {
     /// Names of the members.
-    const NAMES: &'static [&'static str];
+    ///
+    /// # Errors
+    /// The name of a field that is not known.
+    fn names(&self) -> Result<MemberNames, &'static str>;
 
     /// Reads the value of the member at this position among the names.
     ///
@@ -217,7 +221,8 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(place) = map.next_key_seed(MemberPosition(M::NAMES))? {
+        let names = self.0.names().map_err(A::Error::custom)?;
+        while let Some(place) = map.next_key_seed(MemberPosition(names))? {
             match place {
                 Some(place) => self.0.read(place, &mut map)?,
                 // Skipped without a copy.
@@ -250,9 +255,6 @@ impl Visitor<'_> for MemberPosition {
         Ok(self.0.iter().position(|known| *known == name))
     }
 }
-
-/// Names of members.
-type MemberNames = &'static [&'static str];
 
 /// Reads metadata without some members.
 struct Without<P>(MemberNames, P);

@@ -4,11 +4,16 @@
 //! the types, because the macro sees names and not types: a column, a scale path or an index of a
 //! field that does not exist is an error here, with the fields that exist.
 
+mod places;
+#[cfg(test)]
+mod tests;
+
+pub use places::{Column, Place, Rule, Scale};
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceColumnDefinition, CustomResourceConversion, CustomResourceDefinition,
-    CustomResourceDefinitionNames, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion,
-    CustomResourceSubresourceScale, CustomResourceSubresourceStatus, CustomResourceSubresources,
-    CustomResourceValidation, JSONSchemaProps,
+    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
+    CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, CustomResourceSubresourceStatus,
+    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::{Schema, SchemaGenerator};
@@ -40,6 +45,16 @@ pub struct Definition {
     pub columns: &'static [Column],
     /// The scale subresource.
     pub scale: Option<Scale>,
+    /// Fields by which API servers select.
+    pub selectable: &'static [Place],
+    /// Rules of the whole object.
+    pub rules: &'static [Rule],
+    /// Whether the kind is deprecated, and the warning of the API server if it has one of its own.
+    pub deprecated: Option<Option<&'static str>>,
+    /// Labels of the definition.
+    pub labels: &'static [(&'static str, &'static str)],
+    /// Annotations of the definition.
+    pub annotations: &'static [(&'static str, &'static str)],
     /// Description.
     pub doc: &'static str,
     /// Fields beside `metadata`.
@@ -48,41 +63,13 @@ pub struct Definition {
     pub index_paths: &'static [(&'static str, &'static str)],
 }
 
-/// One column of `kubectl get`.
-#[derive(Debug)]
-pub struct Column {
-    /// Heading.
-    pub name: &'static str,
-    /// JSON path.
-    pub path: &'static str,
-    /// Type; `None` for the type of the field.
-    pub kind: Option<&'static str>,
-    /// Format.
-    pub format: Option<&'static str>,
-    /// Priority; 0 is always shown.
-    pub priority: i32,
-    /// Description.
-    pub description: Option<&'static str>,
-}
-
-/// JSON paths of the scale subresource.
-#[derive(Debug)]
-pub struct Scale {
-    /// JSON path of the wanted replicas.
-    pub spec: &'static str,
-    /// JSON path of the current replicas.
-    pub status: &'static str,
-    /// JSON path of the selector, as text.
-    pub selector: Option<&'static str>,
-}
-
 /// One field of the root struct.
 #[derive(Debug)]
 pub struct Field {
     /// Name in JSON.
     pub name: &'static str,
-    /// Whether the field may be absent.
-    pub optional: bool,
+    /// Whether the field may be absent: its type is an `Option`, or an alias of one.
+    pub optional: fn() -> bool,
     /// Description.
     pub doc: &'static str,
     /// Schema of its type.
@@ -100,14 +87,18 @@ pub struct Field {
 pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
     let name = format!("{}.{}", definition.plural, definition.group);
     let mut faults = Faults::default();
-    let schema = root_schema(definition, &mut faults);
-    let columns = definition.columns.iter().map(|def| column(def, &schema, &mut faults)).collect();
+    let mut schema = root_schema(definition, &mut faults);
+    let version = version(definition, &schema, &mut faults);
     for (index, path) in definition.index_paths {
-        if let Err(message) = look_up(&schema, path) {
+        if let Err(message) = places::indexed(&schema, path) {
             faults.add(format!("index `{index}`: {message}"));
         }
     }
-    let scale = definition.scale.as_ref().map(|def| scale(def, &schema, &mut faults));
+    let rules: Vec<Value> =
+        definition.rules.iter().map(|rule| rule.validation(&schema, &mut faults)).collect();
+    if !rules.is_empty() {
+        schema.insert("x-kubernetes-validations".to_owned(), rules.into());
+    }
     faults.into_result(&format!("derive the definition of {name}"))?;
     let schema: JSONSchemaProps =
         serde_json::from_value(Value::Object(schema)).map_err(|error| {
@@ -115,20 +106,24 @@ pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
                 format!("cannot derive the definition of {name}: the schema does not decode");
             Error::new(ErrorKind::Usage, message).because(error)
         })?;
-    Ok(assemble(definition, name, schema, columns, scale))
+    let version = CustomResourceDefinitionVersion {
+        schema: Some(CustomResourceValidation { open_api_v3_schema: Some(schema) }),
+        ..version
+    };
+    Ok(assemble(definition, name, version))
 }
 
-/// Puts the parts together to a manifest.
-fn assemble(
+/// The version without its schema.
+fn version(
     definition: &Definition,
-    name: String,
-    schema: JSONSchemaProps,
-    columns: Vec<CustomResourceColumnDefinition>,
-    scale: Option<CustomResourceSubresourceScale>,
-) -> CustomResourceDefinition {
-    let texts = |texts: &[&str]| {
-        (!texts.is_empty()).then(|| texts.iter().map(|text| (*text).to_owned()).collect())
-    };
+    schema: &Map<String, Value>,
+    faults: &mut Faults,
+) -> CustomResourceDefinitionVersion {
+    let columns: Vec<_> =
+        definition.columns.iter().map(|column| column.definition(schema, faults)).collect();
+    let scale = definition.scale.as_ref().map(|scale| scale.subresource(schema, faults));
+    let selectable: Vec<_> =
+        definition.selectable.iter().map(|place| place.selectable(schema, faults)).collect();
     let status = definition
         .fields
         .iter()
@@ -137,8 +132,39 @@ fn assemble(
         .then(|| CustomResourceSubresourceStatus(json!({})));
     let subresources = (status.is_some() || scale.is_some())
         .then_some(CustomResourceSubresources { status, scale });
+    CustomResourceDefinitionVersion {
+        name: definition.version.to_owned(),
+        served: true,
+        storage: true,
+        deprecated: definition.deprecated.map(|_| true),
+        deprecation_warning: definition.deprecated.flatten().map(ToOwned::to_owned),
+        additional_printer_columns: (!columns.is_empty()).then_some(columns),
+        selectable_fields: (!selectable.is_empty()).then_some(selectable),
+        subresources,
+        ..CustomResourceDefinitionVersion::default()
+    }
+}
+
+/// Puts the parts together to a manifest.
+fn assemble(
+    definition: &Definition,
+    name: String,
+    version: CustomResourceDefinitionVersion,
+) -> CustomResourceDefinition {
+    let texts = |texts: &[&str]| {
+        (!texts.is_empty()).then(|| texts.iter().map(|text| (*text).to_owned()).collect())
+    };
+    let pairs = |pairs: &[(&str, &str)]| {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        (!pairs.is_empty()).then(|| pairs.iter().map(owned).collect())
+    };
     CustomResourceDefinition {
-        metadata: ObjectMeta { name: Some(name), ..ObjectMeta::default() },
+        metadata: ObjectMeta {
+            name: Some(name),
+            labels: pairs(definition.labels),
+            annotations: pairs(definition.annotations),
+            ..ObjectMeta::default()
+        },
         spec: CustomResourceDefinitionSpec {
             group: definition.group.to_owned(),
             scope: if definition.namespaced { "Namespaced" } else { "Cluster" }.to_owned(),
@@ -154,15 +180,7 @@ fn assemble(
                 strategy: "None".to_owned(),
                 webhook: None,
             }),
-            versions: vec![CustomResourceDefinitionVersion {
-                name: definition.version.to_owned(),
-                served: true,
-                storage: true,
-                schema: Some(CustomResourceValidation { open_api_v3_schema: Some(schema) }),
-                additional_printer_columns: (!columns.is_empty()).then_some(columns),
-                subresources,
-                ..CustomResourceDefinitionVersion::default()
-            }],
+            versions: vec![version],
             ..CustomResourceDefinitionSpec::default()
         },
         status: None,
@@ -180,18 +198,20 @@ fn root_schema(definition: &Definition, faults: &mut Faults) -> Map<String, Valu
         if let Some(in_part) = field.in_part {
             store_in_part(&mut schema, in_part(), faults);
         }
-        if !field.doc.is_empty() {
-            schema.insert("description".to_owned(), field.doc.into());
+        let doc = description(field.doc);
+        if !doc.is_empty() {
+            schema.insert("description".to_owned(), doc.into());
         }
         properties.insert(field.name.to_owned(), Value::Object(schema));
-        if !field.optional {
+        if !(field.optional)() {
             required.push(field.name);
         }
     }
     let mut root = Map::new();
     root.insert("type".to_owned(), "object".into());
-    if !definition.doc.is_empty() {
-        root.insert("description".to_owned(), definition.doc.into());
+    let doc = description(definition.doc);
+    if !doc.is_empty() {
+        root.insert("description".to_owned(), doc.into());
     }
     root.insert("properties".to_owned(), Value::Object(properties));
     if !required.is_empty() {
@@ -234,110 +254,11 @@ fn store_in_part(
     }
 }
 
-/// Builds a column; a path without a field becomes a fault.
-fn column(
-    column: &Column,
-    schema: &Map<String, Value>,
-    faults: &mut Faults,
-) -> CustomResourceColumnDefinition {
-    let field = look_up(schema, column.path).unwrap_or_else(|message| {
-        faults.add(format!("column `{}`: {message}", column.name));
-        None
-    });
-    CustomResourceColumnDefinition {
-        name: column.name.to_owned(),
-        json_path: column.path.to_owned(),
-        type_: column.kind.unwrap_or_else(|| column_type(column.path, field.as_ref())).to_owned(),
-        format: column.format.map(ToOwned::to_owned),
-        priority: (column.priority != 0).then_some(column.priority),
-        description: column.description.map(ToOwned::to_owned),
-    }
-}
-
-/// Type of a column: kubectl shows dates as ages and compares nothing, so everything that is no
-/// number, boolean or date is text.
-fn column_type(path: &str, field: Option<&Map<String, Value>>) -> &'static str {
-    if path == ".metadata.creationTimestamp" || path == ".metadata.deletionTimestamp" {
-        return "date";
-    }
-    let text = |key: &str| field.and_then(|field| field.get(key)).and_then(Value::as_str);
-    match (text("type"), text("format")) {
-        (Some("string"), Some("date-time")) => "date",
-        (Some("integer"), _) => "integer",
-        (Some("number"), _) => "number",
-        (Some("boolean"), _) => "boolean",
-        _ => "string",
-    }
-}
-
-/// Builds the scale subresource; paths without a field become faults.
-fn scale(
-    scale: &Scale,
-    schema: &Map<String, Value>,
-    faults: &mut Faults,
-) -> CustomResourceSubresourceScale {
-    for path in [Some(scale.spec), Some(scale.status), scale.selector].into_iter().flatten() {
-        if let Err(message) = look_up(schema, path) {
-            faults.add(format!("scale: {message}"));
-        }
-    }
-    CustomResourceSubresourceScale {
-        spec_replicas_path: scale.spec.to_owned(),
-        status_replicas_path: scale.status.to_owned(),
-        label_selector_path: scale.selector.map(ToOwned::to_owned),
-    }
-}
-
-/// The schema of the field at `path`, through lists; `None` if the schema is open there (below
-/// metadata, free-form objects, and behind filters).
-fn look_up(schema: &Map<String, Value>, path: &str) -> Result<Option<Map<String, Value>>, String> {
-    let mut here = schema;
-    let mut walked = String::new();
-    for step in path.split('.').skip(1) {
-        // An index or a filter may follow the name.
-        let name = step.split_once('[').map_or(step, |(name, _)| name);
-        // Lists fan out: the path continues in their items.
-        while let Some(Value::Object(items)) = here.get("items") {
-            here = items;
-        }
-        let properties = match here.get("properties") {
-            Some(Value::Object(properties)) => properties,
-            _ => {
-                return if is_open(here) {
-                    Ok(None)
-                } else {
-                    Err(nothing(path, &walked, name, &[]))
-                };
-            }
-        };
-        match properties.get(name) {
-            Some(Value::Object(field)) => here = field,
-            _ if is_open(here) => return Ok(None),
-            _ => {
-                let known: Vec<_> = properties.keys().map(String::as_str).collect();
-                return Err(nothing(path, &walked, name, &known));
-            }
-        }
-        if name == "metadata" && walked.is_empty() || step.contains("[?") {
-            return Ok(None);
-        }
-        walked = format!("{walked}.{name}");
-    }
-    Ok(Some(here.clone()))
-}
-
-/// Whether the schema allows fields that it does not list.
-fn is_open(schema: &Map<String, Value>) -> bool {
-    schema.contains_key("x-kubernetes-preserve-unknown-fields")
-        || schema.contains_key("additionalProperties")
-}
-
-/// The error text for a path without a field.
-fn nothing(path: &str, walked: &str, name: &str, known: &[&str]) -> String {
-    let place = if walked.is_empty() { "the object" } else { walked };
-    let known = match known {
-        [] => "no fields".to_owned(),
-        known => known.join(", "),
-    };
-    format!("there is no `{path}`: {place} has no `{name}`, it has {known} (JSON names count)")
+/// Returns a documentation without the indentation that all of its lines share: one that comes from
+/// a file is joined by the compiler, and so has that of doc comments still.
+fn description(doc: &str) -> String {
+    let filled = doc.lines().filter(|line| !line.trim().is_empty());
+    let shared = filled.map(|line| line.len() - line.trim_start().len()).min().unwrap_or_default();
+    let lines = doc.lines().map(|line| line.get(shared..).unwrap_or_default().trim_end());
+    lines.collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned()
 }

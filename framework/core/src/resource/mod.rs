@@ -8,12 +8,14 @@
 //! | [`Resource`] | a Rust type that is a kind |
 //! | [`DynamicObject`] | an object of a kind that is known at run time only |
 //! | [`PartialObject`] | the metadata of an object, without its content |
+//! | [`FieldPath`] | a field of a Rust type, and its name in JSON |
 
 // DESIGN.md, 2: `Resource` is a blanket implementation, and a kind's identity is a `ResourceInfo`
 
 mod dynamic;
 mod info;
 mod key;
+pub(crate) mod path;
 mod selector;
 mod time;
 mod verb;
@@ -21,6 +23,7 @@ mod verb;
 pub use dynamic::{DynamicObject, PartialObject};
 pub use info::{KnownScope, ResourceInfo, Scope};
 pub use key::{ClusterId, ObjectKey, ObjectRef};
+pub use path::{FieldPath, Segment};
 pub use selector::{Requirement, Selector};
 pub use time::ApiTime;
 pub use verb::Verb;

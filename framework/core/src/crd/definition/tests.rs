@@ -1,0 +1,142 @@
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::json;
+
+use super::*;
+use crate::resource::Segment;
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Spec {
+    host: String,
+    replicas: i32,
+    share: f64,
+    ports: Vec<Port>,
+    tags: std::collections::BTreeMap<String, i32>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Port {
+    number: i32,
+}
+
+fn spec(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<Spec>()
+}
+
+const PLAIN: Definition = Definition {
+    group: "example.dev",
+    version: "v1",
+    kind: "Website",
+    plural: "websites",
+    singular: "website",
+    namespaced: true,
+    short_names: &[],
+    categories: &[],
+    columns: &[],
+    scale: None,
+    selectable: &[],
+    rules: &[],
+    deprecated: None,
+    labels: &[],
+    annotations: &[],
+    doc: "",
+    fields: &[Field { name: "spec", optional: || false, doc: "", schema: spec, in_part: None }],
+    index_paths: &[],
+};
+
+const fn column(path: Place, kind: Option<&'static str>) -> Column {
+    Column { name: "X", path, kind, format: None, priority: 0, description: None }
+}
+
+fn fault(definition: &Definition) -> String {
+    crd(definition).map(|_| String::new()).unwrap_or_else(|error| error.to_string())
+}
+
+#[test]
+fn columns_name_fields_in_lists_and_maps_by_marks() {
+    const COLUMNS: &[Column] = &[
+        column(Place::Text(".spec.ports[*].number"), None),
+        column(Place::Text(".spec.tags.a"), None),
+        column(Place::Text(".metadata.labels.app"), None),
+        column(
+            Place::Fields(|| {
+                Ok(vec![Segment::Field("spec".into()), Segment::Field("share".into())])
+            }),
+            None,
+        ),
+    ];
+    let crd = crd(&Definition { columns: COLUMNS, ..PLAIN }).unwrap();
+    let columns = crd.spec.versions[0].additional_printer_columns.as_ref().unwrap();
+    let types: Vec<_> = columns.iter().map(|column| column.type_.as_str()).collect();
+    assert_eq!(types, ["integer", "integer", "string", "number"]);
+    assert_eq!(columns[3].json_path, ".spec.share");
+    const LIST: &[Column] = &[column(Place::Text(".spec.ports.number"), None)];
+    let fault = fault(&Definition { columns: LIST, ..PLAIN });
+    assert!(fault.contains("write `.spec.ports[*].number` for each element"), "{fault}");
+}
+
+#[test]
+fn types_of_columns_scale_and_selectable_fields_are_compared_with_the_fields() {
+    const COLUMNS: &[Column] = &[column(Place::Text(".spec.host"), Some("integer"))];
+    let found = fault(&Definition { columns: COLUMNS, ..PLAIN });
+    assert!(found.contains("column `X`: `.spec.host` is of type string"), "{found}");
+    let scale = Scale {
+        spec: Place::Text(".spec.host"),
+        status: Place::Text(".spec.replicas"),
+        selector: Some(Place::Text(".spec.replicas")),
+    };
+    let found = fault(&Definition { scale: Some(scale), ..PLAIN });
+    assert!(found.contains("`.spec.host` is of type string; `scale` counts"), "{found}");
+    assert!(found.contains("`.spec.replicas` is of type integer; the selector"), "{found}");
+    const SELECTABLE: &[Place] = &[Place::Text(".spec.host"), Place::Text(".spec.ports")];
+    let found = fault(&Definition { selectable: SELECTABLE, ..PLAIN });
+    assert!(found.contains("selectable: `.spec.ports` is of type array"), "{found}");
+    assert!(!found.contains(".spec.host"), "{found}");
+}
+
+#[test]
+fn a_field_without_a_name_in_json_is_a_fault_of_its_key() {
+    const SELECTABLE: &[Place] = &[Place::Fields(|| Err("no name for `x`".to_owned()))];
+    let found = fault(&Definition { selectable: SELECTABLE, ..PLAIN });
+    assert!(found.contains("selectable: no name for `x`"), "{found}");
+}
+
+#[test]
+fn rules_deprecation_labels_and_annotations_reach_the_manifest() {
+    const RULES: &[Rule] = &[Rule {
+        rule: "self.metadata.name == self.spec.host",
+        message: Some("the name is the host"),
+        message_expression: None,
+        reason: Some("FieldValueInvalid"),
+        path: Some(Place::Text(".spec.host")),
+        optional_old_self: false,
+    }];
+    let definition = Definition {
+        rules: RULES,
+        deprecated: Some(Some("use v2")),
+        labels: &[("team", "web")],
+        annotations: &[("example.dev/note", "x y")],
+        doc: " A site.\n\n - one\n   more\n",
+        ..PLAIN
+    };
+    let crd = serde_json::to_value(crd(&definition).unwrap()).unwrap();
+    assert_eq!(crd["metadata"]["labels"], json!({ "team": "web" }));
+    assert_eq!(crd["metadata"]["annotations"], json!({ "example.dev/note": "x y" }));
+    let version = &crd["spec"]["versions"][0];
+    assert_eq!(
+        (&version["deprecated"], &version["deprecationWarning"]),
+        (&json!(true), &json!("use v2"))
+    );
+    let schema = &version["schema"]["openAPIV3Schema"];
+    assert_eq!(schema["description"], "A site.\n\n- one\n  more");
+    assert_eq!(
+        schema["x-kubernetes-validations"],
+        json!([{
+            "rule": "self.metadata.name == self.spec.host",
+            "message": "the name is the host",
+            "reason": "FieldValueInvalid",
+            "fieldPath": ".spec.host",
+        }])
+    );
+}

@@ -1,0 +1,167 @@
+//! Segments of a path in JSON, and their notations.
+
+use std::fmt::Write as _;
+
+/// One step of a path in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Segment {
+    /// A field of an object, or one value of a map, by its name.
+    Field(String),
+    /// One element of a list, by its position.
+    Item(usize),
+    /// Each element of a list, or each value of a map.
+    Each,
+    /// Elements that a filter of kubectl's notation picks: `[?(@.type=="Ready")]`. Only in paths
+    /// that are written as text.
+    Filter(String),
+}
+
+/// Returns the notation of kubectl and of columns.
+pub(crate) fn json_path(segments: &[Segment]) -> String {
+    let mut path = String::new();
+    for segment in segments {
+        // Writing to a text cannot fail.
+        let _ = match segment {
+            Segment::Field(name) if is_plain(name) => write!(path, ".{name}"),
+            Segment::Field(name) => {
+                write!(path, ".{}", name.replace('\\', "\\\\").replace('.', "\\."))
+            }
+            Segment::Item(place) => write!(path, "[{place}]"),
+            Segment::Each => write!(path, "[*]"),
+            Segment::Filter(filter) => write!(path, "[{filter}]"),
+        };
+    }
+    path
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.contains(['.', '\\'])
+}
+
+/// Returns the notation of RFC 6901; `None` when the path does not name one value.
+pub(crate) fn json_pointer(segments: &[Segment]) -> Option<String> {
+    let mut pointer = String::new();
+    for segment in segments {
+        let _ = match segment {
+            Segment::Field(name) => {
+                write!(pointer, "/{}", name.replace('~', "~0").replace('/', "~1"))
+            }
+            Segment::Item(place) => write!(pointer, "/{place}"),
+            Segment::Each | Segment::Filter(_) => return None,
+        };
+    }
+    Some(pointer)
+}
+
+/// Reads kubectl's notation: names with `\.` for a dot, `['name']`, `[0]`, `[*]` and filters.
+///
+/// # Errors
+/// The text is no path.
+pub(crate) fn parsed(path: &str) -> Result<Vec<Segment>, String> {
+    let fault = |why: &str| format!("`{path}` is no JSON path: {why}; write it like `.spec.host`");
+    let mut segments = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        if let Some(inside) = rest.strip_prefix('[') {
+            let end = closing(inside).ok_or_else(|| fault("a `[` is not closed"))?;
+            segments.push(bracket(&inside[..end]).map_err(|why| fault(&why))?);
+            rest = &inside[end + 1..];
+        } else if let Some(inside) = rest.strip_prefix('.') {
+            let (name, behind) = name(inside);
+            if !name.is_empty() {
+                segments.push(if name == "*" { Segment::Each } else { Segment::Field(name) });
+            } else if !behind.starts_with('[') {
+                return Err(fault("a name is missing behind a dot"));
+            }
+            rest = behind;
+        } else {
+            return Err(fault("it begins with a dot"));
+        }
+    }
+    Ok(segments)
+}
+
+/// Returns the place of the bracket that closes the one before `inside`.
+fn closing(inside: &str) -> Option<usize> {
+    let (mut depth, mut quote) = (0_usize, None);
+    for (place, c) in inside.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '[') => depth += 1,
+            (None, ']') if depth == 0 => return Some(place),
+            (None, ']') => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Reads the content of brackets.
+fn bracket(inside: &str) -> Result<Segment, String> {
+    let text = inside.trim();
+    if text == "*" {
+        return Ok(Segment::Each);
+    }
+    if let Ok(place) = text.parse() {
+        return Ok(Segment::Item(place));
+    }
+    if let Some(condition) = text.strip_prefix('?') {
+        return filter(condition).map(|()| Segment::Filter(inside.to_owned()));
+    }
+    let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    match quoted('\'').or_else(|| quoted('"')) {
+        Some(name) => Ok(Segment::Field(name.to_owned())),
+        // Slices and unions: whatever kubectl makes of them.
+        None if !text.is_empty()
+            && text.chars().all(|c| c.is_ascii_digit() || ":,-".contains(c)) =>
+        {
+            Ok(Segment::Each)
+        }
+        None => {
+            Err(format!("`[{inside}]` is neither a position, `*`, a name in quotes nor a filter"))
+        }
+    }
+}
+
+/// Checks the condition of a filter: kubectl knows comparisons, and no other operators.
+fn filter(condition: &str) -> Result<(), String> {
+    let inside = condition.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let Some(inside) = inside else {
+        return Err(format!("the filter `?{condition}` needs parentheses: `?(@.type==\"Ready\")`"));
+    };
+    let mut outside = String::new();
+    let mut quote = None;
+    for c in inside.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None => outside.push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err(format!("a quote in the filter `?{condition}` is not closed"));
+    }
+    let compared = ["==", "!=", "<=", ">=", "<", ">"].iter().any(|known| outside.contains(known));
+    if !compared && outside.contains('=') {
+        return Err(format!("a filter compares by `==`: `?{condition}`"));
+    }
+    Ok(())
+}
+
+/// Reads a name up to the next dot or bracket; `\` takes the next character as it is.
+fn name(text: &str) -> (String, &str) {
+    let mut name = String::new();
+    let mut chars = text.char_indices();
+    while let Some((place, c)) = chars.next() {
+        match c {
+            '.' | '[' => return (name, &text[place..]),
+            '\\' => name.extend(chars.next().map(|(_, escaped)| escaped)),
+            c => name.push(c),
+        }
+    }
+    (name, "")
+}

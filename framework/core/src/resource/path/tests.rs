@@ -1,0 +1,162 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use serde::{Deserialize, Serialize};
+
+use super::*;
+use crate::__private::{FieldName, FieldNames};
+
+#[test]
+fn notations_of_a_path_escape_their_own_characters() {
+    let segments = vec![
+        Segment::Field("metadata".into()),
+        Segment::Field("annotations".into()),
+        Segment::Field("example.dev/a~b".into()),
+        Segment::Item(2),
+    ];
+    let path = json_path(&segments);
+    assert_eq!(path, r".metadata.annotations.example\.dev/a~b[2]");
+    assert_eq!(parsed(&path), Ok(segments.clone()));
+    let pointer = segment::json_pointer(&segments);
+    assert_eq!(pointer.as_deref(), Some("/metadata/annotations/example.dev~1a~0b/2"));
+    assert_eq!(segment::json_pointer(&[Segment::Each]), None);
+}
+
+#[test]
+fn a_text_is_read_as_kubectl_reads_it() {
+    let names = |path: &str| json_path(&parsed(path).unwrap_or_default());
+    assert_eq!(names(".spec.ports[*].number"), ".spec.ports[*].number");
+    assert_eq!(names(".spec.ports[0:2].number"), ".spec.ports[*].number");
+    assert_eq!(names(".metadata.labels['app.dev/x']"), r".metadata.labels.app\.dev/x");
+    let filter = r#".status.conditions[?(@.type=="a[.]b")].status"#;
+    assert_eq!(names(filter), filter);
+    for (wrong, part) in [
+        ("spec.host", "begins with a dot"),
+        (".spec..host", "a name is missing"),
+        (".spec.ports[0", "not closed"),
+        (".spec.ports[x]", "`[x]` is neither"),
+        (".status.conditions[?(@.type=Ready)].status", "compares by `==`"),
+        (".status.conditions[?@.type==\"Ready\"]", "needs parentheses"),
+        (".status.conditions[?(@.type==\"Ready)]", "is not closed"),
+    ] {
+        let fault = parsed(wrong).expect_err(wrong);
+        assert!(fault.contains(part), "{wrong}: {fault}");
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    host_name: Option<String>,
+    #[serde(rename = "kind")]
+    r#type: Option<String>,
+    ports: Option<Vec<Box<Port>>>,
+    by_name: BTreeMap<String, Port>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Port {
+    number: i32,
+}
+
+struct Table {
+    spec: Spec,
+    other: Other,
+}
+
+impl FieldNames for Table {
+    const FIELDS: &'static [FieldName] = &[
+        FieldName { rust: "spec", json: "theSpec", flattened: false },
+        FieldName { rust: "other", json: "", flattened: true },
+    ];
+}
+
+struct Other {
+    unknown: String,
+}
+
+macro_rules! source {
+    ($walk:ident) => {{
+        #[allow(unused_imports)]
+        use super::{Declared as _, Probed as _, Undeclared as _};
+        (&&&$walk.container()).field_source()
+    }};
+}
+
+macro_rules! walk {
+    ($root:ty; $($field:ident),+) => {
+        |walk: Walk<'_, $root>| {
+            #[allow(unused_imports)]
+            use super::Inner as _;
+            $(
+                let walk = walk.inner().inner().inner();
+                let source = source!(walk);
+                let walk = walk.field(source, stringify!($field).trim_start_matches("r#"), |value| &value.$field);
+            )+
+            walk.inner().inner().inner()
+        }
+    };
+}
+
+#[test]
+fn names_come_from_a_table_or_from_serde() {
+    let host: FieldPath<Table, String> = FieldPath::of(walk!(Table; spec, host_name));
+    assert_eq!(host.json_path().unwrap(), ".theSpec.hostName");
+    let cluster_ip: FieldPath<Service, String> = FieldPath::of(walk!(Service; spec, cluster_ip));
+    assert_eq!(cluster_ip.json_pointer().unwrap(), "/spec/clusterIP");
+    let pods: FieldPath<Deployment, String> =
+        FieldPath::of(walk!(Deployment; spec, template, spec, node_name));
+    assert_eq!(format!("{pods:?}"), ".spec.template.spec.nodeName");
+}
+
+#[test]
+fn a_field_without_a_name_in_json_is_an_error_that_names_it() {
+    let path: FieldPath<Table, String> = FieldPath::of(walk!(Table; spec, r#type));
+    let error = path.segments().unwrap_err().to_string();
+    assert!(error.contains("field `type`") && error.contains("`Spec` (hostName, kind"), "{error}");
+    let path: FieldPath<Table, String> = FieldPath::of(walk!(Table; other, unknown));
+    let error = path.segments().unwrap_err().to_string();
+    assert!(error.contains("the field `unknown` is not known, because `Other`"), "{error}");
+}
+
+#[test]
+fn values_are_found_through_options_lists_and_maps() {
+    let port = |number| Port { number };
+    let spec = Spec {
+        host_name: Some("a.example".into()),
+        ports: Some(vec![Box::new(port(80)), Box::new(port(443))]),
+        by_name: BTreeMap::from([("http".into(), port(8080))]),
+        ..Spec::default()
+    };
+    let numbers: FieldPath<Spec, i32> = FieldPath::of(|walk| {
+        let ports = each(walk.step(|spec| &spec.ports).inner()).inner();
+        ports.step(|port| &port.number)
+    });
+    assert_eq!(numbers.values(&spec), [&80, &443]);
+    assert_eq!(numbers.get(&spec), Some(&80));
+    assert_eq!(numbers.values(&Spec::default()), Vec::<&i32>::new());
+    let second: FieldPath<Spec, i32> = FieldPath::of(|walk| {
+        item(walk.step(|spec| &spec.ports).inner(), 1).inner().step(|port| &port.number)
+    });
+    assert_eq!(second.get(&spec), Some(&443));
+    let http: FieldPath<Spec, i32> = FieldPath::of(|walk| {
+        key(walk.step(|spec| &spec.by_name), "http").step(|port| &port.number)
+    });
+    assert_eq!(http.get(&spec), Some(&8080));
+    let names: FieldPath<Spec, String> =
+        FieldPath::of(|walk| keys(walk.step(|spec| &spec.by_name)));
+    assert_eq!(names.values(&spec), ["http"]);
+}
+
+#[test]
+fn a_selector_escapes_the_characters_that_separate_its_parts() {
+    let node: FieldPath<Pod, String> = FieldPath::of(walk!(Pod; spec, node_name));
+    assert_eq!(node.equals(r"a,b=c\").unwrap(), r"spec.nodeName=a\,b\=c\\");
+    assert_eq!(node.not_equals("a").unwrap(), "spec.nodeName!=a");
+}
+
+#[test]
+fn a_short_name_keeps_parameters() {
+    assert_eq!(short_name::<Option<Vec<String>>>(), "Option<Vec<String>>");
+}

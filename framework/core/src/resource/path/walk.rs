@@ -1,0 +1,325 @@
+//! Steps from an object to the values of a field.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::Segment;
+use super::names::{FieldSource, Name, TypeOf};
+
+/// The values that a path has reached, or only their type.
+pub struct Walk<'a, T> {
+    found: Found<'a, T>,
+    /// The names on the way, or the reason why one is not known; `None` unless they are asked for.
+    names: Option<Box<Result<Vec<Segment>, String>>>,
+}
+
+/// References to values; a list only if the path passes one.
+enum Found<'a, T> {
+    Nothing,
+    One(&'a T),
+    Many(Vec<&'a T>),
+}
+
+impl<T> fmt::Debug for Walk<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Walk").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T> Walk<'a, T> {
+    /// Begins at an object.
+    pub fn of(object: &'a T) -> Self {
+        Self { found: Found::One(object), names: None }
+    }
+
+    /// Begins without an object, and collects names.
+    pub fn types() -> Self {
+        Self { found: Found::Nothing, names: Some(Box::new(Ok(Vec::new()))) }
+    }
+
+    /// The type at which the walk is.
+    pub fn container(&self) -> TypeOf<T> {
+        TypeOf::new()
+    }
+
+    /// Goes to a field.
+    pub fn field<U>(
+        self,
+        source: FieldSource,
+        rust: &'static str,
+        get: impl Fn(&'a T) -> &'a U,
+    ) -> Walk<'a, U> {
+        self.named(|| {
+            source(rust).map(|name| match name {
+                Name::Named(name) => Some(Segment::Field(name.to_owned())),
+                Name::Flattened => None,
+            })
+        })
+        .mapped(get)
+    }
+
+    /// Goes to a field whose name does not matter.
+    pub fn step<U>(self, get: impl Fn(&'a T) -> &'a U) -> Walk<'a, U> {
+        self.mapped(get)
+    }
+
+    /// Returns the values.
+    pub fn into_values(self) -> Vec<&'a T> {
+        match self.found {
+            Found::Nothing => Vec::new(),
+            Found::One(value) => vec![value],
+            Found::Many(values) => values,
+        }
+    }
+
+    /// Calls `each` with the values.
+    pub fn for_each(self, mut each: impl FnMut(&'a T)) {
+        match self.found {
+            Found::Nothing => {}
+            Found::One(value) => each(value),
+            Found::Many(values) => values.into_iter().for_each(each),
+        }
+    }
+
+    /// Returns the names on the way.
+    ///
+    /// # Errors
+    /// The field whose name is not known.
+    pub fn segments(self) -> Result<Vec<Segment>, String> {
+        self.names.map_or_else(|| Ok(Vec::new()), |names| *names)
+    }
+
+    fn named(mut self, name: impl FnOnce() -> Result<Option<Segment>, String>) -> Self {
+        if let Some(names) = self.names.as_deref_mut()
+            && let Ok(segments) = names
+        {
+            match name() {
+                Ok(segment) => segments.extend(segment),
+                // The first fault counts.
+                Err(why) => *names = Err(why),
+            }
+        }
+        self
+    }
+
+    fn mapped<U>(self, get: impl Fn(&'a T) -> &'a U) -> Walk<'a, U> {
+        let found = match self.found {
+            Found::Nothing => Found::Nothing,
+            Found::One(value) => Found::One(get(value)),
+            Found::Many(values) => Found::Many(values.into_iter().map(get).collect()),
+        };
+        Walk { found, names: self.names }
+    }
+
+    fn optional<U>(self, get: impl Fn(&'a T) -> Option<&'a U>) -> Walk<'a, U> {
+        let found = match self.found {
+            Found::Nothing => Found::Nothing,
+            Found::One(value) => get(value).map_or(Found::Nothing, Found::One),
+            Found::Many(values) => Found::Many(values.into_iter().filter_map(get).collect()),
+        };
+        Walk { found, names: self.names }
+    }
+
+    fn several<U>(self, get: impl Fn(&'a T) -> Vec<&'a U>) -> Walk<'a, U> {
+        let found = match self.found {
+            Found::Nothing => Found::Nothing,
+            Found::One(value) => Found::Many(get(value)),
+            Found::Many(values) => Found::Many(values.into_iter().flat_map(get).collect()),
+        };
+        Walk { found, names: self.names }
+    }
+}
+
+// The methods `inner` of these types come before that of the trait, which leaves all others as they
+// are. Generated code calls it several times: an option may hold a box.
+
+impl<'a, T> Walk<'a, Option<T>> {
+    /// Goes into the option.
+    pub fn inner(self) -> Walk<'a, T> {
+        self.optional(Option::as_ref)
+    }
+}
+
+impl<'a, T> Walk<'a, Box<T>> {
+    /// Goes into the box.
+    pub fn inner(self) -> Walk<'a, T> {
+        self.mapped(|value| &**value)
+    }
+}
+
+impl<'a, T> Walk<'a, Arc<T>> {
+    /// Goes to the shared value.
+    pub fn inner(self) -> Walk<'a, T> {
+        self.mapped(|value| &**value)
+    }
+}
+
+impl<'a, T> Walk<'a, Rc<T>> {
+    /// Goes to the shared value.
+    pub fn inner(self) -> Walk<'a, T> {
+        self.mapped(|value| &**value)
+    }
+}
+
+/// Types that are no option and no box.
+pub trait Inner: Sized {
+    /// Stays at the value.
+    #[must_use]
+    fn inner(self) -> Self {
+        self
+    }
+}
+
+impl<T> Inner for Walk<'_, T> {}
+
+/// Lists, sets and maps: `[]` leads to each element or value.
+#[diagnostic::on_unimplemented(
+    message = "`[]` stands behind a list, a set or a map, and this field is a `{Self}`",
+    label = "this field is a `{Self}`"
+)]
+pub trait Items {
+    /// Type of an element, or of a value of a map.
+    type Item;
+    /// The elements or values.
+    fn items(&self) -> Vec<&Self::Item>;
+}
+
+/// Lists: `[0]` leads to one element.
+#[diagnostic::on_unimplemented(
+    message = "`[0]` stands behind a list, and this field is a `{Self}`",
+    label = "this field is a `{Self}`"
+)]
+pub trait ListItems {
+    /// Type of an element.
+    type Item;
+    /// The element at this position.
+    fn item(&self, place: usize) -> Option<&Self::Item>;
+}
+
+/// Maps by texts: `["name"]` leads to one value.
+#[diagnostic::on_unimplemented(
+    message = "`[\"…\"]` stands behind a map of texts, and this field is a `{Self}`",
+    label = "this field is a `{Self}`"
+)]
+pub trait MapEntries {
+    /// Type of a value.
+    type Value;
+    /// The value under this name.
+    fn value(&self, name: &str) -> Option<&Self::Value>;
+}
+
+/// Maps: `.keys()` and `.values()` lead to each of them.
+#[diagnostic::on_unimplemented(
+    message = "`.keys()` and `.values()` stand behind a map, and this field is a `{Self}`",
+    label = "this field is a `{Self}`"
+)]
+pub trait Keys {
+    /// Type of a key.
+    type Key;
+    /// Type of a value.
+    type Value;
+    /// The keys.
+    fn all_keys(&self) -> Vec<&Self::Key>;
+    /// The values.
+    fn all_values(&self) -> Vec<&Self::Value>;
+}
+
+macro_rules! items {
+    ($([$($parameters:tt)*] $collection:ty, $item:ty, $get:ident;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($parameters)*> Items for $collection {
+            type Item = $item;
+
+            fn items(&self) -> Vec<&$item> {
+                self.$get().collect()
+            }
+        }
+    )*};
+}
+items! {
+    [T] Vec<T>, T, iter;
+    [T] VecDeque<T>, T, iter;
+    [T] BTreeSet<T>, T, iter;
+    [T, S] HashSet<T, S>, T, iter;
+    [T, const N: usize] [T; N], T, iter;
+    [K, V] BTreeMap<K, V>, V, values;
+    [K, V, S] HashMap<K, V, S>, V, values;
+}
+
+macro_rules! list_items {
+    ($([$($parameters:tt)*] $list:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($parameters)*> ListItems for $list {
+            type Item = T;
+
+            fn item(&self, place: usize) -> Option<&T> {
+                self.get(place)
+            }
+        }
+    )*};
+}
+list_items! { [T] Vec<T>; [T] VecDeque<T>; [T, const N: usize] [T; N]; }
+
+#[diagnostic::do_not_recommend]
+impl<V> MapEntries for BTreeMap<String, V> {
+    type Value = V;
+
+    fn value(&self, name: &str) -> Option<&V> {
+        self.get(name)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V, S: std::hash::BuildHasher> MapEntries for HashMap<String, V, S> {
+    type Value = V;
+
+    fn value(&self, name: &str) -> Option<&V> {
+        self.get(name)
+    }
+}
+
+macro_rules! keys {
+    ($([$($parameters:tt)*] $map:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($parameters)*> Keys for $map {
+            type Key = K;
+            type Value = V;
+
+            fn all_keys(&self) -> Vec<&K> {
+                self.keys().collect()
+            }
+
+            fn all_values(&self) -> Vec<&V> {
+                self.values().collect()
+            }
+        }
+    )*};
+}
+keys! { [K, V] BTreeMap<K, V>; [K, V, S] HashMap<K, V, S>; }
+
+/// Goes to each element of a list or value of a map.
+pub fn each<'a, T: Items>(walk: Walk<'a, T>) -> Walk<'a, T::Item> {
+    walk.named(|| Ok(Some(Segment::Each))).several(T::items)
+}
+
+/// Goes to one element of a list.
+pub fn item<'a, T: ListItems>(walk: Walk<'a, T>, place: usize) -> Walk<'a, T::Item> {
+    walk.named(|| Ok(Some(Segment::Item(place)))).optional(|list| list.item(place))
+}
+
+/// Goes to one value of a map.
+pub fn key<'a, T: MapEntries>(walk: Walk<'a, T>, name: &'static str) -> Walk<'a, T::Value> {
+    walk.named(|| Ok(Some(Segment::Field(name.to_owned())))).optional(|map| map.value(name))
+}
+
+/// Goes to each key of a map.
+pub fn keys<'a, T: Keys>(walk: Walk<'a, T>) -> Walk<'a, T::Key> {
+    walk.named(|| Err("`.keys()` has no place in JSON".to_owned())).several(T::all_keys)
+}
+
+/// Goes to each value of a map.
+pub fn values<'a, T: Keys>(walk: Walk<'a, T>) -> Walk<'a, T::Value> {
+    walk.named(|| Ok(Some(Segment::Each))).several(T::all_values)
+}

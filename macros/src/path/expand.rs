@@ -1,0 +1,53 @@
+//! Generated walk along a path.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote_spanned;
+
+use super::{FieldPath, Segment, plain};
+
+/// Whether a walk collects the names in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    Collected,
+    /// An index reads values only.
+    Ignored,
+}
+
+/// Returns a span that shows errors at `place` and resolves names at the macro's call.
+pub(crate) fn located(place: Span) -> Span {
+    place.resolved_at(Span::call_site())
+}
+
+/// Returns statements that move the walk `__w` along the path. The traits of
+/// `windlass::__private::path` must be in scope. All tokens of a segment stand at the segment, so
+/// that an error underlines it.
+pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
+    let steps = path.segments.iter().enumerate().map(|(number, segment)| {
+        let place = located(segment.span());
+        let p = quote_spanned!(place=> ::windlass::__private::path);
+        // The object itself is no option. Three times: an option of a box of an option.
+        let inner = match number {
+            0 => quote_spanned!(place=> __w),
+            _ => quote_spanned!(place=> __w.inner().inner().inner()),
+        };
+        match segment {
+            Segment::Field(ident) if names == Names::Collected => {
+                let rust = plain(ident);
+                quote_spanned! {place=>
+                    let __w = #inner;
+                    let __n = (&&&__w.container()).field_source();
+                    let __w = __w.field(__n, #rust, |__v| &__v.#ident);
+                }
+            }
+            Segment::Field(ident) => {
+                quote_spanned!(place=> let __w = #inner.step(|__v| &__v.#ident);)
+            }
+            Segment::Each(_) => quote_spanned!(place=> let __w = #p::each(#inner);),
+            Segment::Item(at, _) => quote_spanned!(place=> let __w = #p::item(#inner, #at);),
+            Segment::Key(key) => quote_spanned!(place=> let __w = #p::key(#inner, #key);),
+            Segment::Keys(_) => quote_spanned!(place=> let __w = #p::keys(#inner);),
+            Segment::Values(_) => quote_spanned!(place=> let __w = #p::values(#inner);),
+        }
+    });
+    steps.collect()
+}

@@ -1,0 +1,90 @@
+//! Parser of paths.
+
+use proc_macro2::Ident;
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::{LitInt, LitStr, Token};
+
+use super::{FieldPath, Segment};
+
+impl FieldPath {
+    /// Reads fields joined by dots. A `?` behind a field is taken and has no effect: options are
+    /// passed by themselves.
+    pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        input.fork().call(Ident::parse_any).map_err(|fault| {
+            syn::Error::new(
+                fault.span(),
+                "expected fields, such as `spec.host`, or a JSON path, such as `\".spec.host\"`",
+            )
+        })?;
+        let mut segments = Vec::new();
+        step(input, &mut segments)?;
+        while input.parse::<Option<Token![.]>>()?.is_some() {
+            step(input, &mut segments)?;
+        }
+        Ok(Self { segments })
+    }
+}
+
+/// Reads one field and the marks behind it.
+fn step(input: ParseStream<'_>, into: &mut Vec<Segment>) -> syn::Result<()> {
+    if input.peek(LitInt) {
+        return Err(
+            input.error("a field of a tuple has no name in JSON: name the fields of structs")
+        );
+    }
+    if input.is_empty() || input.peek(Token![,]) {
+        return Err(input.error("expected the name of a field behind the dot"));
+    }
+    let ident: Ident = input.call(Ident::parse_any)?;
+    if input.peek(syn::token::Paren) {
+        into.push(call(&ident, input)?);
+    } else {
+        into.push(Segment::Field(ident));
+    }
+    loop {
+        if input.parse::<Option<Token![?]>>()?.is_some() {
+            continue;
+        }
+        if !input.peek(syn::token::Bracket) {
+            return Ok(());
+        }
+        into.push(bracket(input)?);
+    }
+}
+
+/// Reads `keys()` or `values()`.
+fn call(ident: &Ident, input: ParseStream<'_>) -> syn::Result<Segment> {
+    let content;
+    syn::parenthesized!(content in input);
+    match ident.to_string().as_str() {
+        "keys" if content.is_empty() => Ok(Segment::Keys(ident.span())),
+        "values" if content.is_empty() => Ok(Segment::Values(ident.span())),
+        _ => {
+            let message =
+                "a path names fields: of methods it takes `keys()` and `values()` of maps only";
+            Err(syn::Error::new(ident.span(), message))
+        }
+    }
+}
+
+/// Reads `[]`, `[0]` or `["name"]`.
+fn bracket(input: ParseStream<'_>) -> syn::Result<Segment> {
+    let content;
+    let bracket = syn::bracketed!(content in input);
+    let span = bracket.span.join();
+    if content.is_empty() {
+        return Ok(Segment::Each(span));
+    }
+    let segment = if content.peek(LitStr) {
+        Segment::Key(content.parse()?)
+    } else if content.peek(LitInt) {
+        let place: LitInt = content.parse()?;
+        Segment::Item(place.base10_parse()?, place.span())
+    } else {
+        let message = "write `[]` for each element, `[0]` for one, or `[\"name\"]` for a value of a \
+                       map";
+        return Err(content.error(message));
+    };
+    if content.is_empty() { Ok(segment) } else { Err(content.error("expected `]`")) }
+}

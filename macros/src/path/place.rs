@@ -1,0 +1,50 @@
+//! Places in an object: fields, or a text.
+
+use proc_macro2::Span;
+use syn::parse::ParseStream;
+use syn::{LitStr, Token};
+
+use super::FieldPath;
+use crate::keys::{Key, WithSpan};
+
+/// A field of the object.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// `".spec.host"`: a JSON path, checked by `crd()`.
+    Text(WithSpan<String>),
+    /// `spec.host`: Rust fields, checked by the compiler.
+    Fields(FieldPath),
+}
+
+impl Place {
+    pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        if input.peek(LitStr) {
+            return Ok(Self::Text(WithSpan::text(&input.parse()?)));
+        }
+        FieldPath::parse(input).map(Self::Fields)
+    }
+
+    /// Reads `= field` behind a key.
+    pub(crate) fn value(key: &Key, input: ParseStream<'_>) -> syn::Result<Self> {
+        if input.parse::<Option<Token![=]>>()?.is_none() {
+            let message = format!("`{}` needs a field: `{0} = spec.host`", key.name);
+            return Err(syn::Error::new(key.span, message));
+        }
+        Self::parse(input)
+    }
+
+    pub(crate) fn span(&self) -> Span {
+        match self {
+            Self::Text(text) => text.span,
+            Self::Fields(path) => path.end(),
+        }
+    }
+
+    /// Returns the path as it was written.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.value.clone(),
+            Self::Fields(path) => path.text(),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The rules of columns, scale, selectable fields, rules and indexes.
+
+use super::model::ResourceModel;
+use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
+use crate::errors::Errors;
+use crate::keys::{WithSpan, unknown};
+use crate::path::{FieldPath, Place, Segment, plain};
+
+/// Types of columns that API servers accept (`additionalPrinterColumns`).
+const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
+/// Formats of columns that API servers accept.
+const COLUMN_FORMATS: &[&str] =
+    &["int32", "int64", "float", "double", "byte", "date", "date-time", "password"];
+/// Reasons of rules that API servers accept.
+const REASONS: &[&str] =
+    &["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"];
+/// Most selectable fields of one version.
+const MOST_SELECTABLE: usize = 8;
+
+/// Checks every rule.
+pub(super) fn check(model: &ResourceModel, errors: &mut Errors) {
+    for column in &model.columns {
+        check_column(model, column, errors);
+    }
+    if let Some(scale) = &model.scale {
+        check_scale(model, scale, errors);
+    }
+    selectable(model, errors);
+    for rule in &model.rules {
+        check_rule(model, rule, errors);
+    }
+    indexes(model, errors);
+}
+
+/// The API server refuses columns without a name or with another type or format.
+fn check_column(model: &ResourceModel, column: &ColumnAttr, errors: &mut Errors) {
+    let tried = |key: &str| column.tried.iter().any(|tried| tried == key);
+    match &column.name {
+        None if tried("name") || column.place.is_none() => {}
+        None => errors.at(
+            column.key.span,
+            "a column needs a heading: `column(\"Host\", …)`, or `name = \"Host\"`",
+        ),
+        Some(name) if name.value.trim().is_empty() => {
+            errors.at(name.span, "a column needs a heading, such as `Host`");
+        }
+        Some(_) => {}
+    }
+    match &column.place {
+        None if tried("path") => {}
+        None => errors.at(
+            column.key.span,
+            "a column needs a field: `column(\"Host\", spec.host)`, or `path = \".spec.host\"`",
+        ),
+        Some(Place::Text(path)) => json_path(path, ".spec.host", errors),
+        Some(Place::Fields(path)) => fields(model, path, errors),
+    }
+    if let Some(kind) = column.kind.as_ref().filter(|kind| !COLUMN_TYPES.contains(&&*kind.value)) {
+        errors.at(kind.span, unknown("column type", &kind.value, COLUMN_TYPES));
+    }
+    let format = column.format.as_ref();
+    if let Some(format) = format.filter(|format| !COLUMN_FORMATS.contains(&&*format.value)) {
+        errors.at(format.span, unknown("column format", &format.value, COLUMN_FORMATS));
+    }
+    if let Some(priority) = column.priority.as_ref().filter(|priority| priority.value < 0) {
+        errors.at(priority.span, "a priority is 0 (always shown) or more (shown with `-o wide`)");
+    }
+}
+
+/// The API server reads the scale through plain paths below `.spec` and `.status` only.
+fn check_scale(model: &ResourceModel, scale: &ScaleAttr, errors: &mut Errors) {
+    let required = [
+        ("spec", "spec.replicas", scale.spec.as_ref()),
+        ("status", "status.replicas", scale.status.as_ref()),
+    ];
+    for (key, example, value) in required {
+        match value {
+            None if scale.tried.iter().any(|tried| tried == key) => {}
+            None => {
+                let message = format!(
+                    "`scale` needs two fields: `scale(spec.replicas, status.replicas)`; `{example}` \
+                     is missing"
+                );
+                errors.at(scale.key.span, message);
+            }
+            Some(place) => below(model, place, &[key], example, errors),
+        }
+    }
+    if let Some(place) = &scale.selector {
+        below(model, place, &["spec", "status"], "status.selector", errors);
+    }
+}
+
+/// The API server takes at most eight fields, none in lists or maps, and has the metadata anyway.
+fn selectable(model: &ResourceModel, errors: &mut Errors) {
+    let mut taken: Vec<String> = Vec::new();
+    for place in &model.selectable {
+        simple(model, place, "a selectable field", errors);
+        let text = place.text();
+        let plain = text.trim_start_matches('.').to_owned();
+        if plain.starts_with("metadata") {
+            let message = "of the metadata, name and namespace are selectable by themselves, and \
+                           nothing else can be";
+            errors.at(place.span(), message);
+        }
+        if taken.contains(&plain) {
+            errors.at(place.span(), format_args!("`{text}` is selectable already"));
+        }
+        taken.push(plain);
+        if taken.len() == MOST_SELECTABLE + 1 {
+            errors.at(place.span(), "API servers take at most 8 selectable fields");
+        }
+    }
+}
+
+/// The API server refuses other reasons, and a rule of several lines without a message.
+fn check_rule(model: &ResourceModel, rule: &RuleAttr, errors: &mut Errors) {
+    if rule.rule.value.trim().is_empty() {
+        errors.at(
+            rule.rule.span,
+            "a rule is a text of CEL, such as `self.spec.min <= self.spec.max`",
+        );
+    }
+    let has_message = rule.message.is_some() || rule.message_expression.is_some();
+    if rule.rule.value.trim().contains('\n') && !has_message {
+        errors.at(rule.rule.span, "a rule of several lines needs a `message = \"…\"`");
+    }
+    if let Some(message) = &rule.message
+        && (message.value.trim().is_empty() || message.value.contains('\n'))
+    {
+        errors.at(message.span, "a message is one line, such as `min is at most max`");
+    }
+    if let Some(reason) = rule.reason.as_ref().filter(|reason| !REASONS.contains(&&*reason.value)) {
+        errors.at(reason.span, unknown("reason", &reason.value, REASONS));
+    }
+    if let Some(path) = &rule.path {
+        simple(model, path, "the place of a fault", errors);
+    }
+}
+
+/// Checks that a place is a chain of fields below one of `roots`.
+fn below(model: &ResourceModel, place: &Place, roots: &[&str], example: &str, errors: &mut Errors) {
+    let text = place.text();
+    let fits = match place {
+        Place::Text(path) => roots.iter().any(|root| {
+            path.value.strip_prefix('.').is_some_and(|rest| rest.starts_with(&format!("{root}.")))
+        }),
+        Place::Fields(path) => roots.iter().any(|root| plain(path.root()) == *root),
+    };
+    if !fits || text.trim_start_matches('.').split('.').count() < 2 {
+        let roots: Vec<_> = roots.iter().map(|root| format!("`{root}`")).collect();
+        let roots = roots.join(" or ");
+        let span = match place {
+            Place::Text(path) => path.span,
+            Place::Fields(path) => path.root().span(),
+        };
+        errors.at(span, format_args!("`{text}` is no field below {roots}, such as `{example}`"));
+    } else {
+        simple(model, place, "a field of `scale`", errors);
+    }
+}
+
+/// Checks that a place is a chain of fields, without lists and maps.
+fn simple(model: &ResourceModel, place: &Place, what: &str, errors: &mut Errors) {
+    match place {
+        Place::Text(path) => {
+            let name = |part: &str| {
+                !part.is_empty()
+                    && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+            };
+            let is_plain =
+                path.value.strip_prefix('.').is_some_and(|rest| rest.split('.').all(name));
+            if !is_plain {
+                let message = format!(
+                    "`{}` is no JSON path of names alone, which {what} needs: write it like `.spec.host`",
+                    path.value
+                );
+                errors.at(path.span, message);
+            }
+        }
+        Place::Fields(path) => {
+            fields(model, path, errors);
+            let list = path.no_field().filter(|segment| {
+                // Reported by `fields`.
+                !matches!(segment, Segment::Keys(_) | Segment::Values(_))
+            });
+            if let Some(segment) = list {
+                errors.at(segment.span(), format_args!("{what} is no element of a list or map"));
+            }
+        }
+    }
+}
+
+/// Checks the first field of a path, with a text that is better than that of the compiler, and that
+/// the path has a place in JSON.
+fn fields(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
+    root(model, path, errors);
+    let call = path
+        .segments
+        .iter()
+        .find(|segment| matches!(segment, Segment::Keys(_) | Segment::Values(_)));
+    if let Some(call) = call {
+        errors.at(
+            call.span(),
+            "`keys()` and `values()` have no place in JSON: only an index has them",
+        );
+    }
+}
+
+/// Checks the first field of a path.
+fn root(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
+    let first = plain(path.root());
+    if model.is_struct && first != "metadata" && model.field(&first).is_none() {
+        let mut known: Vec<_> = model.fields.iter().map(|field| plain(&field.ident)).collect();
+        known.insert(0, "metadata".to_owned());
+        let known: Vec<_> = known.iter().map(String::as_str).collect();
+        errors.at(path.root().span(), unknown("field", &first, &known));
+    }
+}
+
+/// A JSON path begins with a dot; without one kubectl prints empty columns.
+fn json_path(path: &WithSpan<String>, example: &str, errors: &mut Errors) {
+    let text = &path.value;
+    let balanced = text.matches('[').count() == text.matches(']').count();
+    if !text.starts_with('.') || text.len() < 2 || text.contains("..") || !balanced {
+        errors.at(path.span, format_args!("`{text}` is no JSON path: write it like `{example}`"));
+    }
+}
+
+/// Each index becomes a constant, so names are unique.
+fn indexes(model: &ResourceModel, errors: &mut Errors) {
+    let mut taken: Vec<String> = Vec::new();
+    for index in &model.indexes {
+        let name = index.plain_name().to_uppercase();
+        if taken.contains(&name) {
+            errors
+                .at(index.name.span(), format_args!("there is already an index `{}`", index.name));
+        }
+        taken.push(name);
+        match &index.source {
+            Place::Text(path) => {
+                json_path(path, ".spec.host", errors);
+                if path.value.contains(['[', '\'', '"']) {
+                    errors
+                        .at(path.span, "name fields only: lists along the path are looked through");
+                }
+            }
+            Place::Fields(path) => root(model, path, errors),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Generated impl of `CustomResource`, whose definition is built at run time.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+
+use super::encoding::missing;
+use super::{private, private_at};
+use crate::keys::WithSpan;
+use crate::path::{FieldPath, Names, Place, located as at, statements};
+use crate::resource::attrs::Pair;
+use crate::resource::model::{Field, ResourceModel};
+use crate::resource::place::{ColumnAttr, RuleAttr, ScaleAttr};
+
+/// Generates the impl. Of a model with faults, the parts that name fields are left out.
+pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
+    let p = private();
+    let ResourceModel { ident, doc, namespaced, group, version, .. } = model;
+    let texts = |texts: &[WithSpan<String>]| -> Vec<String> {
+        texts.iter().map(|text| text.value.clone()).collect()
+    };
+    let kind = &model.kind.value;
+    let (plural, singular) = (&model.plural.value, &model.singular.value);
+    let (short, categories) = (texts(&model.short), texts(&model.categories));
+    let places = Places { model, faulty };
+    let columns = places.all(&model.columns, |column| places.column(column));
+    let scale = option(model.scale.as_ref().filter(|_| !faulty).map(|scale| places.scale(scale)));
+    let selectable = places.all(&model.selectable, |place| places.place(place, Leaf::Scalar));
+    let rules = places.all(&model.rules, |rule| places.rule(rule));
+    let deprecated = option(model.deprecated.as_ref().map(|warning| text(warning.as_ref())));
+    let (labels, annotations) = (pairs(&model.labels), pairs(&model.annotations));
+    let fields = model.fields.iter().map(field);
+    let index_paths = model.indexes.iter().filter_map(|index| match &index.source {
+        Place::Text(path) => {
+            let (name, path) = (index.plain_name(), &path.value);
+            Some(quote!((#name, #path)))
+        }
+        Place::Fields(_) => None,
+    });
+    quote! {
+        #[automatically_derived]
+        impl ::windlass::crd::CustomResource for #ident {
+            fn crd() -> ::core::result::Result<
+                #p::CustomResourceDefinition,
+                ::windlass::Error,
+            > {
+                #[allow(unused_imports)]
+                use #p::AlwaysThere as _;
+                #p::crd(&#p::Definition {
+                    group: #group,
+                    version: #version,
+                    kind: #kind,
+                    plural: #plural,
+                    singular: #singular,
+                    namespaced: #namespaced,
+                    short_names: &[#(#short),*],
+                    categories: &[#(#categories),*],
+                    columns: &[#(#columns),*],
+                    scale: #scale,
+                    selectable: &[#(#selectable),*],
+                    rules: &[#(#rules),*],
+                    deprecated: #deprecated,
+                    labels: &[#(#labels),*],
+                    annotations: &[#(#annotations),*],
+                    doc: #doc,
+                    fields: &[#(#fields),*],
+                    index_paths: &[#(#index_paths),*],
+                })
+            }
+
+            fn package_version() -> ::core::option::Option<&'static str> {
+                ::core::option_env!("CARGO_PKG_VERSION")
+            }
+        }
+    }
+}
+
+/// Generates the description of a field of the root.
+fn field(field: &Field) -> TokenStream {
+    let p = private();
+    let Field { ty, doc, .. } = field;
+    let json = &field.json.value;
+    let at_type = private_at(at(ty.span()));
+    let schema = quote_spanned!(at(ty.span())=> #at_type::schema_of::<#ty>);
+    let in_part = option(field.status().map(|inner| {
+        let missing = missing(inner);
+        quote_spanned!(at(ty.span())=> || #at_type::reads_in_part::<#inner>(#missing))
+    }));
+    quote!(#p::Field {
+        name: #json,
+        optional: || #p::path::TypeOf::<#ty>::new().is_optional(),
+        doc: #doc,
+        schema: #schema,
+        in_part: #in_part,
+    })
+}
+
+fn option(value: Option<impl ToTokens>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+fn text(value: Option<&WithSpan<String>>) -> TokenStream {
+    option(value.map(|value| &value.value))
+}
+
+fn pairs(pairs: &[Pair]) -> Vec<TokenStream> {
+    let pair = |(key, value): &Pair| {
+        let (key, value) = (&key.value, &value.value);
+        quote!((#key, #value))
+    };
+    pairs.iter().map(pair).collect()
+}
+
+/// The type that the last field of a path must have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaf {
+    Any,
+    Replicas,
+    SelectorText,
+    Scalar,
+}
+
+/// Generator of the parts that name fields.
+struct Places<'a> {
+    model: &'a ResourceModel,
+    faulty: bool,
+}
+
+impl Places<'_> {
+    fn all<T>(&self, parts: &[T], generate: impl Fn(&T) -> TokenStream) -> Vec<TokenStream> {
+        if self.faulty { Vec::new() } else { parts.iter().map(generate).collect() }
+    }
+
+    /// Generates a place: a text, or a walk that the compiler checks.
+    fn place(&self, place: &Place, leaf: Leaf) -> TokenStream {
+        let p = private();
+        match place {
+            Place::Text(path) => {
+                let path = &path.value;
+                quote!(#p::Place::Text(#path))
+            }
+            Place::Fields(path) => {
+                let walk = self.walk(path, leaf);
+                quote!(#p::Place::Fields(|| { #walk }))
+            }
+        }
+    }
+
+    fn walk(&self, path: &FieldPath, leaf: Leaf) -> TokenStream {
+        let p = private();
+        let ident = &self.model.ident;
+        let steps = statements(path, Names::Collected);
+        let end = at(path.end());
+        let q = private_at(end);
+        let check = match leaf {
+            Leaf::Any => TokenStream::new(),
+            Leaf::Replicas => quote_spanned!(end=> #q::path::replicas(&__w);),
+            Leaf::SelectorText => quote_spanned!(end=> #q::path::selector_text(&__w);),
+            Leaf::Scalar => {
+                quote_spanned!(end=> #q::path::scalar(&__w, __w.container().scalar_class());)
+            }
+        };
+        let inner = match leaf {
+            Leaf::Any => TokenStream::new(),
+            _ => quote_spanned!(end=> let __w = __w.inner().inner().inner();),
+        };
+        quote! {
+            #[allow(unused_imports)]
+            use #p::path::{AnyClass as _, Declared as _, Inner as _, Probed as _, Undeclared as _};
+            let __w = #p::path::Walk::<'_, #ident>::types();
+            #steps
+            #inner
+            #check
+            __w.segments()
+        }
+    }
+
+    fn column(&self, column: &ColumnAttr) -> TokenStream {
+        let p = private();
+        let name = column.name.as_ref().map_or("", |name| name.value.as_str());
+        let path = column.place.as_ref().map(|place| self.place(place, Leaf::Any));
+        let (kind, format) = (text(column.kind.as_ref()), text(column.format.as_ref()));
+        let description = text(column.description.as_ref());
+        let priority = column.priority.as_ref().map_or(0, |priority| priority.value);
+        quote!(#p::Column {
+            name: #name,
+            path: #path,
+            kind: #kind,
+            format: #format,
+            priority: #priority,
+            description: #description,
+        })
+    }
+
+    fn scale(&self, scale: &ScaleAttr) -> TokenStream {
+        let p = private();
+        let count =
+            |place: &Option<Place>| place.as_ref().map(|place| self.place(place, Leaf::Replicas));
+        let (spec, status) = (count(&scale.spec), count(&scale.status));
+        let selector = scale.selector.as_ref();
+        let selector = option(selector.map(|place| self.place(place, Leaf::SelectorText)));
+        quote!(#p::Scale { spec: #spec, status: #status, selector: #selector })
+    }
+
+    fn rule(&self, rule: &RuleAttr) -> TokenStream {
+        let p = private();
+        let expression = &rule.rule.value;
+        let (message, reason) = (text(rule.message.as_ref()), text(rule.reason.as_ref()));
+        let message_expression = text(rule.message_expression.as_ref());
+        let path = option(rule.path.as_ref().map(|place| self.place(place, Leaf::Any)));
+        let optional_old_self = rule.optional_old_self.is_some();
+        quote!(#p::Rule {
+            rule: #expression,
+            message: #message,
+            message_expression: #message_expression,
+            reason: #reason,
+            path: #path,
+            optional_old_self: #optional_old_self,
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! The generated code of a resource: constants, field lists and calls into `windlass::__private`.
+
+mod definition;
+mod encoding;
+mod index;
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+
+use super::attrs::Text;
+use super::model::{Field, ResourceModel};
+use crate::path::{located as at, plain};
+
+/// Returns the generated code of a model without faults.
+pub(super) fn all(model: &ResourceModel) -> TokenStream {
+    let parts = [
+        resource(model),
+        metadata(model),
+        constructor(model),
+        encoding::serialize(model),
+        encoding::deserialize(model),
+        field_names(model),
+        definition::crd(model, false),
+        index::indexes(model, false),
+    ];
+    parts.into_iter().collect()
+}
+
+/// Returns the same items for a model with faults, as far as its fields are known. Bodies that
+/// would not compile because of the fault are left out; none of the code ever runs.
+pub(super) fn fallback(model: &ResourceModel) -> TokenStream {
+    if !model.is_struct {
+        return TokenStream::new();
+    }
+    let mut parts = vec![
+        resource(model),
+        constructor(model),
+        definition::crd(model, true),
+        index::indexes(model, true),
+    ];
+    if model.has_metadata() {
+        parts.push(metadata(model));
+        parts.extend([encoding::serialize(model), encoding::deserialize(model)]);
+    } else {
+        parts.push(without_metadata(model));
+    }
+    parts.into_iter().collect()
+}
+
+fn private() -> TokenStream {
+    quote!(::windlass::__private)
+}
+
+/// Returns the same path, with every token at `place`: an error underlines an expression from its
+/// first token to its last.
+fn private_at(place: Span) -> TokenStream {
+    quote_spanned!(place=> ::windlass::__private)
+}
+
+/// Returns the `apiVersion`: a literal, or the constant of the kind.
+fn api_version(model: &ResourceModel) -> TokenStream {
+    let (p, ident) = (private(), &model.ident);
+    model.api_version().map_or_else(
+        || quote!(<#ident as #p::k8s_openapi::Resource>::API_VERSION),
+        |text| text.to_token_stream(),
+    )
+}
+
+/// Returns code that the compiler joins to `group/version`, with checks of constants.
+fn joined_api_version(model: &ResourceModel) -> TokenStream {
+    let p = private();
+    let (group, version) = (&model.group, &model.version);
+    let checks = [(group, "check_group"), (version, "check_version")].map(|(text, check)| {
+        let Text::Expr(expr) = text else { return TokenStream::new() };
+        let place = at(expr.span());
+        let (p, check) = (private_at(place), format_ident!("{check}", span = place));
+        quote_spanned!(place=> #p::#check(#expr);)
+    });
+    quote!({
+        #(#checks)*
+        const __BYTES: &[u8] = &#p::api_version_bytes::<{ #p::api_version_length(#group, #version) }>(
+            #group, #version,
+        );
+        #p::api_version_text(__BYTES)
+    })
+}
+
+/// Generates the constants of the kind.
+fn resource(model: &ResourceModel) -> TokenStream {
+    let p = private();
+    let ResourceModel { ident, group, version, kind, plural, .. } = model;
+    let [kind, plural] = [kind, plural].map(|at| &at.value);
+    let api_version = model
+        .api_version()
+        .map_or_else(|| joined_api_version(model), |text| text.to_token_stream());
+    let scope =
+        format_ident!("{}ResourceScope", if model.namespaced { "Namespace" } else { "Cluster" });
+    quote! {
+        #[automatically_derived]
+        impl #p::k8s_openapi::Resource for #ident {
+            const API_VERSION: &'static str = #api_version;
+            const GROUP: &'static str = #group;
+            const KIND: &'static str = #kind;
+            const VERSION: &'static str = #version;
+            const URL_PATH_SEGMENT: &'static str = #plural;
+            type Scope = #p::k8s_openapi::#scope;
+        }
+    }
+}
+
+/// Generates the access to the metadata.
+fn metadata(model: &ResourceModel) -> TokenStream {
+    let p = private();
+    let ident = &model.ident;
+    let place = at(model.metadata.as_ref().map_or(Span::call_site(), |field| field.ty.span()));
+    let q = private_at(place);
+    let get = quote_spanned!(place=> #q::Meta::get(&self.metadata));
+    let get_mut = quote_spanned!(place=> #q::Meta::get_mut(&mut self.metadata));
+    quote! {
+        #[automatically_derived]
+        impl #p::k8s_openapi::Metadata for #ident {
+            type Ty = #p::ObjectMeta;
+
+            fn metadata(&self) -> &#p::ObjectMeta {
+                #get
+            }
+
+            fn metadata_mut(&mut self) -> &mut #p::ObjectMeta {
+                #get_mut
+            }
+        }
+    }
+}
+
+/// Generates `Website::new(name, spec)`: every field that is not optional is an argument.
+fn constructor(model: &ResourceModel) -> TokenStream {
+    let ResourceModel { ident, vis, .. } = model;
+    let needed: Vec<&Field> = model.fields.iter().filter(|field| !field.optional).collect();
+    let names: Vec<_> = needed.iter().map(|field| &field.ident).collect();
+    let types: Vec<_> = needed.iter().map(|field| &field.ty).collect();
+    let absent: Vec<_> =
+        model.fields.iter().filter(|field| field.optional).map(|field| &field.ident).collect();
+    let doc = format!(
+        "A `{}` of that name; namespace and labels are set in its metadata.",
+        model.kind.value
+    );
+    // A field called `name` is an argument, too.
+    let argument =
+        format_ident!("{}", if model.field("name").is_some() { "__name" } else { "name" });
+    let body = if let Some(metadata) = model.metadata.as_ref().filter(|_| model.has_metadata()) {
+        let place = at(metadata.ty.span());
+        let p = private_at(place);
+        let value = quote_spanned!(place=> #p::Meta::named(::core::convert::Into::into(#argument)));
+        quote!(Self {
+            metadata: #value,
+            #(#names,)*
+            #(#absent: ::core::option::Option::None,)*
+        })
+    } else {
+        quote!(::core::unimplemented!())
+    };
+    quote! {
+        #[automatically_derived]
+        impl #ident {
+            #[doc = #doc]
+            #[allow(dead_code, unused_variables, non_snake_case)]
+            #[must_use]
+            #vis fn new(#argument: impl ::core::convert::Into<::std::string::String>, #(#names: #types),*) -> Self {
+                #body
+            }
+        }
+    }
+}
+
+/// Generates the table of names, by which paths find those in JSON.
+fn field_names(model: &ResourceModel) -> TokenStream {
+    let p = private();
+    let ident = &model.ident;
+    let fields = model.metadata.iter().chain(&model.fields).map(|field| {
+        let (rust, json) = (plain(&field.ident), &field.json.value);
+        quote!(#p::FieldName { rust: #rust, json: #json, flattened: false })
+    });
+    quote! {
+        #[automatically_derived]
+        impl #p::FieldNames for #ident {
+            const FIELDS: &'static [#p::FieldName] = &[#(#fields),*];
+        }
+    }
+}
+
+/// Generates the impls of a struct whose `metadata` is missing, so that it still counts as a
+/// resource.
+fn without_metadata(model: &ResourceModel) -> TokenStream {
+    let p = private();
+    let ident = &model.ident;
+    quote! {
+        impl #p::k8s_openapi::Metadata for #ident {
+            type Ty = #p::ObjectMeta;
+
+            fn metadata(&self) -> &#p::ObjectMeta {
+                ::core::unimplemented!()
+            }
+
+            fn metadata_mut(&mut self) -> &mut #p::ObjectMeta {
+                ::core::unimplemented!()
+            }
+        }
+
+        impl #p::serde::Serialize for #ident {
+            fn serialize<__S: #p::serde::Serializer>(
+                &self,
+                _: __S,
+            ) -> ::core::result::Result<__S::Ok, __S::Error> {
+                ::core::unimplemented!()
+            }
+        }
+
+        impl<'de> #p::serde::Deserialize<'de> for #ident {
+            fn deserialize<__D: #p::serde::Deserializer<'de>>(
+                _: __D,
+            ) -> ::core::result::Result<Self, __D::Error> {
+                ::core::unimplemented!()
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Keys whose values are fields of the object: `column(…)`, `scale(…)`, `selectable(…)`, and the
+//! place of a `rule(…)`.
+
+use proc_macro2::{Ident, Span};
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::{LitStr, Token};
+
+use crate::errors::Errors;
+use crate::keys::{self, Key, Known, WithSpan, set};
+use crate::path::Place;
+
+/// Keys of `column(…)`.
+pub(crate) const COLUMN_KEYS: &[&str] =
+    &["name", "path", "type", "format", "priority", "description"];
+/// Keys of `scale(…)`.
+pub(crate) const SCALE_KEYS: &[&str] = &["spec", "status", "selector"];
+/// Keys of `rule(…)`.
+pub(crate) const RULE_KEYS: &[&str] =
+    &["message", "message_expression", "reason", "path", "optional_old_self"];
+
+const COLUMN_HINTS: &[(&str, &str)] = &[
+    (
+        "jsonPath",
+        "write the field, as in `column(\"Host\", spec.host)`, or `path = \".spec.host\"`",
+    ),
+    (
+        "json_path",
+        "write the field, as in `column(\"Host\", spec.host)`, or `path = \".spec.host\"`",
+    ),
+    ("type_", "write `type = \"integer\"`"),
+    (
+        "JSONPath",
+        "write the field, as in `column(\"Host\", spec.host)`, or `path = \".spec.host\"`",
+    ),
+];
+const SCALE_HINTS: &[(&str, &str)] = &[
+    ("specpath", "write `scale(spec.replicas, status.replicas)`"),
+    ("spec_replicas_path", "write `scale(spec.replicas, status.replicas)`"),
+    ("specReplicasPath", "write `scale(spec.replicas, status.replicas)`"),
+    ("label_selector_path", "write `selector = status.selector`"),
+    ("labelSelectorPath", "write `selector = status.selector`"),
+    ("selectorpath", "write `selector = status.selector`"),
+];
+const RULE_HINTS: &[(&str, &str)] = &[
+    (
+        "rule",
+        "the rule itself comes first, without a key: `rule(\"self.spec.min <= self.spec.max\")`",
+    ),
+    ("fieldPath", "write `path = spec.host`"),
+    ("field_path", "write `path = spec.host`"),
+    ("messageExpression", "write `message_expression = \"…\"`"),
+    ("optionalOldSelf", "write `optional_old_self`"),
+];
+
+/// Whether a value without a key comes next: a text, or fields.
+fn is_place(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    let has_name = ahead.call(Ident::parse_any).is_ok();
+    input.peek(LitStr)
+        || has_name
+            && (ahead.is_empty()
+                || ahead.peek(Token![,])
+                || ahead.peek(Token![.])
+                || ahead.peek(Token![?])
+                || ahead.peek(syn::token::Bracket))
+}
+
+/// `column("Host", spec.host)`
+#[derive(Debug)]
+pub(super) struct ColumnAttr {
+    pub(super) key: Key,
+    /// Keys that were written, also those with a fault.
+    pub(super) tried: Vec<String>,
+    pub(super) name: Option<WithSpan<String>>,
+    pub(super) place: Option<Place>,
+    pub(super) kind: Option<WithSpan<String>>,
+    pub(super) format: Option<WithSpan<String>>,
+    pub(super) priority: Option<WithSpan<i32>>,
+    pub(super) description: Option<WithSpan<String>>,
+}
+
+impl ColumnAttr {
+    pub(super) fn read(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> Self {
+        let mut column = Self {
+            key: key.clone(),
+            tried: Vec::new(),
+            name: None,
+            place: None,
+            kind: None,
+            format: None,
+            priority: None,
+            description: None,
+        };
+        let mut unnamed = Vec::new();
+        let known = Known { keys: COLUMN_KEYS, hints: COLUMN_HINTS };
+        let other = |input: ParseStream<'_>, _: &mut Errors| {
+            is_place(input).then(|| Place::parse(input).map(|place| unnamed.push(place)))
+        };
+        let tried = keys::each_item(input, known, errors, other, |key, input, errors| {
+            match key.name.as_str() {
+                "name" => set(&mut column.name, key, keys::text(key, input)?, errors),
+                "path" => set(&mut column.place, key, Place::value(key, input)?, errors),
+                "type" => set(&mut column.kind, key, keys::text(key, input)?, errors),
+                "format" => set(&mut column.format, key, keys::text(key, input)?, errors),
+                "priority" => set(&mut column.priority, key, keys::number(key, input)?, errors),
+                _ => set(&mut column.description, key, keys::text(key, input)?, errors),
+            }
+            Ok(())
+        });
+        column.tried = tried;
+        column.take(unnamed, errors);
+        column
+    }
+
+    /// Takes the values without a key: a heading, a field, or both.
+    fn take(&mut self, unnamed: Vec<Place>, errors: &mut Errors) {
+        for place in unnamed {
+            match place {
+                Place::Text(text) if self.name.is_none() && !text.value.starts_with('.') => {
+                    self.name = Some(text);
+                }
+                place if self.place.is_none() => self.place = Some(place),
+                place => {
+                    let message =
+                        "a column has one heading and one field: `column(\"Host\", spec.host)`";
+                    errors.at(place.span(), message);
+                }
+            }
+        }
+        // The heading follows from the field, and cannot follow from a text.
+        if let (None, Some(Place::Fields(path))) = (&self.name, &self.place)
+            && !self.tried.iter().any(|tried| tried == "name")
+        {
+            self.name = Some(WithSpan { value: heading(&path.last_name()), span: path.end() });
+        }
+    }
+}
+
+/// Returns the heading for a field: `observed_generation` becomes `Observed Generation`.
+fn heading(field: &str) -> String {
+    let words = field.split('_').filter(|word| !word.is_empty()).map(|word| {
+        let mut chars = word.chars();
+        let first = chars.next().map(|first| first.to_uppercase().to_string());
+        first.unwrap_or_default() + chars.as_str()
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// `scale(spec.replicas, status.replicas, selector = status.selector)`
+#[derive(Debug)]
+pub(super) struct ScaleAttr {
+    pub(super) key: Key,
+    /// Keys that were written, also those with a fault.
+    pub(super) tried: Vec<String>,
+    pub(super) spec: Option<Place>,
+    pub(super) status: Option<Place>,
+    pub(super) selector: Option<Place>,
+}
+
+impl ScaleAttr {
+    pub(super) fn read(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> Self {
+        let mut scale =
+            Self { key: key.clone(), tried: Vec::new(), spec: None, status: None, selector: None };
+        let mut unnamed = Vec::new();
+        let known = Known { keys: SCALE_KEYS, hints: SCALE_HINTS };
+        let other = |input: ParseStream<'_>, _: &mut Errors| {
+            is_place(input).then(|| Place::parse(input).map(|place| unnamed.push(place)))
+        };
+        let tried = keys::each_item(input, known, errors, other, |key, input, errors| {
+            let place = Place::value(key, input)?;
+            let slot = match key.name.as_str() {
+                "spec" => &mut scale.spec,
+                "status" => &mut scale.status,
+                _ => &mut scale.selector,
+            };
+            set(slot, key, place, errors);
+            Ok(())
+        });
+        scale.tried = tried;
+        for place in unnamed {
+            let slots = [&mut scale.spec, &mut scale.status];
+            match slots.into_iter().find(|slot| slot.is_none()) {
+                Some(slot) => *slot = Some(place),
+                None => {
+                    let message = "`scale` has two counts; write the third field as `selector = status.selector`";
+                    errors.at(place.span(), message);
+                }
+            }
+        }
+        scale
+    }
+}
+
+/// `rule("self.spec.min <= self.spec.max", message = "…")`
+#[derive(Debug)]
+pub(super) struct RuleAttr {
+    pub(super) rule: WithSpan<String>,
+    pub(super) message: Option<WithSpan<String>>,
+    pub(super) message_expression: Option<WithSpan<String>>,
+    pub(super) reason: Option<WithSpan<String>>,
+    pub(super) path: Option<Place>,
+    pub(super) optional_old_self: Option<Span>,
+}
+
+impl RuleAttr {
+    /// Reads a rule; `None` is a fault that is reported.
+    pub(super) fn read(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut rule = None;
+        let (mut message, mut expression, mut reason, mut path, mut old) =
+            (None, None, None, None, None);
+        let known = Known { keys: RULE_KEYS, hints: RULE_HINTS };
+        let other = |input: ParseStream<'_>, errors: &mut Errors| {
+            input.peek(LitStr).then(|| {
+                let text = WithSpan::text(&input.parse()?);
+                if rule.is_some() {
+                    errors.at(text.span, "one `rule(…)` holds one rule: write a second `rule(…)`");
+                } else {
+                    rule = Some(text);
+                }
+                Ok(())
+            })
+        };
+        keys::each_item(input, known, errors, other, |key, input, errors| {
+            match key.name.as_str() {
+                "message" => set(&mut message, key, keys::text(key, input)?, errors),
+                "message_expression" => set(&mut expression, key, keys::text(key, input)?, errors),
+                "reason" => set(&mut reason, key, keys::text(key, input)?, errors),
+                "path" => set(&mut path, key, Place::value(key, input)?, errors),
+                _ => set(&mut old, key, key.span, errors),
+            }
+            Ok(())
+        });
+        let Some(rule) = rule else {
+            let message = "a rule is a text of CEL: `rule(\"self.spec.min <= self.spec.max\")`";
+            errors.at(key.span, message);
+            return None;
+        };
+        Some(Self {
+            rule,
+            message,
+            message_expression: expression,
+            reason,
+            path,
+            optional_old_self: old,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_has_the_words_of_the_field() {
+        assert_eq!(heading("host"), "Host");
+        assert_eq!(heading("observed_generation"), "Observed Generation");
+        assert_eq!(heading("type_"), "Type");
+    }
+}
