@@ -115,7 +115,9 @@ pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
                 format!("cannot derive the definition of {name}: the schema does not decode");
             Error::new(ErrorKind::Usage, message).because(error)
         })?;
-    Ok(assemble(definition, name, schema, columns, scale))
+    let crd = assemble(definition, name, schema, columns, scale);
+    super::verdict::validate(&crd)?;
+    Ok(crd)
 }
 
 /// Puts the parts together to a manifest.
@@ -296,6 +298,10 @@ fn look_up(schema: &Map<String, Value>, path: &str) -> Result<Option<Map<String,
     for step in path.split('.').skip(1) {
         // An index or a filter may follow the name.
         let name = step.split_once('[').map_or(step, |(name, _)| name);
+        // Every object has these texts, whatever the schema says.
+        if walked.is_empty() && matches!(step, "kind" | "apiVersion") {
+            return Ok(None);
+        }
         // Lists fan out: the path continues in their items.
         while let Some(Value::Object(items)) = here.get("items") {
             here = items;
