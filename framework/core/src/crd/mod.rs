@@ -30,6 +30,8 @@ mod schema;
 pub mod shapes;
 mod verdict;
 
+#[doc(hidden)]
+pub use schema::misfit;
 pub use schema::{StructuralSchema, structural_schema};
 pub use shapes::{any, conditions, embedded_object, int_or_string, object, objects, optional};
 

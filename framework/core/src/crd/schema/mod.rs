@@ -49,6 +49,14 @@ pub fn structural_schema<T: JsonSchema>() -> Result<StructuralSchema, Error> {
     Ok(StructuralSchema { schema: Value::Object(schema), warnings })
 }
 
+/// The reason for which a value does not fit a structural schema; `None` if it fits.
+///
+/// Rules are not evaluated.
+pub fn misfit(value: &Value, schema: &Value) -> Option<String> {
+    let (place, message) = fits::fits(value, schema.as_object()?).err()?;
+    Some(format!("{value}{place} {message}"))
+}
+
 /// The structural schema of the root's field `name`.
 pub(super) fn field_schema(
     name: &str,
