@@ -15,7 +15,7 @@ fn main() {
         env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
     };
     let count = number("WINDLASS_SHAPES", 150);
-    let mut writer = Writer { state: number("WINDLASS_SHAPES_SEED", 1), types: String::new(), named: 0 };
+    let mut writer = Writer { state: number("WINDLASS_SHAPES_SEED", 1), types: String::new(), named: 0, is_flattened: false };
     let mut out = String::new();
     let mut table = String::new();
     for i in 0..count {
@@ -39,6 +39,8 @@ struct Writer {
     state: u64,
     types: String,
     named: usize,
+    /// Whether the type under construction is flattened into another.
+    is_flattened: bool,
 }
 
 /// A type, and whether it has a `Default` and is ordered.
@@ -68,16 +70,18 @@ impl Writer {
     /// The root of a shape; whether the type has no conditions of its own.
     fn root(&mut self, i: u64) -> (String, bool) {
         let is_exact = i % 4 != 3;
+        // Small types show which form is wrong; some larger ones show how forms meet.
+        let depth = 1 + u32::from(self.one_in(4));
         // Every form comes in turn, so that few shapes have all of them.
         let root = match i % 8 {
-            0 => self.structure(2, is_exact),
-            1 => self.external(2),
-            2 => self.internal(2),
-            3 => self.structure(2, is_exact),
-            4 => self.adjacent(2),
-            5 => self.untagged(2),
-            6 => self.flattened(2),
-            _ => self.ty(3).text,
+            0 => self.structure(depth, is_exact),
+            1 => self.external(depth),
+            2 => self.internal(depth),
+            3 => self.structure(depth, is_exact),
+            4 => self.adjacent(depth),
+            5 => self.untagged(depth),
+            6 => self.flattened(depth),
+            _ => self.ty(depth + 1).text,
         };
         (root, is_exact)
     }
@@ -189,7 +193,7 @@ impl Writer {
         if self.one_in(3) {
             attributes.push_str("    #[serde(rename_all = \"camelCase\")]\n");
         }
-        if self.one_in(4) {
+        if !self.is_flattened && self.one_in(4) {
             attributes.push_str("    #[serde(deny_unknown_fields)]\n");
         }
         let more = if self.one_in(6) {
@@ -234,7 +238,8 @@ impl Writer {
         let variants = self.variants(depth, forms);
         let name = self.name();
         let mut attributes = attributes.to_owned();
-        if self.one_in(4) {
+        // serde supports no flattened type that denies unknown fields.
+        if !self.is_flattened && self.one_in(4) {
             attributes.push_str("    #[serde(deny_unknown_fields)]\n");
         }
         self.declare(&attributes, &format!("enum {name} {{ {variants} }}"));
@@ -262,6 +267,7 @@ impl Writer {
 
     /// A struct with another type's fields among its own.
     fn flattened(&mut self, depth: u32) -> String {
+        let outside = std::mem::replace(&mut self.is_flattened, true);
         let inner = match self.below(5) {
             0 => self.structure(depth, true),
             1 => self.internal(depth),
@@ -269,6 +275,7 @@ impl Writer {
             3 => format!("BTreeMap<String, {}>", self.leaf().text),
             _ => format!("Option<{}>", self.internal(depth)),
         };
+        self.is_flattened = outside;
         let own = self.ty(depth).text;
         let name = self.name();
         self.declare(

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use windlass_cel::rules::{Reason, check_definition};
 use windlass_cel::syntax::identifiers::escape;
 
-use super::lower::{Lower, Node};
+use super::lower::{CLOSED, Lower, Node};
 use super::merge::append;
 use super::union::RULES;
 use super::widest::property;
@@ -36,6 +36,26 @@ impl Tag {
             let differ = (1..values.len()).all(|i| !values[..i].contains(&values[i]));
             differ.then(|| Self { name: name.clone(), values })
         })
+    }
+
+    /// Closes variants without data where all others have their data in one and the same field.
+    ///
+    /// That is the form of `#[serde(tag = "t", content = "c")]`, whose variants without data refuse the
+    /// field. With `tag` alone serde would ignore it there; the two forms have the same schema, and
+    /// refusing what nobody writes is the safer reading.
+    pub(super) fn close(&self, nodes: &mut [Node]) {
+        let others = |node: &Node| -> Vec<String> {
+            let fields = node.get("properties").and_then(Value::as_object);
+            fields.into_iter().flatten().map(|(name, _)| name.clone()).filter(|it| *it != self.name).collect()
+        };
+        let mut data: Vec<Vec<String>> =
+            nodes.iter().map(others).filter(|names| !names.is_empty()).collect();
+        data.dedup();
+        if data.len() == 1 && data[0].len() == 1 {
+            for node in nodes.iter_mut().filter(|node| others(node).is_empty()) {
+                node.insert(CLOSED.to_owned(), true.into());
+            }
+        }
     }
 
     /// The expression that is true for an object of another variant.

@@ -178,9 +178,11 @@ impl<'a> Lower<'a> {
         if types.contains(&"null") {
             node.insert("nullable".to_owned(), true.into());
             types.retain(|name| *name != "null");
-            // A field that is always null: structural schemas need a type.
+            // A field that is always null: structural schemas need a type, and no object fits here.
             if types.is_empty() && !combined {
                 types.push("object");
+                node.insert("minProperties".to_owned(), 1.into());
+                node.insert("maxProperties".to_owned(), 0.into());
             }
         }
         if let Some(values) = choices(raw) {

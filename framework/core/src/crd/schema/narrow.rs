@@ -19,11 +19,13 @@ impl Lower<'_> {
     /// The conditions of `inner` that `outer`, which allows at least as much, does not make.
     pub(super) fn narrow(&mut self, inner: &Node, outer: &Node) -> Node {
         let mut checks = Node::new();
-        if is_any(inner) && Kind::of(inner) == Kind::Any && !has_checks(inner) {
+        if Kind::of(inner) == Kind::Any {
             return checks;
         }
         type_check(inner, outer, &mut checks);
-        own_checks(inner, outer, &mut checks);
+        if !own_checks(inner, outer, &mut checks) {
+            self.lose("an API server cannot check the alternatives of this field for one variant only");
+        }
         // An enum without null refuses it by itself.
         if is_nullable(outer) && !is_nullable(inner) && !inner.contains_key("enum") {
             self.lose("an API server takes null for each variant, where serde takes it for some only");
@@ -47,6 +49,14 @@ impl Lower<'_> {
         let Some(Value::Object(properties)) = inner.get("properties") else {
             return require(inner, outer, checks);
         };
+        let are_free = properties.values().filter_map(Value::as_object).all(is_any);
+        if !outer.contains_key("properties") && !are_free {
+            self.lose(
+                "an API server cannot check the fields of this object, since it may be a value of another type or \
+                 have free names",
+            );
+            return require(inner, outer, checks);
+        }
         for (name, field) in properties {
             let Value::Object(field) = field else { continue };
             self.enter(name);
@@ -60,10 +70,7 @@ impl Lower<'_> {
                     }
                 }
                 None if is_any(field) => {}
-                None => self.lose(
-                    "an API server cannot check this field, since its object may be a value of another type \
-                     or have free names",
-                ),
+                None => self.lose("an API server cannot check this field for one variant only"),
             }
             self.leave();
         }
@@ -148,9 +155,19 @@ pub(super) fn is_int_or_string(checks: &[Node]) -> bool {
     of(json!({ "pattern": NEVER })) && of(json!({ "minimum": 1, "maximum": 0 }))
 }
 
-/// Whether a schema has conditions of its own.
-fn has_checks(node: &Node) -> bool {
-    node.keys().any(|key| CHECKS.contains(&key.as_str()))
+/// Whether `outer` describes every field and item that a condition names: otherwise a server refuses
+/// the condition.
+fn is_described(check: &Value, outer: &Node) -> bool {
+    let below = |check: &Value, outer: Option<&Value>| {
+        outer.and_then(Value::as_object).is_some_and(|outer| is_described(check, outer))
+    };
+    let list = |key: &str| check.get(key).and_then(Value::as_array).into_iter().flatten();
+    let fields = check.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let outside = outer.get("properties");
+    fields.into_iter().all(|(name, check)| below(check, outside.and_then(|it| it.get(name))))
+        && check.get("items").is_none_or(|check| below(check, outer.get("items")))
+        && check.get("not").is_none_or(|check| is_described(check, outer))
+        && ["allOf", "anyOf", "oneOf"].iter().all(|key| list(key).all(|it| is_described(it, outer)))
 }
 
 /// Requires the names of `inner`, if `outer` does not.
@@ -172,7 +189,7 @@ fn type_check(inner: &Node, outer: &Node, checks: &mut Node) {
     }
     let not = |condition: Value| ("not", condition);
     let (key, value) = match kind {
-        Kind::Any => return,
+        Kind::Any | Kind::Mixture => return,
         Kind::Scalar("string") => not(json!({ "pattern": NEVER })),
         Kind::Scalar("boolean") => return put_choices(checks, inner, &json!([true, false])),
         Kind::Scalar(name) => {
@@ -201,9 +218,11 @@ fn type_check(inner: &Node, outer: &Node, checks: &mut Node) {
 
 /// Adds the checks of a schema itself that the outer one does not make.
 ///
-/// Compared by keyword and value: a bound that differs from the outer one stays.
-fn own_checks(inner: &Node, outer: &Node, checks: &mut Node) {
+/// Compared by keyword and value: a bound that differs from the outer one stays. Returns whether all of
+/// them could be added.
+fn own_checks(inner: &Node, outer: &Node, checks: &mut Node) -> bool {
     let kind = Kind::of(inner);
+    let mut is_whole = true;
     let differs = |key: &str| inner.contains_key(key) && inner.get(key) != outer.get(key);
     for (key, value) in inner.iter().filter(|(key, _)| CHECKS.contains(&key.as_str())) {
         let is_flag = key.starts_with("exclusive");
@@ -222,9 +241,13 @@ fn own_checks(inner: &Node, outer: &Node, checks: &mut Node) {
             "format" => format_check(kind, value, inner, checks),
             // A flag without its bound says nothing.
             _ if is_flag && !inner.contains_key(pair) => {}
+            "allOf" | "anyOf" | "oneOf" | "not" if !is_described(&json!({ key: value }), outer) => {
+                is_whole = false;
+            }
             _ => put(checks, key, value.clone()),
         }
     }
+    is_whole
 }
 
 /// Adds the values that are allowed.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::lift::Tag;
 use super::lower::{Lower, Node, any};
-use super::merge::append;
+use super::merge::{append, is_any};
 use super::narrow::is_int_or_string;
 
 /// Keywords that only check a value: the only ones allowed inside of alternatives.
@@ -91,6 +91,7 @@ impl Lower<'_> {
         let tag = Tag::of(&nodes);
         if let Some(tag) = &tag {
             self.hoist(&mut nodes, tag);
+            tag.close(&mut nodes);
         }
         let mut union = self.widest(&nodes);
         let checks: Vec<Node> = nodes.iter().map(|node| self.narrow(node, &union)).collect();
@@ -175,6 +176,8 @@ pub(super) enum Kind<'a> {
     IntOrString,
     /// A text, a number, an integer or a boolean, by the name of its type.
     Scalar(&'a str),
+    /// Values of several types, each with conditions.
+    Mixture,
     /// Any value: the schema has no type.
     Any,
 }
@@ -187,6 +190,7 @@ impl<'a> Kind<'a> {
             Some("array") => Self::Array,
             Some(name) => Self::Scalar(name),
             None if node.contains_key("x-kubernetes-int-or-string") => Self::IntOrString,
+            None if !is_any(node) => Self::Mixture,
             None => Self::Any,
         }
     }

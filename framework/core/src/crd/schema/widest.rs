@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::lower::{Lower, Node, any};
+use super::lower::{CLOSED, Lower, Node, any};
 use super::merge::is_any;
 use super::union::{CHECKS, Kind, is_nullable, without_defaults};
 
@@ -54,20 +54,28 @@ impl Lower<'_> {
     /// Values of several types: everything is kept, and the fields of objects and the items of lists
     /// are described, because conditions on them may name only what is described outside of them.
     fn mixture(&mut self, nodes: &[Node]) -> Node {
-        let of = |kind: Kind| {
-            let same = nodes.iter().filter(|node| Kind::of(node) == kind);
-            same.cloned().collect::<Vec<Node>>()
+        let of = |kind: Kind, key: &str, name: &str| {
+            let parts = nodes.iter().filter_map(|node| match Kind::of(node) {
+                found if found == kind => Some(node.clone()),
+                // The fields or the items of a mixture that is a part of this one.
+                Kind::Mixture => {
+                    let part = json!({ "type": name, key: node.get(key)? });
+                    part.as_object().cloned()
+                }
+                _ => None,
+            });
+            parts.collect::<Vec<Node>>()
         };
         let mut wide = any();
         wide.remove("nullable");
-        let objects = self.widest(&of(Kind::Object));
+        let objects = self.widest(&of(Kind::Object, "properties", "object"));
         if objects.get(KEEP).is_none()
             && let Some(properties) = objects.get("properties")
         {
             wide.insert("properties".to_owned(), properties.clone());
             without_defaults(&mut wide);
         }
-        if let Some(items) = self.widest(&of(Kind::Array)).get("items") {
+        if let Some(items) = self.widest(&of(Kind::Array, "items", "array")).get("items") {
             wide.insert("items".to_owned(), items.clone());
         }
         wide
@@ -101,6 +109,9 @@ impl Lower<'_> {
         let required = required_by_all(nodes);
         if !required.is_empty() {
             union.insert("required".to_owned(), required.into());
+        }
+        if nodes.iter().all(|node| node.contains_key(CLOSED)) {
+            union.insert(CLOSED.to_owned(), true.into());
         }
         union
     }

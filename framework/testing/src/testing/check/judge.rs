@@ -52,7 +52,7 @@ pub async fn judge(subject: &Subject<'_>, rng: Rng, count: usize) -> Tally {
         let (value, changed) = if i % 2 == 0 {
             (values.fitting(subject.schema), Path::new())
         } else {
-            values.near_miss(subject.schema)
+            values.near_miss(subject.schema, |value| (subject.decode)(value).is_ok())
         };
         tally.values += 1;
         one(subject, &validator, value, &changed, &mut tally).await;

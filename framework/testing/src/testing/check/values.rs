@@ -63,9 +63,17 @@ impl Values {
         found
     }
 
-    /// A value with one change that the schema may forbid, and the changed position.
-    pub(super) fn near_miss(&self, schema: &Value) -> (Value, Path) {
-        let mut value = self.fitting(schema);
+    /// A value with one change that the schema may forbid, and the changed position; without a position
+    /// if no value was found that is readable before the change.
+    pub(super) fn near_miss(
+        &self,
+        schema: &Value,
+        is_readable: impl Fn(&Value) -> bool,
+    ) -> (Value, Path) {
+        let mut values = (0..ATTEMPTS).map(|_| self.fitting(schema));
+        let Some(mut value) = values.find(is_readable) else {
+            return (self.fitting(schema), Path::new());
+        };
         let mut places = Vec::new();
         positions(&value, &mut Vec::new(), &mut places);
         let place = self.pick(&places).cloned().unwrap_or_default();

@@ -333,6 +333,15 @@ types! {
     #[serde(untagged)]
     enum OneOrMany { One(String), Many(Vec<Other>), Pair(Plain), Flag(bool) }
 
+    #[serde(tag = "kind")]
+    enum Meeting { Mixed { at: OneOrMany }, Number { at: i32 }, Any { at: Option<Value> } }
+
+    #[serde(untagged)]
+    enum Inner { Number(i32), Fixed(Adjacent) }
+    #[serde(tag = "t", content = "c", deny_unknown_fields)]
+    enum Adjacent { One(i32), Two(String), Nothing }
+    struct Mixtures { map: std::collections::BTreeMap<String, Port>, unit: () }
+
     enum Mode { Off, Quiet, Timed { hours: u8 } }
     struct Addressed { ip: std::net::IpAddr, v4: std::net::Ipv4Addr }
 }
@@ -395,6 +404,23 @@ fn variants_with_data_are_checked_beside_variants_without() {
         json!([]),
     ]);
     assert!(warnings::<Mode>().is_empty(), "{:?}", warnings::<Mode>());
+}
+
+#[test]
+fn mixtures_within_mixtures_stay_structural() {
+    kept::<Meeting>(&[json!({ "kind": "Mixed", "at": [{ "name": "x" }] })]);
+    kept::<Inner>(&[json!({ "t": "One", "c": 1 }), json!({ "t": "Nothing" }), json!(1)]);
+    refused::<Inner>(&[
+        json!({ "t": "Nothing", "c": 1 }),
+        json!({ "t": "One", "c": "x" }),
+        json!({ "t": "One", "c": 1, "more": 1 }),
+        json!("x"),
+    ]);
+    kept::<Mixtures>(&[json!({ "map": { "a": 1, "b": "x" }, "unit": null })]);
+    refused::<Mixtures>(&[
+        json!({ "map": { "a": true }, "unit": null }),
+        json!({ "map": {}, "unit": {} }),
+    ]);
 }
 
 #[test]
