@@ -110,7 +110,9 @@ pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
         schema: Some(CustomResourceValidation { open_api_v3_schema: Some(schema) }),
         ..version
     };
-    Ok(assemble(definition, name, version))
+    let definition = assemble(definition, name, version);
+    super::verdict::validate(&definition)?;
+    Ok(definition)
 }
 
 /// The version without its schema.

@@ -28,9 +28,12 @@
 pub(crate) mod definition;
 mod schema;
 pub mod shapes;
+mod verdict;
 
+#[doc(hidden)]
+pub use schema::misfit;
 pub use schema::{StructuralSchema, structural_schema};
-pub use shapes::{any, conditions, embedded_object, int_or_string, object, objects};
+pub use shapes::{any, conditions, embedded_object, int_or_string, object, objects, optional};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
@@ -58,4 +61,16 @@ pub trait CustomResource: Resource {
     fn package_version() -> Option<&'static str> {
         None
     }
+}
+
+/// Returns the fields of a kind that an API server checks less strictly than serde, with the reasons,
+/// and remarks on the size of its definition.
+///
+/// [`CustomResource::crd`] logs the same texts.
+///
+/// # Errors
+/// Those of [`CustomResource::crd`].
+pub fn warnings<K: CustomResource>() -> Result<Vec<String>, Error> {
+    let (definition, warnings) = verdict::collect_warnings(K::crd);
+    definition.map(|_| warnings)
 }

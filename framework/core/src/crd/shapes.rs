@@ -12,6 +12,88 @@
 //! ```
 
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
+
+/// Mark of a field that may be absent or null, although its schema is written by hand.
+pub(super) const OPTIONAL: &str = "x-windlass-optional";
+
+/// Whether a schema is one of this module, with remarks beside it.
+pub(super) fn is_shape(schema: &Value) -> bool {
+    let Value::Object(schema) = schema else { return false };
+    let mut schema = schema.clone();
+    schema.retain(|key, _| !matches!(key.as_str(), "title" | "description" | "default"));
+    let schema = Value::Object(schema);
+    let shapes: [fn(&mut SchemaGenerator) -> Schema; 8] =
+        [object, objects, any, embedded_object, int_or_string, quantity, time, conditions];
+    let mut generator = SchemaGenerator::default();
+    shapes.iter().any(|shape| *shape(&mut generator).as_value() == schema)
+}
+
+/// The shapes for fields that are an `Option`: absent and null are allowed, too.
+///
+/// schemars does not see the type behind `schema_with`, and requires the field. A field with
+/// `#[serde(default)]` or `skip_serializing_if` is known to be an option without these functions.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use k8s_openapi::api::core::v1::PodTemplateSpec;
+/// use windlass::crd::structural_schema;
+///
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+/// struct Spec {
+///     #[schemars(schema_with = "windlass::crd::optional::object")]
+///     template: Option<PodTemplateSpec>,
+/// }
+///
+/// let schema = structural_schema::<Spec>()?.schema;
+/// assert_eq!(schema["required"], serde_json::Value::Null);
+/// assert_eq!(schema["properties"]["template"]["nullable"], true);
+/// # Ok::<(), windlass::Error>(())
+/// ```
+pub mod optional {
+    use schemars::{Schema, SchemaGenerator};
+
+    /// Marks a shape.
+    fn optional(mut schema: Schema) -> Schema {
+        schema.insert(super::OPTIONAL.to_owned(), true.into());
+        schema
+    }
+
+    /// [`object`](super::object), or nothing.
+    pub fn object(generator: &mut SchemaGenerator) -> Schema {
+        optional(super::object(generator))
+    }
+
+    /// [`objects`](super::objects), or nothing.
+    pub fn objects(generator: &mut SchemaGenerator) -> Schema {
+        optional(super::objects(generator))
+    }
+
+    /// [`embedded_object`](super::embedded_object), or nothing.
+    pub fn embedded_object(generator: &mut SchemaGenerator) -> Schema {
+        optional(super::embedded_object(generator))
+    }
+
+    /// [`int_or_string`](super::int_or_string), or nothing.
+    pub fn int_or_string(generator: &mut SchemaGenerator) -> Schema {
+        optional(super::int_or_string(generator))
+    }
+
+    /// [`quantity`](super::quantity), or nothing.
+    pub fn quantity(generator: &mut SchemaGenerator) -> Schema {
+        optional(super::quantity(generator))
+    }
+
+    /// [`time`](super::time), or nothing.
+    pub fn time(generator: &mut SchemaGenerator) -> Schema {
+        optional(super::time(generator))
+    }
+
+    /// [`conditions`](super::conditions), or nothing.
+    pub fn conditions(generator: &mut SchemaGenerator) -> Schema {
+        optional(super::conditions(generator))
+    }
+}
 
 /// Any object; the API server keeps every field of it and checks none. For embedded types such as
 /// `PodTemplateSpec`, `ResourceRequirements` or `LabelSelector`.

@@ -28,6 +28,8 @@
 //! # }
 //! ```
 
+#[doc(hidden)]
+pub mod check;
 #[cfg(test)]
 mod creation_tests;
 pub mod elections;
@@ -40,6 +42,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
+pub use check::{CheckReport, check, try_check};
 pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;
 

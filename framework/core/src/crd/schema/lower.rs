@@ -1,59 +1,21 @@
 //! Translation of one schema, keyword by keyword.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::Faults;
+use super::names::not_required;
+use super::keywords::{COPIED, FORMATS};
 use super::merge::{is_any, merge};
+use super::reference::{Cycle, Graph, overlay};
+use super::super::shapes::OPTIONAL;
 
-/// Formats that the API server knows; it drops others with a warning.
-///
-/// A format outside of this list is left out of the schema, so that installing it gives no warning.
-const FORMATS: &[&str] = &[
-    "int32",
-    "int64",
-    "float",
-    "double",
-    "byte",
-    "password",
-    "date",
-    "date-time",
-    "duration",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "cidr",
-    "mac",
-    "uri",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-    "bsonobjectid",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "creditcard",
-    "ssn",
-    "hexcolor",
-    "rgbcolor",
-];
-/// Keywords with the same meaning in JSON Schema and in structural schemas.
-///
-/// They are copied as they are; only an empty `required` is left out.
-const COPIED: &[&str] = &[
-    "description",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "required",
-];
+/// Mark of an object that allows no other names; see `narrow`.
+pub(super) const CLOSED: &str = "$closed";
+
+/// Most schemas of values in one root field: no definition of 1 MiB has as many.
+const MOST_NODES: usize = 50_000;
 
 /// A schema under construction: always a JSON object.
 pub(super) type Node = Map<String, Value>;
@@ -62,19 +24,39 @@ pub(super) type Node = Map<String, Value>;
 #[derive(Debug)]
 pub(super) struct Lower<'a> {
     /// Schemas of the types that are referred to, by name.
-    definitions: &'a Map<String, Value>,
+    pub(super) definitions: &'a Map<String, Value>,
+    /// The references between them.
+    pub(super) graph: Graph,
     /// Receiver of the errors and warnings of all root fields.
     faults: &'a mut Faults,
     /// Steps from the root field to the current position; part of each message.
     path: Vec<String>,
-    /// References on the way to the current position: a second one to the same type is a recursion.
-    open: Vec<String>,
+    /// Cycles of types on the way to the current position; the last is the innermost.
+    pub(super) cycles: Vec<Cycle>,
+    /// Types that were cut, each of which is warned of once.
+    pub(super) cut_types: BTreeSet<String>,
+    /// Whether a Kubernetes type without list types was found, of which one warning is enough.
+    pub(super) has_foreign_lists: bool,
+    /// Schemas that were translated so far.
+    nodes: usize,
+    /// Restrictions that could not be expressed so far.
+    pub(super) losses: usize,
 }
 
 impl<'a> Lower<'a> {
     /// Begins at the root.
     pub(super) fn new(definitions: &'a Map<String, Value>, faults: &'a mut Faults) -> Self {
-        Self { definitions, faults, path: Vec::new(), open: Vec::new() }
+        Self {
+            definitions,
+            graph: Graph::of(definitions),
+            faults,
+            path: Vec::new(),
+            cycles: Vec::new(),
+            cut_types: BTreeSet::new(),
+            has_foreign_lists: false,
+            nodes: 0,
+            losses: 0,
+        }
     }
 
     /// Moves down into a field.
@@ -136,10 +118,25 @@ impl<'a> Lower<'a> {
     ///
     /// A reference is resolved first. The result has no keyword that structural schemas lack: those
     /// are translated, or reported.
-    fn object(&mut self, raw: &Node) -> Node {
+    pub(super) fn object(&mut self, raw: &Node) -> Node {
+        self.nodes += 1;
+        if self.nodes > MOST_NODES {
+            self.faults.add(format!(
+                "{}: its type has more than {MOST_NODES} fields, one inside of another, and no definition has \
+                 room for them; describe a part of it by `windlass::crd::object`",
+                self.path.first().map_or_else(|| "the type".to_owned(), |field| format!(".{field}"))
+            ));
+            return any();
+        }
         if let Some(Value::String(reference)) = raw.get("$ref") {
             return self.reference(raw, reference);
         }
+        if let Some(inner) = option_of(raw) {
+            let mut node = self.object(&inner);
+            node.insert("nullable".to_owned(), true.into());
+            return node;
+        }
+        self.spelling(raw);
         let mut node = Node::new();
         let combined = ["allOf", "anyOf", "oneOf"].iter().any(|key| raw.contains_key(*key));
         // A schema of remarks alone allows any value.
@@ -155,37 +152,17 @@ impl<'a> Lower<'a> {
         self.properties(raw, &mut node);
         self.items(raw, &mut node);
         self.combinations(raw, &mut node);
-        if let Some(default) = raw.get("default").filter(|default| !default.is_null()) {
-            node.insert("default".to_owned(), default.clone());
+        match raw.get("default") {
+            // Only an `Option` writes null, whatever describes its type.
+            Some(Value::Null) => drop(node.insert("nullable".to_owned(), true.into())),
+            Some(default) => drop(node.insert("default".to_owned(), default.clone())),
+            None => {}
         }
-        self.unsupported(raw);
-        node
-    }
-
-    /// Resolves a reference; a recursive one is cut.
-    fn reference(&mut self, raw: &Node, reference: &str) -> Node {
-        let name = reference.rsplit('/').next().unwrap_or_default().to_owned();
-        let Some(Value::Object(target)) = self.definitions.get(&name) else {
-            self.fault("its schema refers to a definition that does not exist");
-            return any();
-        };
-        let mut target = target.clone();
-        // Keywords beside the reference are the field's, and win over those of the type.
-        for (key, value) in raw.iter().filter(|(key, _)| *key != "$ref") {
-            target.insert(key.clone(), value.clone());
+        let closed = |key: &str| raw.get(key) == Some(&Value::Bool(false));
+        if closed("additionalProperties") || closed("unevaluatedProperties") {
+            node.insert(CLOSED.to_owned(), true.into());
         }
-        // Inlining would not end.
-        if self.open.contains(&name) {
-            self.warn(
-                "the type contains itself, which an API server cannot describe: from here on it \
-                 keeps everything and checks nothing",
-            );
-            return cut(&target);
-        }
-        // Removed again below: two fields of the same type side by side are no recursion.
-        self.open.push(name);
-        let node = self.object(&target);
-        self.open.pop();
+        self.unsupported(raw, &mut node);
         node
     }
 
@@ -201,9 +178,11 @@ impl<'a> Lower<'a> {
         if types.contains(&"null") {
             node.insert("nullable".to_owned(), true.into());
             types.retain(|name| *name != "null");
-            // A field that is always null: structural schemas need a type.
+            // A field that is always null: structural schemas need a type, and no object fits here.
             if types.is_empty() && !combined {
                 types.push("object");
+                node.insert("minProperties".to_owned(), 1.into());
+                node.insert("maxProperties".to_owned(), 0.into());
             }
         }
         if let Some(values) = choices(raw) {
@@ -272,13 +251,19 @@ impl<'a> Lower<'a> {
                 node.insert("format".to_owned(), known.into());
             }
             Some("uint32") => drop(node.entry("maximum").or_insert(json!(u32::MAX))),
+            // An API server reads integers of 64 bits with a sign.
+            Some("uint64" | "uint" | "uint128") => {
+                node.entry("maximum").or_insert(json!(i64::MAX));
+            }
+            Some("int" | "int128") => drop(node.insert("format".to_owned(), "int64".into())),
             _ => {}
         }
     }
 
-    /// Translates patterns: the server's regular expressions run in linear time and know less.
+    /// Translates patterns and formats of texts.
     ///
-    /// Groups that look around are an error here, because the server would refuse the definition.
+    /// The server's regular expressions run in linear time and know less: a pattern that they cannot
+    /// read is an error, in the server's words.
     fn texts(&mut self, raw: &Node, node: &mut Node) {
         if let Some(pattern) = raw.get("pattern").and_then(Value::as_str) {
             let unknown = ["(?=", "(?!", "(?<=", "(?<!", "(?>"];
@@ -287,8 +272,27 @@ impl<'a> Lower<'a> {
                     "its pattern uses `{group}`, which the API server's regular expressions do not \
                      have; say it without looking around"
                 ));
+            } else if let Err(error) = windlass_cel::library::regex::Regex::compile(pattern) {
+                self.fault(&format!(
+                    "its pattern \"{pattern}\" must be a valid regular expression, but isn't: {error}; \
+                     API servers read the syntax of RE2 (https://github.com/google/re2/wiki/Syntax)"
+                ));
             }
             node.insert("pattern".to_owned(), pattern.into());
+        }
+        if node.get("type").and_then(Value::as_str) != Some("string") {
+            return;
+        }
+        match raw.get("format").and_then(Value::as_str) {
+            // Addresses of both families have no format of their own.
+            Some("ip") => {
+                let either = json!([{ "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }] }]);
+                node.insert("allOf".to_owned(), either);
+            }
+            Some(format) if !FORMATS.contains(&format) => self.warn(&format!(
+                "API servers do not know the format `{format}`: the text is not checked"
+            )),
+            _ => {}
         }
     }
 
@@ -299,15 +303,28 @@ impl<'a> Lower<'a> {
         let mut named = Node::new();
         if let Some(Value::Object(properties)) = raw.get("properties") {
             for (name, schema) in properties {
-                named.insert(name.clone(), Value::Object(self.field(name, schema)));
+                let mut field = self.field(name, schema);
+                if schema.get(OPTIONAL) == Some(&Value::Bool(true)) {
+                    field.insert("nullable".to_owned(), true.into());
+                    not_required(node, name);
+                }
+                named.insert(name.clone(), Value::Object(field));
             }
         }
+        self.contracts(raw);
+        self.names(raw, &named);
         match self.other_properties(raw) {
             // Structural schemas have either `properties` or `additionalProperties`.
             Some(value) if named.is_empty() && !is_any(&value) => {
                 node.insert("additionalProperties".to_owned(), Value::Object(value));
             }
-            Some(_) => {
+            Some(value) => {
+                if !is_any(&value) {
+                    self.warn(
+                        "an API server cannot check values under free names beside listed ones: it keeps \
+                         those values unchecked",
+                    );
+                }
                 node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
             }
             None => {}
@@ -348,7 +365,7 @@ impl<'a> Lower<'a> {
         let item = if let Some(Value::Array(places)) = tuple {
             let places: Vec<Node> = places.iter().map(|place| self.field("[]", place)).collect();
             self.enter("[]");
-            let item = self.widen(&places);
+            let item = self.places(&places);
             self.leave();
             item
         } else {
@@ -399,16 +416,47 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Warns of keywords without a counterpart, which the API server does not check.
-    fn unsupported(&mut self, raw: &Node) {
-        for key in ["not", "if", "dependentRequired", "dependentSchemas", "contains"] {
+    /// Translates `not`, and warns of keywords without a counterpart.
+    fn unsupported(&mut self, raw: &Node, node: &mut Node) {
+        for key in ["if", "dependentRequired", "dependentSchemas", "contains", "propertyNames"] {
             if raw.contains_key(key) {
                 self.warn(&format!(
                     "`{key}` has no counterpart in a definition: it is not checked"
                 ));
             }
         }
+        let Some(refused) = raw.get("not") else { return };
+        let losses = self.losses;
+        let mut inner = match refused {
+            Value::Object(refused) => self.object(refused),
+            _ => Node::new(),
+        };
+        // Null is judged apart from all alternatives.
+        inner.remove("nullable");
+        let check = self.narrow(&inner, node);
+        // Half of a condition would refuse more than the whole.
+        if self.losses > losses || check.is_empty() {
+            self.warn("`not` cannot be expressed in a definition here: it is not checked");
+        } else {
+            node.insert("not".to_owned(), Value::Object(check));
+        }
     }
+}
+
+/// The schema of an option's type with the keywords beside it; `None` for anything but an option.
+fn option_of(raw: &Node) -> Option<Node> {
+    let Some([first, second]) = raw.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) else {
+        return None;
+    };
+    let is_null = |branch: &Value| *branch == json!({ "type": "null" });
+    let inner = match (is_null(first), is_null(second)) {
+        (false, true) => first,
+        (true, false) => second,
+        _ => return None,
+    };
+    let mut beside = raw.clone();
+    beside.remove("anyOf");
+    Some(overlay(inner.as_object()?.clone(), beside))
 }
 
 /// The schema of any value.
@@ -419,23 +467,9 @@ pub(super) fn any() -> Node {
     node
 }
 
-/// Replaces a type that contains itself by a schema without checks.
-fn cut(target: &Node) -> Node {
-    let mut node = any();
-    copy(target, &mut node);
-    node.retain(|key, _| {
-        key == "description" || key.starts_with("x-kubernetes") || key == "nullable"
-    });
-    if target.get("type").and_then(Value::as_str) == Some("object") {
-        node.insert("type".to_owned(), "object".into());
-        node.remove("nullable");
-    }
-    node
-}
-
 /// Whether a keyword restricts no value.
 fn is_remark(key: &str) -> bool {
-    matches!(
+    key.starts_with("x-windlass-") || matches!(
         key,
         "title"
             | "description"
@@ -452,7 +486,7 @@ fn is_remark(key: &str) -> bool {
 }
 
 /// Copies keywords of the same meaning, and those written for Kubernetes.
-fn copy(raw: &Node, node: &mut Node) {
+pub(super) fn copy(raw: &Node, node: &mut Node) {
     for (key, value) in raw {
         let own = key.starts_with("x-kubernetes-") || key == "nullable";
         if COPIED.contains(&key.as_str()) || own {

@@ -3,11 +3,14 @@
 use serde_json::{Value, json};
 
 use super::lower::{Lower, Node};
-use super::union::RULES;
+use super::union::{CHECKS, RULES};
 
-/// Whether the schema allows any value.
+/// Whether the schema allows any value, and says nothing about it.
 pub(super) fn is_any(node: &Node) -> bool {
-    node.contains_key("x-kubernetes-preserve-unknown-fields") && !node.contains_key("type")
+    let says = |key: &String| {
+        CHECKS.contains(&key.as_str()) || matches!(key.as_str(), "type" | "properties" | "items")
+    };
+    node.contains_key("x-kubernetes-preserve-unknown-fields") && !node.keys().any(says)
 }
 
 /// Adds `other` to `node`. With `flattened`, `other` is an enum beside the fields of a struct, in

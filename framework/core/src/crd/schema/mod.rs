@@ -1,14 +1,23 @@
 //! Structural schemas, the form that API servers accept, from schemars' schemas.
 
+mod contracts;
 mod defaults;
+mod finish;
+mod fits;
+mod keywords;
+mod lift;
+mod lists;
 mod lower;
 mod merge;
-mod rules;
+mod names;
+mod narrow;
+mod reference;
 mod union;
+mod widest;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind};
 
@@ -40,6 +49,14 @@ pub fn structural_schema<T: JsonSchema>() -> Result<StructuralSchema, Error> {
     Ok(StructuralSchema { schema: Value::Object(schema), warnings })
 }
 
+/// The reason for which a value does not fit a structural schema; `None` if it fits.
+///
+/// Rules are not evaluated.
+pub fn misfit(value: &Value, schema: &Value) -> Option<String> {
+    let (place, message) = fits::fits(value, schema.as_object()?).err()?;
+    Some(format!("{value}{place} {message}"))
+}
+
 /// The structural schema of the root's field `name`.
 pub(super) fn field_schema(
     name: &str,
@@ -48,52 +65,27 @@ pub(super) fn field_schema(
 ) -> Map<String, Value> {
     let mut generator = settings().into_generator();
     let mut raw = schema(&mut generator).to_value();
-    let definitions = generator.take_definitions(false);
-    // Once more with references, for the rules of types; see `rules`.
-    let mut by_name = settings().with(|it| it.inline_subschemas = false).into_generator();
-    let named = schema(&mut by_name).to_value();
-    rules::restore(&mut raw, &named, &by_name.take_definitions(false));
+    let mut definitions = generator.take_definitions(false);
+    // Once more as serde writes it: the differences say more about options and names.
+    let mut writer = settings().for_serialize().into_generator();
+    let written = schema(&mut writer).to_value();
+    contracts::compare(&mut raw, &written);
+    contracts::compare_all(&mut definitions, &writer.take_definitions(false));
     let mut lower = Lower::new(&definitions, faults);
     if !name.is_empty() {
         lower.enter(name);
     }
     let mut schema = lower.schema(&raw);
     defaults::check(&schema, &mut lower);
-    // After the check of defaults, which expects `enum` in its usual place.
-    nullable_choices(&mut schema);
+    finish::finish(&mut schema);
     schema
 }
 
-/// Moves the `enum` of nullable fields into `allOf`: the API server checks `enum` against null even
-/// if null is allowed, but not an `enum` inside of `allOf` (seen on Kubernetes 1.36).
-fn nullable_choices(node: &mut Map<String, Value>) {
-    if node.get("nullable") == Some(&Value::Bool(true))
-        && let Some(values) = node.remove("enum")
-    {
-        let all = node.entry("allOf").or_insert_with(|| json!([]));
-        if let Value::Array(all) = all {
-            all.push(json!({ "enum": values }));
-        }
-    }
-    let below = |value: &mut Value| {
-        if let Value::Object(node) = value {
-            nullable_choices(node);
-        }
-    };
-    if let Some(Value::Object(properties)) = node.get_mut("properties") {
-        properties.values_mut().for_each(below);
-    }
-    for key in ["items", "additionalProperties"] {
-        node.get_mut(key).into_iter().for_each(below);
-    }
-}
-
-/// Settings of the generator: references only for types that contain themselves, and the dialect
-/// with the most keywords.
+/// Settings of the generator: the dialect with the most keywords, and references to types, which keep
+/// the keywords of a field apart from those of its type.
 fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
-        settings.inline_subschemas = true;
     })
 }
 
@@ -122,10 +114,10 @@ impl Faults {
         }
     }
 
-    /// Returns all errors as one; warnings are logged.
+    /// Returns all errors as one; warnings are logged, or collected.
     pub(super) fn into_result(self, tried: &str) -> Result<(), Error> {
         for warning in self.into_warnings(tried)? {
-            tracing::warn!("{tried}: {warning}");
+            super::verdict::warn(tried, warning);
         }
         Ok(())
     }

@@ -56,10 +56,18 @@ enum Clash {
 }
 
 #[test]
-fn a_field_of_several_types_is_kept_unchecked_and_named_in_a_warning() {
+fn a_field_of_several_types_has_no_type_and_is_checked_for_each_variant() {
     let found = schema::<Clash>();
-    assert_eq!(found["properties"]["value"]["x-kubernetes-preserve-unknown-fields"], true);
-    assert!(warnings::<Clash>().iter().any(|text| text.starts_with(".value: ")));
+    assert_eq!(
+        found["properties"]["value"],
+        json!({ "x-kubernetes-preserve-unknown-fields": true })
+    );
+    let number = json!({ "not": { "minimum": 1, "maximum": 0 }, "multipleOf": 1 });
+    assert_eq!(found["oneOf"][0]["properties"]["value"], number);
+    let text = json!({ "not": { "pattern": "[^\\x00-\\x{10FFFF}]" } });
+    assert_eq!(found["oneOf"][1]["properties"]["value"], text);
+    assert_eq!(found["oneOf"][2]["properties"]["value"], json!({ "enum": [true, false] }));
+    assert!(warnings::<Clash>().is_empty());
 }
 
 #[derive(JsonSchema)]
@@ -70,11 +78,11 @@ struct Sized {
 }
 
 #[derive(JsonSchema)]
-#[serde(tag = "type")]
+#[serde(untagged)]
 #[allow(dead_code)]
 enum Ruled {
     Some(Sized),
-    None,
+    Other { more: bool },
 }
 
 #[derive(JsonSchema)]
@@ -132,7 +140,7 @@ fn documented_variants_become_one_enum_with_their_texts() {
 fn the_values_of_an_optional_enum_are_listed_where_the_server_does_not_apply_them_to_null() {
     let found = schema::<Option<Colour>>();
     assert_eq!((&found["type"], &found["nullable"]), (&json!("string"), &json!(true)));
-    assert_eq!(found["allOf"], json!([{ "enum": ["Red", "Green"] }]));
+    assert_eq!(found["anyOf"], json!([{ "enum": ["Red", "Green"] }]));
 }
 
 #[test]
@@ -146,9 +154,15 @@ fn numbers_are_bounded_where_the_server_knows_no_format() {
         schema::<u32>(),
         json!({ "type": "integer", "minimum": 0, "maximum": 4_294_967_295_u32 })
     );
-    assert_eq!(schema::<u64>(), json!({ "type": "integer", "minimum": 0 }));
+    assert_eq!(
+        schema::<u64>(),
+        json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX })
+    );
     assert_eq!(schema::<i64>(), json!({ "type": "integer", "format": "int64" }));
-    assert_eq!(schema::<std::net::IpAddr>(), json!({ "type": "string" }));
+    assert_eq!(
+        schema::<std::net::IpAddr>(),
+        json!({ "type": "string", "allOf": [{ "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }] }] })
+    );
 }
 
 #[test]
@@ -169,7 +183,7 @@ fn maps_and_sets_say_what_they_hold() {
 
 #[test]
 fn tuples_and_unions_of_numbers_and_texts_are_int_or_string() {
-    let items = &schema::<(i32, String)>()["items"];
+    let items = &schema::<(i64, String)>()["items"];
     assert_eq!(items, &json!({ "x-kubernetes-int-or-string": true }));
     assert_eq!(schema::<(i32, i32)>()["items"]["type"], "integer");
 }
@@ -267,13 +281,24 @@ enum Mode {
 fn variants_with_and_without_data_are_told_apart_by_name() {
     let expected = json!({
         "x-kubernetes-preserve-unknown-fields": true,
-        "anyOf": [
+        "properties": {
+            "Timed": {
+                "type": "object",
+                "required": ["hours"],
+                "properties": { "hours": { "type": "integer", "minimum": 0, "maximum": 255 } }
+            }
+        },
+        "oneOf": [
             { "enum": ["Off", "Quiet"] },
-            { "required": ["Timed"], "maxLength": 0 }
+            {
+                "required": ["Timed"],
+                "maxProperties": 1,
+                "not": { "minProperties": 1, "maxProperties": 0 }
+            }
         ]
     });
     assert_eq!(schema::<Mode>(), expected);
-    assert!(warnings::<Mode>()[0].contains("checks the variant's name"));
+    assert!(warnings::<Mode>().is_empty());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Every shape becomes a schema that the embedded API server accepts, and that keeps the values
 //! that serde writes.
 
+mod defects;
 mod exact;
 mod types;
 

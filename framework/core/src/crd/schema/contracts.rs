@@ -1,0 +1,86 @@
+//! Fields that serde writes and reads differently.
+//!
+//! schemars describes the values that a type reads. The values that it writes have a description of
+//! their own; the differences say what the first alone does not: that a field is an option although
+//! its schema is written by hand, and that a field is written under a name that is not read.
+
+use serde_json::{Map, Value};
+
+use super::super::shapes;
+use super::lower::Node;
+
+/// Mark of an object: names that serde writes and does not read.
+pub(super) const WRITTEN: &str = "$written";
+/// Mark of an object: names that serde leaves out when it writes, and needs when it reads.
+pub(super) const LEFT_OUT: &str = "$leftOut";
+
+/// Marks the differences in `read`, the schema of what is read.
+pub(super) fn compare(read: &mut Value, written: &Value) {
+    let (Value::Object(read), Value::Object(written)) = (read, written) else { return };
+    fields(read, written);
+    for key in ["items", "additionalProperties"] {
+        if let (Some(read), Some(written)) = (read.get_mut(key), written.get(key)) {
+            compare(read, written);
+        }
+    }
+    for key in ["prefixItems", "allOf", "anyOf", "oneOf"] {
+        if let (Some(Value::Array(read)), Some(Value::Array(written))) =
+            (read.get_mut(key), written.get(key))
+            // Alternatives correspond by their positions.
+            && read.len() == written.len()
+        {
+            read.iter_mut().zip(written).for_each(|(read, written)| compare(read, written));
+        }
+    }
+}
+
+/// Marks the differences in all types.
+pub(super) fn compare_all(read: &mut Map<String, Value>, written: &Map<String, Value>) {
+    for (name, read) in read {
+        if let Some(written) = written.get(name) {
+            compare(read, written);
+        }
+    }
+}
+
+/// Marks the differences in the fields of one object.
+fn fields(read: &mut Node, written: &Node) {
+    let Some(Value::Object(writes)) = written.get("properties") else { return };
+    let needs = |node: &Node, name: &str| {
+        let required = node.get("required").and_then(Value::as_array);
+        required.is_some_and(|names| names.iter().any(|found| found == name))
+    };
+    let is_open = ["additionalProperties", "unevaluatedProperties"]
+        .iter()
+        .any(|key| read.get(*key).is_some_and(|value| *value != Value::Bool(false)));
+    let (mut options, mut left_out, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, writes) in writes {
+        match read.get("properties").and_then(|properties| properties.get(name)) {
+            None if !is_open => unread.push(Value::from(name.as_str())),
+            Some(reads) if needs(read, name) && !needs(written, name) => {
+                // Without `Option` schemars requires a field that has no default; such a field could not be
+                // read again. A schema of this crate stands for a type that it does not know.
+                if shapes::is_shape(reads) {
+                    options.push(name.clone());
+                } else {
+                    left_out.push(Value::from(name.as_str()));
+                }
+            }
+            _ => {}
+        }
+        if let Some(reads) = read.get_mut("properties").and_then(|fields| fields.get_mut(name)) {
+            compare(reads, writes);
+        }
+    }
+    for name in options {
+        let field = read.get_mut("properties").and_then(|fields| fields.get_mut(&name));
+        if let Some(Value::Object(field)) = field {
+            field.insert(shapes::OPTIONAL.to_owned(), true.into());
+        }
+    }
+    for (mark, names) in [(WRITTEN, unread), (LEFT_OUT, left_out)] {
+        if !names.is_empty() {
+            read.insert(mark.to_owned(), Value::Array(names));
+        }
+    }
+}

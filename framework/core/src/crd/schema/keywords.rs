@@ -1,0 +1,245 @@
+//! Keywords that a schema may have, and those that are spelt almost like one.
+//!
+//! A keyword that nobody knows is dropped on the way to an API server, which then checks nothing. So
+//! an unknown `x-kubernetes-…` keyword, an unknown key of a rule, and a keyword that is almost one of
+//! JSON Schema's are errors with the word that was probably meant.
+
+use serde_json::Value;
+
+use super::lower::{Lower, Node};
+use super::union::RULES;
+
+/// Formats that the API server knows; it drops others with a warning.
+///
+/// A format outside of this list is left out of the schema, so that installing it gives no warning.
+pub(super) const FORMATS: &[&str] = &[
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "password",
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "bsonobjectid",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+];
+
+/// Keywords with the same meaning in JSON Schema and in structural schemas.
+///
+/// They are copied as they are; only an empty `required` is left out.
+pub(super) const COPIED: &[&str] = &[
+    "description",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "required",
+];
+
+/// Kubernetes' keywords of a definition's schema.
+const EXTENSIONS: &[&str] = &[
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
+    RULES,
+];
+
+/// Kubernetes' keywords of published schemas of built-in types; a definition has no place for them.
+const PUBLISHED: &[&str] = &[
+    "x-kubernetes-action",
+    "x-kubernetes-group-version-kind",
+    "x-kubernetes-patch-merge-key",
+    "x-kubernetes-patch-strategy",
+    "x-kubernetes-unions",
+];
+
+/// Keys of a rule in `x-kubernetes-validations`.
+const RULE_KEYS: &[&str] =
+    &["fieldPath", "message", "messageExpression", "optionalOldSelf", "reason", "rule"];
+
+/// Keywords of JSON Schema, those of OpenAPI beside them, and marks of this crate.
+const KEYWORDS: &[&str] = &[
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$id",
+    "$ref",
+    "$schema",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "default",
+    "definitions",
+    "dependentRequired",
+    "dependentSchemas",
+    "deprecated",
+    "description",
+    "else",
+    "enum",
+    "example",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "externalDocs",
+    "format",
+    "if",
+    "items",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "nullable",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "propertyNames",
+    "readOnly",
+    "required",
+    "then",
+    "title",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+    "writeOnly",
+];
+
+impl Lower<'_> {
+    /// Reports keywords of `raw` that no API server would see.
+    pub(super) fn spelling(&mut self, raw: &Node) {
+        for (key, value) in raw {
+            if key == RULES {
+                self.rule_keys(value);
+            } else if EXTENSIONS.contains(&key.as_str()) || KEYWORDS.contains(&key.as_str()) {
+                // Known.
+            } else if PUBLISHED.contains(&key.as_str()) {
+                self.warn(&format!("`{key}` has no meaning in a definition: it is left out"));
+            } else if key.starts_with("x-kubernetes") {
+                self.fault(&unknown("keyword", key, EXTENSIONS, EXTENSIONS));
+            } else if let Some(near) =
+                nearest(key, EXTENSIONS).or_else(|| nearest(key, KEYWORDS)).filter(|_| !is_own(key))
+            {
+                self.fault(&format!(
+                    "there is no keyword `{key}`; did you mean `{near}`? An API server would drop it"
+                ));
+            }
+        }
+    }
+
+    /// Reports keys that a rule does not have, and values of a wrong type.
+    fn rule_keys(&mut self, rules: &Value) {
+        let Some(rules) = rules.as_array() else {
+            return self.fault(&format!(
+                "`{RULES}` is {rules}; it must be a list such as [{{ \"rule\": \"self > 0\" }}]"
+            ));
+        };
+        for rule in rules {
+            let Some(rule) = rule.as_object() else {
+                self.fault(&format!(
+                    "{rule} in `{RULES}` is no rule; write {{ \"rule\": \"self > 0\" }}"
+                ));
+                continue;
+            };
+            for (key, value) in rule {
+                let fits = match key.as_str() {
+                    "optionalOldSelf" => value.is_boolean(),
+                    _ => value.is_string(),
+                };
+                if !RULE_KEYS.contains(&key.as_str()) {
+                    self.fault(&unknown("key of a rule", key, RULE_KEYS, RULE_KEYS));
+                } else if !fits {
+                    let wanted = if key == "optionalOldSelf" { "true or false" } else { "a text" };
+                    self.fault(&format!("`{key}` of a rule is {value}; it must be {wanted}"));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a keyword is a mark of this crate or a vendor's extension.
+fn is_own(key: &str) -> bool {
+    key.starts_with('$') || key.starts_with("x-windlass-")
+}
+
+/// The error text for a word that is not one of `known`.
+fn unknown(kind: &str, word: &str, near: &[&'static str], known: &[&str]) -> String {
+    match nearest(word, near) {
+        Some(near) => format!(
+            "there is no {kind} `{word}`; did you mean `{near}`? An API server would drop it"
+        ),
+        None => format!(
+            "there is no {kind} `{word}`, and an API server would drop it; there are {}",
+            known.join(", ")
+        ),
+    }
+}
+
+/// The word of `known` that `word` was probably meant to be.
+fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
+    // Dashes and capital letters are what people get wrong; they are compared away first.
+    let plain = |text: &str| text.to_lowercase().replace(['-', '_'], "");
+    let limit = (word.len() / 4).clamp(1, 4);
+    let near = known.iter().map(|known| (distance(&plain(word), &plain(known)), *known));
+    near.filter(|(distance, _)| *distance <= limit).min().map(|(_, known)| known)
+}
+
+/// The number of letters to insert, remove, replace or swap until `a` is `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}

@@ -1,0 +1,62 @@
+//! Names of fields: those that serde treats in another way than an API server.
+
+use serde_json::Value;
+
+use super::contracts::{LEFT_OUT, WRITTEN};
+use super::lower::{Lower, Node};
+
+impl Lower<'_> {
+    /// Warns of names that serde writes and reads differently.
+    pub(super) fn contracts(&mut self, raw: &Node) {
+        let names = |mark: &str| match raw.get(mark) {
+            Some(Value::Array(names)) => names.clone(),
+            _ => Vec::new(),
+        };
+        for name in names(WRITTEN) {
+            self.warn(&format!(
+                "serde writes {name} and does not read it, so the API server drops it; use one name for both"
+            ));
+        }
+        for name in names(LEFT_OUT) {
+            self.warn(&format!(
+                "serde leaves {name} out at times (`skip_serializing_if`) and cannot read an object without it; \
+                 give it `#[serde(default)]`"
+            ));
+        }
+    }
+
+    /// Warns of names that serde checks and the API server does not.
+    pub(super) fn names(&mut self, raw: &Node, named: &Node) {
+        if let Some(Value::Object(patterns)) = raw.get("patternProperties")
+            && let Some(pattern) = patterns.keys().next()
+            && named.is_empty()
+        {
+            self.warn(&format!("an API server does not check that the keys of a map match {pattern}"));
+        }
+        let mut schemas = named.values();
+        let is_map = raw.get("additionalProperties") == Some(&Value::Bool(false))
+            && !raw.contains_key("required")
+            && named.len() > 1
+            && schemas.next().is_some_and(|first| {
+                // A struct has options; a map by the variants of an enum has one type of values.
+                first.get("nullable") != Some(&Value::Bool(true)) && schemas.all(|it| it == first)
+            });
+        if is_map {
+            let known: Vec<&str> = named.keys().map(String::as_str).collect();
+            self.warn(&format!(
+                "an API server drops keys other than {} from the map, where serde refuses them",
+                known.join(", ")
+            ));
+        }
+    }
+}
+
+/// Takes a name out of `required`.
+pub(super) fn not_required(node: &mut Node, name: &str) {
+    if let Some(Value::Array(required)) = node.get_mut("required") {
+        required.retain(|found| found != name);
+        if required.is_empty() {
+            node.remove("required");
+        }
+    }
+}

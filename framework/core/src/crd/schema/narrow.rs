@@ -1,0 +1,290 @@
+//! The conditions of one alternative, beyond the shape that all of them share.
+//!
+//! Inside of `oneOf`, `anyOf` and `not` a structural schema has no types. Types are checked there
+//! by keywords that apply to values of one kind only: `pattern` to texts, `minimum` to numbers,
+//! `minItems` to lists, `minProperties` to objects. A condition that no value of a kind meets says
+//! "not of this kind", and its negation says "of this kind". What cannot be said is a warning.
+
+use serde_json::{Value, json};
+
+use super::lower::{CLOSED, Lower, Node};
+use super::merge::is_any;
+use super::union::{CHECKS, Kind, is_nullable};
+use super::widest::property;
+
+/// A pattern that no text matches.
+const NEVER: &str = r"[^\x00-\x{10FFFF}]";
+
+impl Lower<'_> {
+    /// The conditions of `inner` that `outer`, which allows at least as much, does not make.
+    pub(super) fn narrow(&mut self, inner: &Node, outer: &Node) -> Node {
+        let mut checks = Node::new();
+        if Kind::of(inner) == Kind::Any {
+            return checks;
+        }
+        type_check(inner, outer, &mut checks);
+        if !own_checks(inner, outer, &mut checks) {
+            self.lose("an API server cannot check the alternatives of this field for one variant only");
+        }
+        // An enum without null refuses it by itself.
+        if is_nullable(outer) && !is_nullable(inner) && !inner.contains_key("enum") {
+            self.lose("an API server takes null for each variant, where serde takes it for some only");
+        }
+        self.field_checks(inner, outer, &mut checks);
+        self.name_checks(inner, outer, &mut checks);
+        self.value_checks(inner, outer);
+        self.item_checks(inner, outer, &mut checks);
+        checks
+    }
+
+    /// Warns of a condition that cannot be expressed.
+    fn lose(&mut self, message: &str) {
+        self.losses += 1;
+        self.warn(message);
+    }
+
+    /// Adds the conditions of fields, and the names that are required.
+    fn field_checks(&mut self, inner: &Node, outer: &Node, checks: &mut Node) {
+        let mut fields = Node::new();
+        let Some(Value::Object(properties)) = inner.get("properties") else {
+            return require(inner, outer, checks);
+        };
+        let are_free = properties.values().filter_map(Value::as_object).all(is_any);
+        if !outer.contains_key("properties") && !are_free {
+            self.lose(
+                "an API server cannot check the fields of this object, since it may be a value of another type or \
+                 have free names",
+            );
+            return require(inner, outer, checks);
+        }
+        for (name, field) in properties {
+            let Value::Object(field) = field else { continue };
+            self.enter(name);
+            match property(outer, name) {
+                Some(outside) => {
+                    let check = self.narrow(field, outside);
+                    if name == "metadata" && !check.is_empty() {
+                        self.lose("a definition cannot check `metadata` for one variant only");
+                    } else if !check.is_empty() {
+                        fields.insert(name.clone(), Value::Object(check));
+                    }
+                }
+                None if is_any(field) => {}
+                None => self.lose("an API server cannot check this field for one variant only"),
+            }
+            self.leave();
+        }
+        if !fields.is_empty() {
+            checks.insert("properties".to_owned(), Value::Object(fields));
+        }
+        require(inner, outer, checks);
+    }
+
+    /// Forbids the names of other alternatives, where serde does.
+    fn name_checks(&mut self, inner: &Node, outer: &Node, checks: &mut Node) {
+        if inner.get(CLOSED) != Some(&Value::Bool(true)) {
+            return;
+        }
+        let empty = Node::new();
+        let of = |node: &'_ Node| node.get("properties").and_then(Value::as_object).cloned();
+        let (mine, all) = (of(inner).unwrap_or_else(|| empty.clone()), of(outer).unwrap_or(empty));
+        let others: Vec<Value> = all
+            .keys()
+            .filter(|name| !mine.contains_key(*name))
+            .map(|name| json!({ "required": [name] }))
+            .collect();
+        match others.as_slice() {
+            [] => {}
+            [one] => put(checks, "not", one.clone()),
+            _ => put(checks, "not", json!({ "anyOf": others })),
+        }
+        // Where unknown names are kept they must be counted.
+        if outer.contains_key("x-kubernetes-preserve-unknown-fields") {
+            put(checks, "maxProperties", mine.len().into());
+            let required = inner.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+            if required < mine.len() {
+                self.lose("an API server keeps unknown fields here, where serde refuses them");
+            }
+        }
+    }
+
+    /// Warns of values under free names, which alternatives cannot check.
+    fn value_checks(&mut self, inner: &Node, outer: &Node) {
+        let Some(Value::Object(values)) = inner.get("additionalProperties") else { return };
+        let outside = outer.get("additionalProperties").and_then(Value::as_object);
+        self.enter("*");
+        let is_checked = match outside {
+            Some(outside) => {
+                let losses = self.losses;
+                let is_same = self.narrow(values, outside).is_empty();
+                is_same || self.losses > losses
+            }
+            None => is_any(values),
+        };
+        if !is_checked {
+            self.lose("an API server cannot check values under free names for one variant only");
+        }
+        self.leave();
+    }
+
+    /// Adds the conditions of items.
+    fn item_checks(&mut self, inner: &Node, outer: &Node, checks: &mut Node) {
+        let Some(Value::Object(items)) = inner.get("items") else { return };
+        self.enter("[]");
+        match outer.get("items").and_then(Value::as_object) {
+            Some(outside) => {
+                let check = self.narrow(items, outside);
+                if !check.is_empty() {
+                    checks.insert("items".to_owned(), Value::Object(check));
+                }
+            }
+            None if is_any(items) => {}
+            None => self.lose(
+                "an API server cannot check these items, since their list may be a value of another type",
+            ),
+        }
+        self.leave();
+    }
+}
+
+/// Whether checks say no more than "a number or a text".
+pub(super) fn is_int_or_string(checks: &[Node]) -> bool {
+    let of = |condition: Value| {
+        checks.iter().any(|check| check.len() == 1 && check.get("not") == Some(&condition))
+    };
+    of(json!({ "pattern": NEVER })) && of(json!({ "minimum": 1, "maximum": 0 }))
+}
+
+/// Whether `outer` describes every field and item that a condition names: otherwise a server refuses
+/// the condition.
+fn is_described(check: &Value, outer: &Node) -> bool {
+    let below = |check: &Value, outer: Option<&Value>| {
+        outer.and_then(Value::as_object).is_some_and(|outer| is_described(check, outer))
+    };
+    let list = |key: &str| check.get(key).and_then(Value::as_array).into_iter().flatten();
+    let fields = check.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let outside = outer.get("properties");
+    fields.into_iter().all(|(name, check)| below(check, outside.and_then(|it| it.get(name))))
+        && check.get("items").is_none_or(|check| below(check, outer.get("items")))
+        && check.get("not").is_none_or(|check| is_described(check, outer))
+        && ["allOf", "anyOf", "oneOf"].iter().all(|key| list(key).all(|it| is_described(it, outer)))
+}
+
+/// Requires the names of `inner`, if `outer` does not.
+fn require(inner: &Node, outer: &Node, checks: &mut Node) {
+    let list = |node: &Node| node.get("required").and_then(Value::as_array).cloned();
+    let Some(names) = list(inner) else { return };
+    let outside = list(outer).unwrap_or_default();
+    if names.iter().any(|name| !outside.contains(name)) {
+        checks.insert("required".to_owned(), Value::Array(names));
+    }
+}
+
+/// Adds the check of a type that the outer schema does not make.
+fn type_check(inner: &Node, outer: &Node, checks: &mut Node) {
+    let kind = Kind::of(inner);
+    // Listed values have their types.
+    if kind == Kind::of(outer) || inner.contains_key("enum") {
+        return;
+    }
+    let not = |condition: Value| ("not", condition);
+    let (key, value) = match kind {
+        Kind::Any | Kind::Mixture => return,
+        Kind::Scalar("string") => not(json!({ "pattern": NEVER })),
+        Kind::Scalar("boolean") => return put_choices(checks, inner, &json!([true, false])),
+        Kind::Scalar(name) => {
+            if name == "integer" && Kind::of(outer) != Kind::IntOrString {
+                put(checks, "multipleOf", 1.into());
+            }
+            if Kind::of(outer) == Kind::Scalar("number") {
+                return;
+            }
+            not(json!({ "minimum": 1, "maximum": 0 }))
+        }
+        Kind::Array => not(json!({ "minItems": 1, "maxItems": 0 })),
+        Kind::Object => not(json!({ "minProperties": 1, "maxProperties": 0 })),
+        Kind::IntOrString => {
+            // `multipleOf` holds for texts, which are no numbers.
+            put(checks, "multipleOf", 1.into());
+            let either = json!([
+                { "not": { "pattern": NEVER } },
+                { "not": { "minimum": 1, "maximum": 0 } }
+            ]);
+            ("anyOf", either)
+        }
+    };
+    put(checks, key, value);
+}
+
+/// Adds the checks of a schema itself that the outer one does not make.
+///
+/// Compared by keyword and value: a bound that differs from the outer one stays. Returns whether all of
+/// them could be added.
+fn own_checks(inner: &Node, outer: &Node, checks: &mut Node) -> bool {
+    let kind = Kind::of(inner);
+    let mut is_whole = true;
+    let differs = |key: &str| inner.contains_key(key) && inner.get(key) != outer.get(key);
+    for (key, value) in inner.iter().filter(|(key, _)| CHECKS.contains(&key.as_str())) {
+        let is_flag = key.starts_with("exclusive");
+        let pair = match key.as_str() {
+            "minimum" => "exclusiveMinimum",
+            "maximum" => "exclusiveMaximum",
+            "exclusiveMinimum" => "minimum",
+            "exclusiveMaximum" => "maximum",
+            key => key,
+        };
+        if !differs(key) && !differs(pair) {
+            continue;
+        }
+        match key.as_str() {
+            "enum" => put_choices(checks, inner, value),
+            "format" => format_check(kind, value, inner, checks),
+            // A flag without its bound says nothing.
+            _ if is_flag && !inner.contains_key(pair) => {}
+            "allOf" | "anyOf" | "oneOf" | "not" if !is_described(&json!({ key: value }), outer) => {
+                is_whole = false;
+            }
+            _ => put(checks, key, value.clone()),
+        }
+    }
+    is_whole
+}
+
+/// Adds the values that are allowed.
+///
+/// `enum` is checked against null even where null is allowed, but not inside of `allOf`.
+fn put_choices(checks: &mut Node, inner: &Node, values: &Value) {
+    if is_nullable(inner) {
+        put(checks, "allOf", json!([{ "enum": values }]));
+    } else {
+        put(checks, "enum", values.clone());
+    }
+}
+
+/// Adds a format. Without a type beside them, the server knows formats of texts only.
+fn format_check(kind: Kind<'_>, format: &Value, inner: &Node, checks: &mut Node) {
+    match (kind, format.as_str()) {
+        (Kind::Scalar("string"), _) => put(checks, "format", format.clone()),
+        (Kind::Scalar("integer"), Some("int32")) => {
+            for (key, bound) in [("minimum", i32::MIN), ("maximum", i32::MAX)] {
+                if !inner.contains_key(key) {
+                    put(checks, key, bound.into());
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Adds a condition; a second one under the same keyword stands in `allOf`.
+fn put(checks: &mut Node, key: &str, value: Value) {
+    match checks.get(key) {
+        None => drop(checks.insert(key.to_owned(), value)),
+        Some(same) if *same == value => {}
+        Some(_) => {
+            let more = if key == "allOf" { value } else { json!([{ key: value }]) };
+            let all = checks.entry("allOf").or_insert_with(|| json!([]));
+            super::merge::append(all, more);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! References to types by name, and the cut of types that contain themselves.
+//!
+//! A definition has no references, so each one is replaced by the type's schema. Types that contain
+//! one another form a cycle, which is cut: from the type by which a field enters the cycle, each type
+//! of it is described at its least distance, and kept without checks farther below. So the fields of
+//! a cycle of `n` types cost at most `n` times the types' size where every type names every other,
+//! and siblings of one type are described alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::lower::{Lower, Node, any, copy};
+use super::merge::append;
+use super::union::RULES;
+
+/// The types that each type refers to, directly and at all.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    /// Names in the schema of each type.
+    direct: BTreeMap<String, BTreeSet<String>>,
+    /// Names that can be reached from each type.
+    reached: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// A cycle of types that is entered.
+#[derive(Debug)]
+pub(super) struct Cycle {
+    /// The type by which it was entered.
+    entry: String,
+    /// Least number of references from there to each type of the cycle.
+    distances: BTreeMap<String, usize>,
+    /// References of the cycle on the way to the current position.
+    depth: usize,
+}
+
+impl Graph {
+    /// Reads the references of all types.
+    pub(super) fn of(definitions: &Map<String, Value>) -> Self {
+        let mut graph = Self::default();
+        for (name, schema) in definitions {
+            let mut found = BTreeSet::new();
+            references(schema, &mut found);
+            graph.direct.insert(name.clone(), found);
+        }
+        for name in graph.direct.keys() {
+            let mut reached = BTreeSet::new();
+            let mut open = vec![name];
+            while let Some(next) = open.pop() {
+                let fresh = graph.direct.get(next).into_iter().flatten();
+                open.extend(fresh.filter(|name| reached.insert((*name).clone())));
+            }
+            graph.reached.insert(name.clone(), reached);
+        }
+        graph
+    }
+
+    /// Whether two types contain one another, or one type itself.
+    fn is_cycle(&self, one: &str, other: &str) -> bool {
+        let reaches =
+            |from: &str, to: &str| self.reached.get(from).is_some_and(|names| names.contains(to));
+        reaches(one, other) && reaches(other, one)
+    }
+
+    /// The cycle of a type, entered at it.
+    fn cycle(&self, entry: &str) -> Cycle {
+        let mut distances = BTreeMap::from([(entry.to_owned(), 0)]);
+        let mut layer = vec![entry];
+        for distance in 1.. {
+            let mut next = Vec::new();
+            for name in layer.iter().flat_map(|name| self.direct.get(*name).into_iter().flatten()) {
+                if self.is_cycle(entry, name) && !distances.contains_key(name) {
+                    distances.insert(name.clone(), distance);
+                    next.push(name.as_str());
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            layer = next;
+        }
+        Cycle { entry: entry.to_owned(), distances, depth: 0 }
+    }
+}
+
+/// Collects the names that a schema refers to.
+fn references(schema: &Value, found: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(node) => {
+            if let Some(Value::String(reference)) = node.get("$ref") {
+                found.insert(name_of(reference));
+            }
+            node.values().for_each(|value| references(value, found));
+        }
+        Value::Array(list) => list.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}
+
+/// The name at the end of a reference, without its escapes.
+fn name_of(reference: &str) -> String {
+    let name = reference.rsplit('/').next().unwrap_or_default();
+    let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
+    name.replace("~1", "/").replace("~0", "~")
+}
+
+impl Lower<'_> {
+    /// Replaces a reference by the type's schema, or cuts it.
+    pub(super) fn reference(&mut self, raw: &Node, reference: &str) -> Node {
+        let name = name_of(reference);
+        let Some(Value::Object(target)) = self.definitions.get(&name) else {
+            self.fault("its schema refers to a definition that does not exist");
+            return any();
+        };
+        let mut over = raw.clone();
+        over.remove("$ref");
+        let mut target = overlay(target.clone(), over);
+        self.foreign(&name, &mut target);
+        if !self.graph.is_cycle(&name, &name) {
+            return self.object(&target);
+        }
+        match self.cycles.last_mut() {
+            Some(cycle) if self.graph.is_cycle(&cycle.entry, &name) => {
+                if cycle.distances.get(&name).is_none_or(|least| cycle.depth >= *least) {
+                    return self.cut(&name, &target);
+                }
+                cycle.depth += 1;
+                let node = self.object(&target);
+                if let Some(cycle) = self.cycles.last_mut() {
+                    cycle.depth -= 1;
+                }
+                node
+            }
+            _ => {
+                self.cycles.push(self.graph.cycle(&name));
+                let node = self.object(&target);
+                self.cycles.pop();
+                node
+            }
+        }
+    }
+
+    /// Completes the schemas that `k8s_openapi` has for Kubernetes' types.
+    fn foreign(&mut self, name: &str, target: &mut Node) {
+        if !name.starts_with("io.k8s.") {
+            return;
+        }
+        // Described as an object without fields, of which nothing would be kept.
+        if name.ends_with(".RawExtension") {
+            target.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
+        }
+        let is_plain_list = |field: &Value| {
+            field.get("type").and_then(Value::as_str) == Some("array")
+                && field.get("x-kubernetes-list-type").is_none()
+        };
+        let fields = target.get("properties").and_then(Value::as_object);
+        let lists = fields.is_some_and(|fields| fields.values().any(is_plain_list));
+        if lists && !self.has_foreign_lists {
+            self.has_foreign_lists = true;
+            self.warn(&format!(
+                "the schema of `{name}` has no list types, so server-side apply replaces its lists as a whole; \
+                 `#[schemars(schema_with = \"windlass::crd::object\")]` describes the type in a few bytes"
+            ));
+        }
+    }
+
+    /// Replaces a type that contains itself by a schema without checks, with one warning per type.
+    fn cut(&mut self, name: &str, target: &Node) -> Node {
+        if self.cut_types.insert(name.to_owned()) {
+            self.warn(&format!(
+                "the type `{name}` contains itself, which an API server cannot describe: from here on it \
+                 keeps everything and checks nothing"
+            ));
+        }
+        let mut node = any();
+        copy(target, &mut node);
+        node.retain(|key, _| {
+            matches!(key.as_str(), "description" | "nullable")
+                || key == "x-kubernetes-preserve-unknown-fields"
+        });
+        if target.get("type").and_then(Value::as_str) == Some("object") {
+            node.insert("type".to_owned(), "object".into());
+            node.remove("nullable");
+        }
+        node
+    }
+}
+
+/// Adds the keywords of a field to the schema of its type; where both have one, the field's wins, and
+/// lists of conditions have the elements of both.
+pub(super) fn overlay(mut node: Node, over: Node) -> Node {
+    for (key, value) in over {
+        match (key.as_str(), node.get_mut(&key)) {
+            ("properties", Some(Value::Object(mine))) => {
+                // The tag of a variant comes before the fields of its type.
+                if let Value::Object(mut fields) = value {
+                    for (name, schema) in std::mem::take(mine) {
+                        fields.entry(name).or_insert(schema);
+                    }
+                    *mine = fields;
+                }
+            }
+            ("required" | "allOf" | RULES, Some(mine)) => {
+                let theirs = std::mem::replace(mine, value);
+                append(mine, theirs);
+            }
+            ("oneOf" | "anyOf", Some(mine)) => {
+                let mine = std::mem::take(mine);
+                node.remove(&key);
+                let all = node.entry("allOf").or_insert_with(|| json!([]));
+                append(all, json!([{ &key: mine }, { &key: value }]));
+            }
+            _ => drop(node.insert(key, value)),
+        }
+    }
+    node
+}

@@ -1,0 +1,191 @@
+//! The verdict of an API server on a whole definition: names, columns, rules with their cost, size.
+//!
+//! What a single field shows is judged by [`schema`](super::schema); rules need the whole schema,
+//! because their cost counts the lists and maps around them.
+
+use std::cell::RefCell;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+use windlass_cel::rules::{Reason, Violation, check_definition};
+
+use super::schema::Faults;
+use crate::error::{Error, ErrorKind};
+
+/// Most bytes of an object that an API server stores, about: etcd takes 1.5 MiB with everything.
+const MOST_BYTES: usize = 1 << 20;
+/// Most bytes of all annotations; `kubectl apply` keeps the whole object in one.
+const MOST_ANNOTATED: usize = 256 << 10;
+/// Most letters of a kind, and of the kind of its lists.
+const MOST_LETTERS: usize = 63;
+
+/// Judges a definition; warnings are logged, or collected by [`collect_warnings`].
+///
+/// # Errors
+/// [`ErrorKind::Usage`] with everything for which an API server would refuse the definition, in its
+/// words, and the remedy.
+pub(super) fn validate(definition: &CustomResourceDefinition) -> Result<(), Error> {
+    let name = definition.metadata.name.clone().unwrap_or_default();
+    let tried = format!("derive the definition of {name}");
+    let value = serde_json::to_value(definition).map_err(|error| {
+        Error::new(ErrorKind::Usage, format!("cannot {tried}: it does not encode")).because(error)
+    })?;
+    let mut faults = Faults::default();
+    names(&value["spec"]["names"], &mut faults);
+    for version in value["spec"]["versions"].as_array().into_iter().flatten() {
+        columns(&version["additionalPrinterColumns"], &mut faults);
+        for violation in check_definition(&version["schema"]["openAPIV3Schema"]) {
+            faults.add(rule(&violation));
+        }
+    }
+    size(&value, &mut faults);
+    faults.into_result(&tried)
+}
+
+/// Checks the names that no macro checks, since it counts the letters of the kind only.
+fn names(names: &Value, faults: &mut Faults) {
+    let text = |key: &str| names[key].as_str().unwrap_or_default();
+    for key in ["kind", "listKind"] {
+        let letters = text(key).len();
+        if letters > MOST_LETTERS {
+            faults.add(format!(
+                "spec.names.{key}: Invalid value: \"{}\": may have mixed case, but should otherwise match: must be \
+                 no more than {MOST_LETTERS} bytes; a kind has at most {} letters, since `List` is added",
+                text(key),
+                MOST_LETTERS - "List".len()
+            ));
+        }
+    }
+}
+
+/// Checks the filters in the paths of columns.
+fn columns(columns: &Value, faults: &mut Faults) {
+    for column in columns.as_array().into_iter().flatten() {
+        let path = column["jsonPath"].as_str().unwrap_or_default();
+        if let Err(message) = filters(path) {
+            faults.add(format!(
+                "column `{}`: `{path}`: {message}; write a filter as [?(@.type==\"Ready\")]",
+                column["name"].as_str().unwrap_or_default()
+            ));
+        }
+    }
+}
+
+/// Checks the filters of a path: an API server stores a wrong one, and its column stays empty.
+fn filters(path: &str) -> Result<(), String> {
+    let mut rest = path;
+    while let Some((_, filter)) = rest.split_once("[?(") {
+        let Some((filter, after)) = filter.split_once(")]") else {
+            return Err("unterminated filter".to_owned());
+        };
+        rest = after;
+        let Some(start) = filter.find(['=', '!', '<', '>']) else { continue };
+        let (left, comparison) = filter.split_at(start);
+        let end = comparison.find(|c| !matches!(c, '=' | '!' | '<' | '>'));
+        let (operator, right) = comparison.split_at(end.unwrap_or(comparison.len()));
+        if !matches!(operator, "==" | "!=" | "<" | ">" | "<=" | ">=") {
+            return Err(format!("unrecognized filter operator {operator}"));
+        }
+        let (left, right) = (left.trim(), right.trim());
+        let is_text = |quote: char| right.len() > 1 && right.starts_with(quote) && right.ends_with(quote);
+        let is_value = is_text('"')
+            || is_text('\'')
+            || right.parse::<f64>().is_ok()
+            || right.starts_with('@')
+            || matches!(right, "true" | "false");
+        if !left.starts_with('@') || !is_value {
+            let wrong = if left.starts_with('@') { right } else { left };
+            return Err(format!("unrecognized identifier {wrong}"));
+        }
+    }
+    Ok(())
+}
+
+/// The text of a fault of a rule, with its path as users write it.
+fn rule(violation: &Violation) -> String {
+    let remedy = match violation.reason {
+        Reason::Forbidden => {
+            "the cost counts the largest list, map and text that the schema allows: bound each on the way to the \
+             rule by `#[schemars(length(max = …))]`, or by \"maxProperties\""
+        }
+        Reason::Internal => {
+            "the field has no type that expressions could see, as a mixture of texts and objects: write the \
+             rule on a field with a type, above or below"
+        }
+        _ if violation.detail.contains("undefined field") => {
+            "expressions use JSON names (`minSize` for `min_size` with `rename_all = \"camelCase\"`), and fields \
+             that the schema lists"
+        }
+        _ if violation.detail.contains("oldSelf cannot be used") => {
+            "items of a list without keys have no old value: write the rule on the list, or make it a list of \
+             type `map`"
+        }
+        _ => "correct the rule in `x-kubernetes-validations`",
+    };
+    format!("{violation}; {remedy} (in the definition, at {})", place(violation.path.as_str()))
+}
+
+/// The field that a path within a schema means: `.spec.size` for `properties[spec].properties[size]…`.
+fn place(path: &str) -> String {
+    let mut place = String::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        if let Some((name, after)) =
+            rest.strip_prefix("properties[").and_then(|inner| inner.split_once(']'))
+        {
+            place = format!("{place}.{name}");
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix("items") {
+            place.push_str("[]");
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix("additionalProperties") {
+            place.push_str(".*");
+            rest = after;
+        } else {
+            break;
+        }
+        rest = rest.strip_prefix('.').unwrap_or(rest);
+    }
+    if place.is_empty() { "the root".to_owned() } else { place }
+}
+
+/// Checks the size of the definition.
+fn size(definition: &Value, faults: &mut Faults) {
+    let bytes = definition.to_string().len();
+    let remedy = "describe embedded Kubernetes types by `#[schemars(schema_with = \"windlass::crd::object\")]`, and \
+                  shorten doc comments";
+    if bytes > MOST_BYTES {
+        faults.add(format!(
+            "the definition has {bytes} bytes, and an API server stores at most {MOST_BYTES}; {remedy}"
+        ));
+    } else if bytes > MOST_ANNOTATED {
+        faults.warn(format!(
+            "the definition has {bytes} bytes, and `kubectl apply` fails above {MOST_ANNOTATED}, which it keeps in an \
+             annotation (`kubectl apply --server-side` does not); {remedy}"
+        ));
+    }
+}
+
+thread_local! {
+    /// Receiver of the warnings of definitions on this thread; without one they are logged.
+    static COLLECTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Calls `derive` and returns the warnings that would be logged.
+pub(super) fn collect_warnings<R>(derive: impl FnOnce() -> R) -> (R, Vec<String>) {
+    let outer = COLLECTED.with(|it| it.replace(Some(Vec::new())));
+    let result = derive();
+    let found = COLLECTED.with(|it| it.replace(outer));
+    (result, found.unwrap_or_default())
+}
+
+/// Logs a warning, or hands it to `collect_warnings`.
+pub(super) fn warn(tried: &str, warning: String) {
+    COLLECTED.with(|it| match &mut *it.borrow_mut() {
+        Some(found) => found.push(warning),
+        None => tracing::warn!("{tried}: {warning}"),
+    });
+}
+
+#[cfg(test)]
+mod tests;

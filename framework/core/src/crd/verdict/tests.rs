@@ -1,0 +1,257 @@
+//! Definitions that an API server refuses, and the texts that say so before it does.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use schemars::JsonSchema;
+use serde_json::{Value, json};
+
+use super::super::definition::{Column, Definition, Field, crd};
+use super::super::structural_schema;
+use super::{collect_warnings, validate};
+
+macro_rules! types {
+    ($($item:item)*) => {$(
+        #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, JsonSchema)]
+        #[allow(dead_code)]
+        $item
+    )*};
+}
+
+/// The definition of a kind whose spec is `T`.
+fn define<T: JsonSchema>(change: fn(&mut Definition)) -> Result<CustomResourceDefinition, String> {
+    let field = Field {
+        name: "spec",
+        optional: false,
+        doc: "",
+        schema: |generator| generator.subschema_for::<T>(),
+        in_part: None,
+    };
+    let mut definition = Definition {
+        group: "example.dev",
+        version: "v1",
+        kind: "Shape",
+        plural: "shapes",
+        singular: "shape",
+        namespaced: true,
+        short_names: &[],
+        categories: &[],
+        columns: &[],
+        scale: None,
+        doc: "",
+        fields: Box::leak(Box::new([field])),
+        index_paths: &[],
+    };
+    change(&mut definition);
+    crd(&definition).map_err(|error| error.to_string())
+}
+
+/// Asserts that the definition is refused with all of these texts.
+fn refused<T: JsonSchema>(texts: &[&str]) {
+    let error = define::<T>(|_| {}).unwrap_err();
+    for text in texts {
+        assert!(error.contains(text), "{text:?} is not in: {error}");
+    }
+}
+
+macro_rules! pattern {
+    ($($name:ident $pattern:literal)*) => { types! {
+        $(struct $name { #[schemars(regex(pattern = $pattern))] name: String })*
+    } };
+}
+pattern! { Bracket "^[a-z" BackReference r"(a)\1" Verbose "(?x)a" Large "a{1,2000}" }
+
+#[test]
+fn a_pattern_is_judged_by_the_rules_of_re2() {
+    refused::<Bracket>(&[
+        ".spec.name: its pattern",
+        "must be a valid regular expression, but isn't: error parsing regexp: missing closing ]: `[a-z`",
+    ]);
+    refused::<BackReference>(&["invalid escape sequence: `\\1`"]);
+    refused::<Verbose>(&["invalid or unsupported Perl syntax: `(?x`"]);
+    refused::<Large>(&["invalid repeat count: `{1,2000}`"]);
+}
+
+fn odd() -> i32 {
+    3
+}
+
+fn most() -> u64 {
+    u64::MAX
+}
+
+fn no() -> String {
+    "no".to_owned()
+}
+
+types! {
+    struct ByPattern { #[serde(default)] #[schemars(regex(pattern = "^[a-z]+$"))] name: String }
+    struct ByFormat { #[serde(default)] #[schemars(email)] mail: String }
+    struct ByUnit { #[serde(default = "odd")] #[schemars(extend("multipleOf" = 2))] n: i32 }
+    struct ByRule {
+        #[serde(default = "no")]
+        #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self != 'no'", "message": "say yes" }]))]
+        answer: String,
+    }
+    struct ByRange { #[serde(default = "most")] n: u64 }
+    struct ByQuantity {
+        #[serde(default)]
+        #[schemars(schema_with = "crate::crd::shapes::quantity")]
+        memory: String,
+    }
+}
+
+#[test]
+fn a_default_is_judged_by_its_whole_schema() {
+    refused::<ByPattern>(&[".spec.name: its default \"\" should match '^[a-z]+$'"]);
+    refused::<ByFormat>(&[".spec.mail: its default \"\" must be of type email"]);
+    refused::<ByUnit>(&[".spec.n: its default 3 should be a multiple of 2"]);
+    refused::<ByRule>(&[".spec.answer: its default \"no\" breaks a rule of its own: say yes"]);
+    refused::<ByRange>(&[".spec.n: its default 18446744073709551615 is not of type integer"]);
+    refused::<ByQuantity>(&[".spec.memory: its default \"\" should match"]);
+}
+
+macro_rules! keyed {
+    ($($name:ident $keys:tt)*) => { types! {
+        $(struct $name {
+            #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = $keys))]
+            list: Vec<Item>,
+        })*
+    } };
+}
+keyed! { Missing ["id"] Optional ["alias"] Defaulted ["zone"] Nothing [] Deep ["tags"] Fine ["name"] }
+
+types! {
+    struct Item {
+        name: String,
+        alias: Option<String>,
+        #[serde(default)] zone: String,
+        #[serde(default)] #[schemars(extend("default" = null))] other: String,
+        tags: Vec<String>,
+    }
+    struct SetOfObjects { #[schemars(extend("x-kubernetes-list-type" = "set"))] list: Vec<Item> }
+    struct NoList { #[schemars(extend("x-kubernetes-list-type" = "set"))] text: String }
+    struct OddType { #[schemars(extend("x-kubernetes-list-type" = "bag"))] list: Vec<String> }
+    struct KeysOnly { #[schemars(extend("x-kubernetes-list-map-keys" = ["name"]))] list: Vec<Item> }
+}
+
+#[test]
+fn the_keys_of_a_list_exist_and_are_always_present() {
+    refused::<Missing>(&[
+        ".spec.list: x-kubernetes-list-map-keys: \"id\": entries must all be names of item properties",
+        "the items have",
+    ]);
+    refused::<Optional>(&["the key \"alias\": this property is in x-kubernetes-list-map-keys"]);
+    refused::<Nothing>(&["must not be empty if x-kubernetes-list-type is map"]);
+    refused::<Deep>(&["the key \"tags\" must be a scalar type"]);
+    define::<Defaulted>(|_| {}).unwrap();
+    define::<Fine>(|_| {}).unwrap();
+}
+
+#[test]
+fn a_list_type_fits_its_list() {
+    refused::<SetOfObjects>(&["must be atomic as item of a list with x-kubernetes-list-type=set"]);
+    refused::<NoList>(&["must be array if x-kubernetes-list-type is specified"]);
+    refused::<OddType>(&["Unsupported value: \"bag\": supported values: \"atomic\", \"set\", \"map\""]);
+    refused::<KeysOnly>(&["must be map if x-kubernetes-list-map-keys is non-empty"]);
+}
+
+macro_rules! ruled {
+    ($($name:ident $rule:tt)*) => { types! {
+        $(
+            #[serde(rename_all = "camelCase")]
+            #[schemars(extend("x-kubernetes-validations" = [$rule]))]
+            struct $name { min_size: i32, names: Vec<String> }
+        )*
+    } };
+}
+ruled! {
+    Syntax { "rule": "self.minSize >" }
+    RustName { "rule": "self.min_size > 0" }
+    Cost { "rule": "self.names.all(a, self.names.all(b, self.names.all(c, a + b != c)))" }
+    BadReason { "rule": "self.minSize > 0", "reason": "Bad" }
+    BadPath { "rule": "self.minSize > 0", "fieldPath": ".size" }
+}
+
+types! {
+    struct OldInList { list: Vec<OldItem> }
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.n >= oldSelf.n" }]))]
+    struct OldItem { n: i32 }
+
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.m > 0" }]))]
+    enum Mixed { Off, On { m: i32 } }
+    struct WithMixed { mode: Mixed }
+}
+
+#[test]
+fn a_rule_is_judged_with_its_cost() {
+    refused::<Syntax>(&["x-kubernetes-validations[0].rule: Invalid value", "Syntax error", "at .spec)"]);
+    refused::<RustName>(&["undefined field 'min_size'", "expressions use JSON names"]);
+    refused::<Cost>(&["estimated rule cost exceeds budget by factor of more than 100x", "bound each"]);
+    refused::<BadReason>(&["Unsupported value: \"Bad\""]);
+    refused::<BadPath>(&["fieldPath: Invalid value: \".size\": must be a valid path"]);
+    refused::<OldInList>(&["oldSelf cannot be used on the uncorrelatable portion", "at .spec.list[])"]);
+    refused::<WithMixed>(&["at .spec.mode)"]);
+}
+
+types! { struct Plain { host: String } }
+
+#[test]
+fn the_kind_of_lists_has_room_for_its_ending() {
+    let kind = "Kindkindkindkindkindkindkindkindkindkindkindkindkindkindkind";
+    assert_eq!(kind.len(), 60);
+    let error = define::<Plain>(|it| {
+        it.kind = "Kindkindkindkindkindkindkindkindkindkindkindkindkindkindkind";
+    });
+    let error = error.unwrap_err();
+    assert!(error.contains("spec.names.listKind: Invalid value"), "{error}");
+    assert!(error.contains("a kind has at most 59 letters"), "{error}");
+}
+
+const fn column(path: &'static str) -> Column {
+    Column { name: "Column", path, kind: None, format: None, priority: 0, description: None }
+}
+
+#[test]
+fn columns_may_show_the_kind_and_filters_are_read() {
+    const GOOD: &[Column] = &[column(".kind"), column(".apiVersion"), column(".metadata.x[?(@.type==\"a\")]")];
+    const OPERATOR: &[Column] = &[column(".metadata.x[?(@.type=\"Ready\")].status")];
+    const TEXT: &[Column] = &[column(".metadata.x[?(@.type==Ready)].status")];
+    define::<Plain>(|it| it.columns = GOOD).unwrap();
+    let error = define::<Plain>(|it| it.columns = OPERATOR).unwrap_err();
+    assert!(error.contains("unrecognized filter operator ="), "{error}");
+    let error = define::<Plain>(|it| it.columns = TEXT).unwrap_err();
+    assert!(error.contains("unrecognized identifier Ready"), "{error}");
+}
+
+/// A definition with a description of `length` bytes.
+fn described(length: usize) -> CustomResourceDefinition {
+    let mut definition = serde_json::to_value(define::<Plain>(|_| {}).unwrap()).unwrap();
+    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["description"] = "x".repeat(length).into();
+    serde_json::from_value(definition).unwrap()
+}
+
+#[test]
+fn a_definition_that_is_too_large_is_refused_and_a_large_one_warned_of() {
+    assert!(collect_warnings(|| validate(&described(1000))).1.is_empty());
+    let (result, warnings) = collect_warnings(|| validate(&described(300 << 10)));
+    result.unwrap();
+    assert!(warnings[0].contains("`kubectl apply` fails above 262144"), "{warnings:?}");
+    let error = validate(&described(2 << 20)).unwrap_err().to_string();
+    assert!(error.contains("an API server stores at most 1048576"), "{error}");
+}
+
+#[test]
+fn the_server_says_the_same_about_each_definition_that_passes() {
+    let schemas: [Value; 3] = [
+        structural_schema::<Fine>().unwrap().schema,
+        structural_schema::<Defaulted>().unwrap().schema,
+        structural_schema::<Plain>().unwrap().schema,
+    ];
+    for schema in schemas {
+        let mut definition = serde_json::to_value(described(1)).unwrap();
+        let root = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        root["properties"] = json!({ "spec": schema });
+        let faults = windlass_apiserver::crd_schema::check_crd(&definition, None);
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+}

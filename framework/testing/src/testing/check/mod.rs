@@ -1,0 +1,158 @@
+//! A test for free: a kind's definition, its defaults and its rules, against an API server.
+
+pub mod judge;
+mod report;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Map, Value, json};
+use windlass_client::api::Api;
+use windlass_core::crd::CustomResource;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{DynamicObject, ResourceInfo, Scope};
+use windlass_core::rng::Rng;
+use windlass_core::wire::Undecodable;
+
+use super::TestCluster;
+use judge::{Subject, judge};
+pub use report::CheckReport;
+
+/// Values that are tried.
+const VALUES: usize = 200;
+/// Seed of the values.
+const SEED: u64 = 1;
+
+/// Checks a kind: its definition against an API server, its values against serde and the server.
+///
+/// The definition is installed on the embedded server, or on the real one with
+/// `WINDLASS_TEST_SERVER=real`. Then 200 objects are generated from its schema by a fixed seed, one half
+/// of which fits it and the other half has one change, and each is written as a dry run. An object that
+/// the server stores must be one that the type reads, with the server's defaults in it, and must come
+/// back unchanged when the type writes it. Rules (`x-kubernetes-validations`) are evaluated in each case,
+/// also where the server evaluates none. The status is not generated.
+///
+/// The report lists the places that serde checks and the server does not, and the size of the
+/// definition; print it, or compare it in a test.
+///
+/// ```no_run
+/// # extern crate windlass_testing as windlass;
+/// use windlass::testing::check;
+/// # use windlass::crd::CustomResource;
+///
+/// # async fn example<Website: CustomResource>() {
+/// let report = check::<Website>().await;
+/// assert!(report.unchecked().is_empty(), "{report}");
+/// # }
+/// ```
+///
+/// # Panics
+/// When the server refuses the definition, or when serde and the server differ at a place without a
+/// warning; the text lists the differences.
+pub async fn check<K: CustomResource>() -> CheckReport {
+    match try_check::<K>().await {
+        Ok(report) => report,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// Checks a kind as [`check`] does.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] with the differences; the error of the definition; errors of the server.
+pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
+    let definition = K::crd()?;
+    let unchecked = windlass_core::crd::warnings::<K>()?;
+    let info = K::static_info().ok_or_else(|| {
+        Error::new(ErrorKind::Usage, "cannot check a kind whose type is a value; derive `CustomResource`")
+    })?;
+    let cluster = TestCluster::builder().try_start().await?;
+    cluster.install::<K>().await;
+    let schema = schema_of(&definition);
+    let api = api(&cluster, &info);
+    let head = json!({ "apiVersion": info.api_version(), "kind": info.kind });
+    let subject = Subject {
+        schema: &schema,
+        warnings: &unchecked,
+        decode: &|value| decode::<K>(&with_head(value, &head)),
+        store: &|value| Box::pin(store(&api, with_head(&value, &head))),
+        is_exact: false,
+    };
+    let tally = judge(&subject, Rng::seeded(SEED), VALUES).await;
+    let bytes = serde_json::to_vec(&definition).map_or(0, |text| text.len());
+    let rules = count_rules(&schema);
+    let report = CheckReport::new(&info.kind, bytes, rules, tally, unchecked.clone());
+    report.into_result()
+}
+
+/// The schema of what users write: without metadata, which the server checks, and without the status.
+fn schema_of(definition: &CustomResourceDefinition) -> Value {
+    let version = definition.spec.versions.first();
+    let schema = version.and_then(|it| it.schema.as_ref()?.open_api_v3_schema.as_ref());
+    let mut schema = serde_json::to_value(schema).unwrap_or_default();
+    for name in ["apiVersion", "kind", "metadata", "status"] {
+        if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+            fields.remove(name);
+        }
+    }
+    schema
+}
+
+/// The API of the kind, in the cluster's namespace if it has one.
+fn api(cluster: &TestCluster, info: &ResourceInfo) -> Api<DynamicObject> {
+    let namespace = (info.scope == Scope::Namespaced).then(|| cluster.namespace());
+    cluster.client().dynamic(info.clone(), namespace)
+}
+
+/// An object with type and name.
+fn with_head(value: &Value, head: &Value) -> Value {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut object = value.as_object().cloned().unwrap_or_default();
+    for (key, value) in head.as_object().into_iter().flatten() {
+        object.insert(key.clone(), value.clone());
+    }
+    object.entry("metadata").or_insert_with(|| {
+        // `Relaxed`: the number need only be unique.
+        json!({ "name": format!("check-{}", COUNT.fetch_add(1, Ordering::Relaxed)) })
+    });
+    Value::Object(object)
+}
+
+/// Reads and writes an object as its type does.
+fn decode<K: CustomResource>(object: &Value) -> Result<Value, String> {
+    let decoded = serde_json::from_value::<K>(object.clone())
+        .map_err(|error| Undecodable::explain_value::<K>(object, &error).to_string())?;
+    let written = serde_json::to_value(&decoded).map_err(|error| error.to_string())?;
+    Ok(without_head(written))
+}
+
+/// An object without the fields that every object has.
+fn without_head(object: Value) -> Value {
+    let fields = object.as_object().cloned().unwrap_or_default();
+    let own = |key: &String| !matches!(key.as_str(), "apiVersion" | "kind" | "metadata" | "status");
+    Value::Object(fields.into_iter().filter(|(key, _)| own(key)).collect::<Map<_, _>>())
+}
+
+/// Writes an object as a dry run, and returns what the server would store.
+async fn store(api: &Api<DynamicObject>, object: Value) -> Result<Value, String> {
+    let object: DynamicObject =
+        serde_json::from_value(object).map_err(|error| error.to_string())?;
+    let stored = api.create(&object).dry_run().await.map_err(|error| error.to_string())?;
+    let stored = serde_json::to_value(&stored).map_err(|error| error.to_string())?;
+    Ok(without_head(stored))
+}
+
+/// The number of rules in a schema.
+fn count_rules(schema: &Value) -> usize {
+    match schema {
+        Value::Object(fields) => {
+            let own = fields.get("x-kubernetes-validations").and_then(Value::as_array);
+            own.map_or(0, Vec::len) + fields.values().map(count_rules).sum::<usize>()
+        }
+        Value::Array(list) => list.iter().map(count_rules).sum(),
+        _ => 0,
+    }
+}

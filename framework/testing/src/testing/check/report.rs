@@ -1,0 +1,93 @@
+//! The result of a check.
+
+use std::fmt;
+
+use windlass_core::error::{Error, ErrorKind};
+
+use super::judge::Tally;
+
+/// Most differences that an error lists: one mistake of a type gives many.
+const SHOWN: usize = 5;
+
+/// The result of [`check`](super::check).
+#[derive(Clone, Debug)]
+pub struct CheckReport {
+    /// Kind.
+    kind: String,
+    /// Bytes of the definition.
+    bytes: usize,
+    /// Rules of the schema.
+    rules: usize,
+    /// Counts of the values.
+    tally: Tally,
+    /// Places that the server checks less strictly than serde.
+    unchecked: Vec<String>,
+}
+
+impl CheckReport {
+    /// Puts the parts together.
+    pub(super) fn new(
+        kind: &str,
+        bytes: usize,
+        rules: usize,
+        tally: Tally,
+        unchecked: Vec<String>,
+    ) -> Self {
+        Self { kind: kind.to_owned(), bytes, rules, tally, unchecked }
+    }
+
+    /// Returns the report, or its differences as an error.
+    pub(super) fn into_result(self) -> Result<Self, Error> {
+        let found = &self.tally.differences;
+        if found.is_empty() {
+            return Ok(self);
+        }
+        let shown: Vec<&str> = found.iter().take(SHOWN).map(String::as_str).collect();
+        let message = format!(
+            "{} is read by serde and checked by the API server differently ({} of {} values; {} shown):\n- {}\n\
+             Change the type or its schema so that both agree",
+            self.kind,
+            found.len(),
+            self.tally.values,
+            shown.len(),
+            shown.join("\n- ")
+        );
+        Err(Error::new(ErrorKind::Usage, message))
+    }
+
+    /// Returns the places that the API server checks less strictly than serde, with the reasons: an
+    /// object that passes the server may be one that the operator cannot read.
+    pub fn unchecked(&self) -> &[String] {
+        &self.unchecked
+    }
+
+    /// Returns the bytes of the definition; `kubectl apply` fails above 262,144.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the number of objects that were tried, and of those that the server stored.
+    pub fn tried(&self) -> (usize, usize) {
+        (self.tally.values, self.tally.stored)
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{}: definition accepted, {} bytes, {} rules; {} of {} objects stored, all of them readable but {}",
+            self.kind,
+            self.bytes,
+            self.rules,
+            self.tally.stored,
+            self.tally.values,
+            self.tally.unchecked
+        )?;
+        if self.unchecked.is_empty() {
+            return write!(f, "checked by the API server: all that serde checks");
+        }
+        write!(f, "not checked by the API server:")?;
+        self.unchecked.iter().try_for_each(|place| write!(f, "\n- {place}"))
+    }
+}

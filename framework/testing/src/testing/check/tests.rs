@@ -1,0 +1,125 @@
+//! The check of kinds that agree with their schema, and of kinds that do not.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{check, try_check};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+macro_rules! kind {
+    ($kind:ident, $plural:literal, $spec:ident) => {
+        #[derive(windlass_macros::CustomResource, Clone, Debug)]
+        #[resource(group = "check.windlass.dev", version = "v1", namespaced, plural = $plural)]
+        struct $kind {
+            metadata: ObjectMeta,
+            spec: $spec,
+        }
+    };
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ShopSpec {
+    #[schemars(length(min = 1, max = 20), regex(pattern = "^[a-z]+$"))]
+    host: String,
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 9))]
+    replicas: i32,
+    source: Source,
+    port: Option<Port>,
+    labels: BTreeMap<String, String>,
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.min <= self.max" }]))]
+    size: Size,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", deny_unknown_fields)]
+enum Source {
+    Git { url: String, #[serde(default)] depth: u16 },
+    Image { image: String },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Port {
+    Number(u16),
+    Name(String),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct Size {
+    min: i32,
+    max: i32,
+}
+
+fn one() -> i32 {
+    1
+}
+
+kind!(Shop, "shops", ShopSpec);
+
+#[tokio::test]
+async fn a_kind_that_agrees_with_its_schema_passes_and_nothing_is_unchecked() {
+    let report = check::<Shop>().await;
+    assert!(report.unchecked().is_empty(), "{report}");
+    let (tried, stored) = report.tried();
+    assert!(tried == 200 && stored > 20 && stored < 180, "{report}");
+    assert!(report.bytes() > 500, "{report}");
+    let text = report.to_string();
+    assert!(text.contains("Shop: definition accepted") && text.contains("1 rules"), "{text}");
+}
+
+/// A name that is checked by its type and not by its schema.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+struct Lowercase(String);
+
+impl TryFrom<String> for Lowercase {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text == "a" { Ok(Self(text)) } else { Err("not a".to_owned()) }
+    }
+}
+
+impl JsonSchema for Lowercase {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Lowercase".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct LooseSpec {
+    name: Lowercase,
+}
+
+kind!(Loose, "looses", LooseSpec);
+
+#[tokio::test]
+async fn a_type_that_checks_more_than_its_schema_is_an_error_with_the_object() {
+    let error = try_check::<Loose>().await.unwrap_err().to_string();
+    assert!(error.contains("Loose is read by serde and checked by the API server differently"), "{error}");
+    assert!(error.contains("and serde refuses it: "), "{error}");
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct OpenSpec {
+    a: String,
+    #[serde(flatten)]
+    rest: BTreeMap<String, i32>,
+}
+
+kind!(Open, "opens", OpenSpec);
+
+#[tokio::test]
+async fn a_place_that_only_serde_checks_is_in_the_report() {
+    let report = check::<Open>().await;
+    assert_eq!(report.unchecked().len(), 1, "{report}");
+    assert!(report.to_string().contains("not checked by the API server:\n- .spec: "), "{report}");
+}

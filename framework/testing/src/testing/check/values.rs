@@ -1,0 +1,375 @@
+//! Values for a structural schema: some that fit it, and some that almost do.
+
+use serde_json::{Map, Value, json};
+use windlass_core::crd::misfit;
+use windlass_core::rng::Rng;
+
+/// Deepest value that is generated.
+const DEPTH: usize = 12;
+/// Attempts to find a value that fits all conditions at once.
+const ATTEMPTS: usize = 12;
+/// Texts of many forms, of which the first that fits a pattern or a format is taken.
+const TEXTS: &[&str] = &[
+    "a",
+    "abc",
+    "x-1",
+    "Ready",
+    "",
+    "1",
+    "10.0.0.1",
+    "::1",
+    "10.0.0.0/8",
+    "2026-01-01",
+    "2026-01-01T00:00:00Z",
+    "100m",
+    "1h",
+    "a.example.org",
+    "a@example.org",
+    "https://example.org/",
+    "/a/b",
+    "aGVsbG8=",
+    "00000000-0000-4000-8000-000000000000",
+    "sha256:0000000000000000000000000000000000000000000000000000000000000000",
+];
+
+/// A schema, or conditions beside one.
+type Node = Map<String, Value>;
+
+/// One position in a value: names of fields, `[]` for items.
+pub(super) type Path = Vec<String>;
+
+/// A generator of values.
+#[derive(Debug)]
+pub(super) struct Values {
+    /// The numbers from which everything follows.
+    rng: Rng,
+}
+
+impl Values {
+    /// Returns a generator whose values follow from `rng`.
+    pub(super) fn new(rng: Rng) -> Self {
+        Self { rng }
+    }
+
+    /// A value that fits the schema, as far as one is found.
+    pub(super) fn fitting(&self, schema: &Value) -> Value {
+        let mut found = Value::Null;
+        for _ in 0..ATTEMPTS {
+            found = self.value(&[schema], 0);
+            if misfit(&found, schema).is_none() {
+                break;
+            }
+        }
+        found
+    }
+
+    /// A value with one change that the schema may forbid, and the changed position; without a position
+    /// if no value was found that is readable before the change.
+    pub(super) fn near_miss(
+        &self,
+        schema: &Value,
+        is_readable: impl Fn(&Value) -> bool,
+    ) -> (Value, Path) {
+        let mut values = (0..ATTEMPTS).map(|_| self.fitting(schema));
+        let Some(mut value) = values.find(is_readable) else {
+            return (self.fitting(schema), Path::new());
+        };
+        let mut places = Vec::new();
+        positions(&value, &mut Vec::new(), &mut places);
+        let place = self.pick(&places).cloned().unwrap_or_default();
+        let other = self.fitting(schema);
+        let mut path = Vec::new();
+        if let Some(target) = at(&mut value, &place, &mut path) {
+            let name = self.change(target, at_same(&other, &place));
+            path.extend(name);
+        }
+        (value, path)
+    }
+
+    /// Draws one of several.
+    fn pick<'a, T>(&self, all: &'a [T]) -> Option<&'a T> {
+        let count = u64::try_from(all.len()).ok().filter(|count| *count > 0)?;
+        all.get(usize::try_from(self.rng.below(count)).ok()?)
+    }
+
+    /// Whether one in `n` draws.
+    fn one_in(&self, n: u64) -> bool {
+        self.rng.below(n) == 0
+    }
+
+    /// A value for a schema with conditions beside it.
+    fn value(&self, nodes: &[&Value], depth: usize) -> Value {
+        let nodes = self.chosen(nodes);
+        let any = |key: &str| nodes.iter().any(|node| node.get(key) == Some(&Value::Bool(true)));
+        if any("nullable") && self.one_in(6) {
+            return Value::Null;
+        }
+        let choices: Vec<&Value> = nodes.iter().filter_map(|node| node.get("enum")).collect();
+        if let Some(Value::Array(values)) = choices.last() {
+            return self.pick(values).cloned().unwrap_or_default();
+        }
+        match self.kind(&nodes) {
+            "object" if depth < DEPTH => self.object(&nodes, depth),
+            "array" if depth < DEPTH => self.array(&nodes, depth),
+            "object" => json!({}),
+            "array" => json!([]),
+            "string" => self.text(&nodes),
+            "boolean" => self.one_in(2).into(),
+            "integer" => self.number(&nodes, true),
+            "number" => self.number(&nodes, false),
+            _ => self.anything(),
+        }
+    }
+
+    /// The conditions of a schema with one branch of each alternative.
+    fn chosen<'a>(&self, nodes: &[&'a Value]) -> Vec<&'a Node> {
+        let mut chosen = Vec::new();
+        let mut open: Vec<&Value> = nodes.to_vec();
+        while let Some(node) = open.pop() {
+            let Value::Object(node) = node else { continue };
+            chosen.push(node);
+            let branches = |key: &str| node.get(key).and_then(Value::as_array);
+            open.extend(branches("allOf").into_iter().flatten());
+            for key in ["oneOf", "anyOf"] {
+                open.extend(branches(key).and_then(|all| self.pick(all)));
+            }
+        }
+        chosen
+    }
+
+    /// The type of values that the conditions allow; empty for any.
+    fn kind(&self, nodes: &[&Node]) -> &'static str {
+        const TYPES: [&str; 6] = ["object", "array", "string", "boolean", "integer", "number"];
+        for node in nodes {
+            let kind = node.get("type").and_then(Value::as_str);
+            if let Some(kind) = TYPES.into_iter().find(|name| Some(*name) == kind) {
+                return kind;
+            }
+        }
+        let refuses = |key: &str| {
+            let refused = |node: &&&Node| node.get("not").is_some_and(|it| it.get(key).is_some());
+            nodes.iter().any(|node| refused(&node))
+        };
+        let kinds =
+            [("pattern", "string"), ("minItems", "array"), ("minProperties", "object"), ("minimum", "integer")];
+        if let Some((_, kind)) = kinds.into_iter().find(|(key, _)| refuses(key)) {
+            return kind;
+        }
+        let has = |key: &str| nodes.iter().any(|node| node.contains_key(key));
+        if has("x-kubernetes-int-or-string") {
+            return if self.one_in(2) { "integer" } else { "string" };
+        }
+        if has("properties") { "object" } else { "" }
+    }
+
+    /// A value of any type.
+    fn anything(&self) -> Value {
+        let values = [json!(1), json!("x"), json!(true), json!({ "x": 1 }), json!(["x"]), json!(1.5)];
+        self.pick(&values).cloned().unwrap_or_default()
+    }
+
+    /// A text that fits the conditions, if one is known.
+    fn text(&self, nodes: &[&Node]) -> Value {
+        let start = usize::try_from(self.rng.below(3)).unwrap_or_default();
+        let texts = TEXTS.iter().cycle().skip(start).take(TEXTS.len());
+        let long = "a".repeat(usize::try_from(bound(nodes, "minLength")).unwrap_or_default());
+        let mut texts = texts.map(|text| (*text).to_owned()).chain([long]).map(Value::from);
+        let fits = |text: &Value| {
+            nodes.iter().all(|node| misfit(text, &Value::Object((*node).clone())).is_none())
+        };
+        texts.find(fits).unwrap_or_else(|| "a".into())
+    }
+
+    /// A number within the bounds.
+    fn number(&self, nodes: &[&Node], is_integer: bool) -> Value {
+        let limits = |key: &str| nodes.iter().filter_map(|node| node.get(key)?.as_f64()).collect();
+        let (least, most): (Vec<f64>, Vec<f64>) = (limits("minimum"), limits("maximum"));
+        let least = least.into_iter().fold(-10.0, f64::max);
+        let most = most.into_iter().fold(least.max(10.0) + 10.0, f64::min);
+        let step = limits_step(nodes);
+        let candidates = [least, most, ((least + most) / 2.0).floor(), 1.0, 0.0, least + 1.0];
+        let within = candidates.into_iter().filter(|n| (least..=most).contains(n));
+        let numbers: Vec<f64> = within.map(|n| (n / step).ceil() * step).collect();
+        let number = self.pick(&numbers).copied().unwrap_or(least);
+        if !is_integer && self.one_in(2) {
+            return json!((number + most) / 2.0);
+        }
+        if is_integer || number.fract() == 0.0 { json!(number as i64) } else { json!(number) }
+    }
+
+    /// A list.
+    fn array(&self, nodes: &[&Node], depth: usize) -> Value {
+        let items: Vec<&Value> = nodes.iter().filter_map(|node| node.get("items")).collect();
+        let least = bound(nodes, "minItems");
+        let most = nodes.iter().filter_map(|node| node.get("maxItems")?.as_u64()).min();
+        let count = (least + self.rng.below(3)).min(most.unwrap_or(u64::MAX));
+        let mut list = Vec::new();
+        for _ in 0..count {
+            let item = self.value(&items, depth + 1);
+            let is_set = nodes.iter().any(|it| it.contains_key("x-kubernetes-list-type"));
+            if !is_set || !list.contains(&item) {
+                list.push(item);
+            }
+        }
+        let keys = nodes.iter().find_map(|it| it.get("x-kubernetes-list-map-keys")?.as_array());
+        if keys.is_some() {
+            // Different keys need more than different items: one item has one key.
+            list.truncate(1);
+        }
+        Value::Array(list)
+    }
+
+    /// An object.
+    fn object(&self, nodes: &[&Node], depth: usize) -> Value {
+        let mut names: Vec<&String> = Vec::new();
+        for properties in nodes.iter().filter_map(|node| node.get("properties")?.as_object()) {
+            names.extend(properties.keys().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        }
+        let lists = |key: &str| nodes.iter().filter_map(|node| node.get(key)?.as_array()).flatten().collect();
+        let required: Vec<&Value> = lists("required");
+        let mut object = Map::new();
+        for name in required.iter().filter_map(|name| name.as_str()) {
+            object.insert(name.to_owned(), self.field(nodes, name, depth));
+        }
+        for name in names {
+            if !object.contains_key(name) && !is_forbidden(nodes, name) && self.one_in(2) {
+                object.insert(name.clone(), self.field(nodes, name, depth));
+            }
+        }
+        let free: Vec<&Value> =
+            nodes.iter().filter_map(|node| node.get("additionalProperties")).collect();
+        if !free.is_empty() {
+            for i in 0..self.rng.below(3) {
+                // Keys of many maps are numbers.
+                object.insert(i.to_string(), self.value(&free, depth + 1));
+            }
+        }
+        Value::Object(object)
+    }
+
+    /// The value of a field.
+    fn field(&self, nodes: &[&Node], name: &str, depth: usize) -> Value {
+        let schemas: Vec<&Value> =
+            nodes.iter().filter_map(|node| node.get("properties")?.get(name)).collect();
+        if schemas.is_empty() { self.anything() } else { self.value(&schemas, depth + 1) }
+    }
+
+    /// Changes a value a little; returns the name of a field that was changed inside of it.
+    fn change(&self, target: &mut Value, other: Option<&Value>) -> Option<String> {
+        if let Value::Object(fields) = target
+            && !self.one_in(3)
+        {
+            return self.change_fields(fields, other);
+        }
+        if let Value::Array(list) = target
+            && self.one_in(2)
+        {
+            let more = self.pick(list).cloned().unwrap_or_else(|| self.anything());
+            list.push(more);
+            return Some("[]".to_owned());
+        }
+        *target = match (&*target, self.rng.below(4)) {
+            (_, 0) => Value::Null,
+            (Value::Number(number), 1) => json!(number.as_f64().unwrap_or_default() + 0.5),
+            (Value::Number(_), 2) => json!(-70_000),
+            (Value::String(_), 1) => json!(""),
+            (Value::String(text), 2) => json!(format!("{text}!")),
+            (_, 3) => other.cloned().unwrap_or(Value::Null),
+            _ => self.anything(),
+        };
+        None
+    }
+
+    /// Removes, adds or takes over a field.
+    fn change_fields(&self, fields: &mut Node, other: Option<&Value>) -> Option<String> {
+        let names: Vec<String> = fields.keys().cloned().collect();
+        match (self.rng.below(3), self.pick(&names)) {
+            (0, Some(name)) => {
+                fields.remove(name);
+                Some(name.clone())
+            }
+            // A field of another variant.
+            (1, _) => {
+                let missing: Vec<(&String, &Value)> = other?
+                    .as_object()?
+                    .iter()
+                    .filter(|(name, _)| !fields.contains_key(*name))
+                    .collect();
+                let (name, value) = self.pick(&missing)?;
+                fields.insert((*name).clone(), (*value).clone());
+                Some((*name).clone())
+            }
+            _ => {
+                fields.insert("unknown".to_owned(), self.anything());
+                Some("unknown".to_owned())
+            }
+        }
+    }
+}
+
+/// The largest lower bound of a size.
+fn bound(nodes: &[&Node], key: &str) -> u64 {
+    nodes.iter().filter_map(|node| node.get(key)?.as_u64()).max().unwrap_or_default()
+}
+
+/// The unit of which numbers must be multiples.
+fn limits_step(nodes: &[&Node]) -> f64 {
+    let units = nodes.iter().filter_map(|node| node.get("multipleOf")?.as_f64());
+    units.fold(1.0, f64::max)
+}
+
+/// Whether a condition forbids a field.
+fn is_forbidden(nodes: &[&Node], name: &str) -> bool {
+    let requires = |schema: &Value| {
+        let required = schema.get("required").and_then(Value::as_array);
+        required.is_some_and(|names| names.iter().any(|found| found == name))
+    };
+    let refused = nodes.iter().filter_map(|node| node.get("not"));
+    refused.into_iter().any(|not| {
+        requires(not)
+            || not.get("anyOf").and_then(Value::as_array).is_some_and(|all| all.iter().any(requires))
+    })
+}
+
+/// Collects the positions in a value: names, and indexes as numbers.
+fn positions(value: &Value, here: &mut Path, found: &mut Vec<Path>) {
+    found.push(here.clone());
+    let mut below = |step: String, value: &Value| {
+        here.push(step);
+        positions(value, here, found);
+        here.pop();
+    };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| below(name.clone(), value)),
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(i, value)| below(i.to_string(), value));
+        }
+        _ => {}
+    }
+}
+
+/// The value at a position; `path` receives the steps with `[]` for items.
+fn at<'a>(value: &'a mut Value, place: &[String], path: &mut Path) -> Option<&'a mut Value> {
+    let Some((step, rest)) = place.split_first() else { return Some(value) };
+    let below = match value {
+        Value::Array(list) => {
+            path.push("[]".to_owned());
+            list.get_mut(step.parse::<usize>().ok()?)?
+        }
+        Value::Object(fields) => {
+            path.push(step.clone());
+            fields.get_mut(step)?
+        }
+        _ => return None,
+    };
+    at(below, rest, path)
+}
+
+/// The value at the same position of another value.
+fn at_same<'a>(value: &'a Value, place: &[String]) -> Option<&'a Value> {
+    place.iter().try_fold(value, |value, step| match value {
+        Value::Array(list) => list.first(),
+        Value::Object(fields) => fields.get(step),
+        _ => None,
+    })
+}

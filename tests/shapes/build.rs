@@ -1,0 +1,293 @@
+//! Writes types of every form that serde has, from a seed, into `shapes.rs`.
+//!
+//! `WINDLASS_SHAPES` is their number (150 by default), `WINDLASS_SHAPES_SEED` the seed.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+fn main() {
+    for name in ["WINDLASS_SHAPES", "WINDLASS_SHAPES_SEED"] {
+        println!("cargo:rerun-if-env-changed={name}");
+    }
+    println!("cargo:rerun-if-changed=build.rs");
+    let number = |name: &str, default: u64| {
+        env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    };
+    let count = number("WINDLASS_SHAPES", 150);
+    let mut writer = Writer { state: number("WINDLASS_SHAPES_SEED", 1), types: String::new(), named: 0, is_flattened: false };
+    let mut out = String::new();
+    let mut table = String::new();
+    for i in 0..count {
+        writer.types.clear();
+        writer.named = 0;
+        let (root, is_exact) = writer.root(i);
+        let _ = writeln!(
+            out,
+            "mod s{i} {{\n    use super::prelude::*;\n{}    pub(super) type Root = {root};\n}}",
+            writer.types
+        );
+        let _ = writeln!(table, "    Shape::of::<s{i}::Root>(\"s{i}\", {is_exact}),");
+    }
+    let _ = writeln!(out, "fn shapes() -> Vec<Shape> {{\n    vec![\n{table}    ]\n}}");
+    let folder = env::var("OUT_DIR").unwrap_or_default();
+    fs::write(Path::new(&folder).join("shapes.rs"), out).expect("the folder for output is writable");
+}
+
+/// Writes types; the numbers follow from `state`.
+struct Writer {
+    state: u64,
+    types: String,
+    named: usize,
+    /// Whether the type under construction is flattened into another.
+    is_flattened: bool,
+}
+
+/// A type, and whether it has a `Default` and is ordered.
+struct Ty {
+    text: String,
+    has_default: bool,
+}
+
+impl Writer {
+    /// SplitMix64.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len() as u64) as usize]
+    }
+
+    /// The root of a shape; whether the type has no conditions of its own.
+    fn root(&mut self, i: u64) -> (String, bool) {
+        let is_exact = i % 4 != 3;
+        // Small types show which form is wrong; some larger ones show how forms meet.
+        let depth = 1 + u32::from(self.one_in(4));
+        // Every form comes in turn, so that few shapes have all of them.
+        let root = match i % 8 {
+            0 => self.structure(depth, is_exact),
+            1 => self.external(depth),
+            2 => self.internal(depth),
+            3 => self.structure(depth, is_exact),
+            4 => self.adjacent(depth),
+            5 => self.untagged(depth),
+            6 => self.flattened(depth),
+            _ => self.ty(depth + 1).text,
+        };
+        (root, is_exact)
+    }
+
+    fn name(&mut self) -> String {
+        self.named += 1;
+        format!("T{}", self.named)
+    }
+
+    fn declare(&mut self, attributes: &str, body: &str) {
+        let _ = writeln!(
+            self.types,
+            "    #[derive(Serialize, Deserialize, JsonSchema)]\n{attributes}    pub(super) {body}"
+        );
+    }
+
+    fn leaf(&mut self) -> Ty {
+        let text = self.pick(&[
+            "bool", "i8", "i32", "i64", "u8", "u16", "u32", "u64", "f64", "String", "String", "char",
+            "IpAddr", "Ipv4Addr", "NonZeroU16", "NonZeroI32", "Value", "Duration", "()",
+        ]);
+        let without = ["IpAddr", "Ipv4Addr", "NonZeroU16", "NonZeroI32"];
+        Ty { text: text.to_owned(), has_default: !without.contains(&text) }
+    }
+
+    /// A type of at most `depth` levels.
+    fn ty(&mut self, depth: u32) -> Ty {
+        if depth == 0 {
+            return self.leaf();
+        }
+        let yes = |text: String| Ty { text, has_default: true };
+        let no = |text: String| Ty { text, has_default: false };
+        match self.below(18) {
+            0..=4 => self.leaf(),
+            5 | 6 => yes(format!("Option<{}>", self.ty(depth - 1).text)),
+            7 | 8 => yes(format!("Vec<{}>", self.ty(depth - 1).text)),
+            9 => yes(format!("BTreeMap<String, {}>", self.ty(depth - 1).text)),
+            10 => match self.below(4) {
+                0 => yes(format!("BTreeMap<i32, {}>", self.leaf().text)),
+                1 => yes("BTreeSet<String>".to_owned()),
+                2 => no(format!("({}, {})", self.leaf().text, self.leaf().text)),
+                _ => no(format!("[{}; 2]", self.leaf().text)),
+            },
+            11 => no(self.units()),
+            12 => no(self.structure(depth - 1, true)),
+            13 => no(self.external(depth - 1)),
+            14 => no(self.internal(depth - 1)),
+            15 => no(self.adjacent(depth - 1)),
+            16 => no(self.untagged(depth - 1)),
+            _ => no(self.flattened(depth - 1)),
+        }
+    }
+
+    /// An enum of names.
+    fn units(&mut self) -> String {
+        let name = self.name();
+        let case = self.pick(&["lowercase", "camelCase", "SCREAMING_SNAKE_CASE"]);
+        let doc = if self.one_in(2) { "/// Red.\n        " } else { "" };
+        self.declare(
+            &format!("    #[serde(rename_all = \"{case}\")]\n"),
+            &format!("enum {name} {{ {doc}DarkRed, Green, Blue }}"),
+        );
+        name
+    }
+
+    /// Fields of a struct or a variant.
+    fn fields(&mut self, depth: u32, is_exact: bool, visible: &str) -> String {
+        let mut fields = String::new();
+        let names = ["first_one", "second", "third", "kind_of"];
+        let count = 1 + self.below(names.len() as u64) as usize;
+        for name in names.into_iter().take(count) {
+            let _ = write!(fields, "{} ", self.field(name, depth, is_exact, visible));
+        }
+        fields
+    }
+
+    fn field(&mut self, name: &str, depth: u32, is_exact: bool, visible: &str) -> String {
+        if !is_exact && self.one_in(2) {
+            return match self.below(4) {
+                0 => format!("#[schemars(range(min = 1, max = 5))] {visible}{name}: i32,"),
+                1 => format!("#[schemars(length(min = 1, max = 3))] {visible}{name}: Vec<String>,"),
+                2 => format!("#[schemars(regex(pattern = \"^[a-z]+$\"))] {visible}{name}: String,"),
+                _ => format!(
+                    "#[schemars(extend(\"x-kubernetes-validations\" = [{{ \"rule\": \"self < 5\" }}]))] \
+                     {visible}{name}: i32,"
+                ),
+            };
+        }
+        let ty = self.ty(depth);
+        let attribute = match self.below(5) {
+            0 if ty.has_default => "#[serde(default)] ",
+            1 if ty.text.starts_with("Option<") => {
+                "#[serde(default, skip_serializing_if = \"Option::is_none\")] "
+            }
+            2 if ty.text.starts_with("Option<") => "#[serde(skip_serializing_if = \"Option::is_none\")] ",
+            3 => "#[serde(rename = \"re-named\")] ",
+            _ => "",
+        };
+        // One name only once in a struct.
+        let attribute =
+            if attribute.contains("rename") && name != "second" { "" } else { attribute };
+        format!("{attribute}{visible}{name}: {},", ty.text)
+    }
+
+    fn structure(&mut self, depth: u32, is_exact: bool) -> String {
+        let fields = self.fields(depth, is_exact, "pub(super) ");
+        let name = self.name();
+        let mut attributes = String::new();
+        if self.one_in(3) {
+            attributes.push_str("    #[serde(rename_all = \"camelCase\")]\n");
+        }
+        if !self.is_flattened && self.one_in(4) {
+            attributes.push_str("    #[serde(deny_unknown_fields)]\n");
+        }
+        let more = if self.one_in(6) {
+            format!("pub(super) children: Vec<{name}>,")
+        } else {
+            String::new()
+        };
+        self.declare(&attributes, &format!("struct {name} {{ {fields}{more} }}"));
+        name
+    }
+
+    /// Variants: without data, with one value, with fields, with places.
+    fn variants(&mut self, depth: u32, forms: &[&str]) -> String {
+        let mut variants = String::new();
+        let count = 2 + self.below(3) as usize;
+        for name in ["One", "TwoWords", "Three", "Four"].into_iter().take(count) {
+            let form = self.pick(forms);
+            let _ = match form {
+                "unit" => write!(variants, "{name}, "),
+                "newtype" => {
+                    let ty = self.ty(depth).text;
+                    write!(variants, "{name}({ty}), ")
+                }
+                "newtype struct" => {
+                    let ty = self.structure(depth, true);
+                    write!(variants, "{name}({ty}), ")
+                }
+                "tuple" => {
+                    let (one, two) = (self.leaf().text, self.leaf().text);
+                    write!(variants, "{name}({one}, {two}), ")
+                }
+                _ => {
+                    let fields = self.fields(depth, true, "");
+                    write!(variants, "{name} {{ {fields} }}, ")
+                }
+            };
+        }
+        variants
+    }
+
+    fn enumeration(&mut self, attributes: &str, depth: u32, forms: &[&str]) -> String {
+        let variants = self.variants(depth, forms);
+        let name = self.name();
+        let mut attributes = attributes.to_owned();
+        // serde supports no flattened type that denies unknown fields.
+        if !self.is_flattened && self.one_in(4) {
+            attributes.push_str("    #[serde(deny_unknown_fields)]\n");
+        }
+        self.declare(&attributes, &format!("enum {name} {{ {variants} }}"));
+        name
+    }
+
+    fn external(&mut self, depth: u32) -> String {
+        let forms = ["unit", "newtype", "fields", "tuple"];
+        self.enumeration("    #[serde(rename_all = \"camelCase\")]\n", depth, &forms)
+    }
+
+    fn internal(&mut self, depth: u32) -> String {
+        let forms = ["unit", "newtype struct", "fields", "fields"];
+        self.enumeration("    #[serde(tag = \"type\")]\n", depth, &forms)
+    }
+
+    fn adjacent(&mut self, depth: u32) -> String {
+        let forms = ["unit", "newtype", "fields", "tuple"];
+        self.enumeration("    #[serde(tag = \"t\", content = \"c\")]\n", depth, &forms)
+    }
+
+    fn untagged(&mut self, depth: u32) -> String {
+        self.enumeration("    #[serde(untagged)]\n", depth, &["newtype", "newtype", "fields"])
+    }
+
+    /// A struct with another type's fields among its own.
+    fn flattened(&mut self, depth: u32) -> String {
+        let outside = std::mem::replace(&mut self.is_flattened, true);
+        let inner = match self.below(5) {
+            0 => self.structure(depth, true),
+            1 => self.internal(depth),
+            2 => self.external_with_data(depth),
+            3 => format!("BTreeMap<String, {}>", self.leaf().text),
+            _ => format!("Option<{}>", self.internal(depth)),
+        };
+        self.is_flattened = outside;
+        let own = self.ty(depth).text;
+        let name = self.name();
+        self.declare(
+            "",
+            &format!(
+                "struct {name} {{ pub(super) beside: {own}, #[serde(flatten)] pub(super) rest: {inner} }}"
+            ),
+        );
+        name
+    }
+
+    fn external_with_data(&mut self, depth: u32) -> String {
+        self.enumeration("", depth, &["newtype", "fields"])
+    }
+}

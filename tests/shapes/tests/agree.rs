@@ -1,0 +1,177 @@
+//! Agreement of serde, definitions and an API server about generated types and values: on the embedded
+//! server by default, on a real kube-apiserver with `WINDLASS_TEST_SERVER=real`.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use windlass::api::Api;
+use windlass::crd::{StructuralSchema, structural_schema};
+use windlass::resource::{DynamicObject, ResourceInfo, Scope};
+use windlass::rng::Rng;
+use windlass::testing::TestCluster;
+use windlass::testing::check::judge::{Subject, Tally, judge};
+use windlass::wire::Undecodable;
+
+#[allow(dead_code, clippy::all, clippy::pedantic, reason = "generated")]
+mod generated {
+    use super::Shape;
+
+    mod prelude {
+        pub(super) use std::collections::{BTreeMap, BTreeSet};
+        pub(super) use std::net::{IpAddr, Ipv4Addr};
+        pub(super) use std::num::{NonZeroI32, NonZeroU16};
+        pub(super) use std::time::Duration;
+
+        pub(super) use schemars::JsonSchema;
+        pub(super) use serde::{Deserialize, Serialize};
+        pub(super) use serde_json::Value;
+    }
+
+    include!(concat!(env!("OUT_DIR"), "/shapes.rs"));
+
+    pub(super) fn all() -> Vec<Shape> {
+        shapes()
+    }
+}
+
+/// Values for each type.
+const VALUES: usize = 24;
+/// Types in one definition, which stays small enough for a server.
+const IN_ONE: usize = 25;
+
+/// One generated type.
+struct Shape {
+    name: &'static str,
+    /// Whether serde and the schema have the same conditions.
+    is_exact: bool,
+    schema: fn() -> Result<StructuralSchema, windlass::Error>,
+    decode: fn(&Value) -> Result<Value, String>,
+}
+
+impl Shape {
+    fn of<T: JsonSchema + Serialize + DeserializeOwned>(name: &'static str, is_exact: bool) -> Self {
+        Self { name, is_exact, schema: structural_schema::<T>, decode: decode::<T> }
+    }
+}
+
+/// Reads and writes a value as its type does.
+fn decode<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, String> {
+    let decoded = T::deserialize(value)
+        .map_err(|error| Undecodable::explain_value::<T>(value, &error).to_string())?;
+    serde_json::to_value(&decoded).map_err(|error| error.to_string())
+}
+
+/// A definition whose spec has one field for each type.
+fn definition(number: usize, fields: &BTreeMap<&str, Value>) -> CustomResourceDefinition {
+    serde_json::from_value(json!({
+        "metadata": { "name": format!("shapes{number}.shapes.windlass.dev") },
+        "spec": {
+            "group": "shapes.windlass.dev",
+            "scope": "Namespaced",
+            "names": {
+                "kind": format!("Shapes{number}"),
+                "listKind": format!("Shapes{number}List"),
+                "plural": format!("shapes{number}"),
+                "singular": format!("shape{number}")
+            },
+            "versions": [{
+                "name": "v1",
+                "served": true,
+                "storage": true,
+                "schema": { "openAPIV3Schema": {
+                    "type": "object",
+                    "properties": { "spec": { "type": "object", "properties": fields } }
+                } }
+            }]
+        }
+    }))
+    .unwrap()
+}
+
+/// Creates a definition and waits until it is served.
+async fn served(cluster: &TestCluster, number: usize, definition: &CustomResourceDefinition) -> Api<DynamicObject> {
+    let definitions: Api<CustomResourceDefinition> = cluster.client().all();
+    definitions.create(definition).await.unwrap();
+    let info = ResourceInfo {
+        group: "shapes.windlass.dev".into(),
+        version: "v1".into(),
+        kind: format!("Shapes{number}").into(),
+        plural: format!("shapes{number}").into(),
+        scope: Scope::Namespaced,
+    };
+    let api = cluster.client().dynamic(info, Some(cluster.namespace()));
+    let clock = cluster.client().environment().clock.clone();
+    for _ in 0..500 {
+        if api.list().await.is_ok() {
+            break;
+        }
+        clock.sleep(std::time::Duration::from_millis(20)).await;
+    }
+    api
+}
+
+/// Writes a value as a dry run, and returns it as the server would store it.
+async fn store(
+    api: Api<DynamicObject>,
+    number: usize,
+    field: &'static str,
+    value: Value,
+) -> Result<Value, String> {
+    let object = json!({
+        "apiVersion": "shapes.windlass.dev/v1",
+        "kind": format!("Shapes{number}"),
+        "metadata": { "name": "value" },
+        "spec": { field: value }
+    });
+    let object: DynamicObject = serde_json::from_value(object).unwrap();
+    let stored = api.create(&object).dry_run().await.map_err(|error| error.to_string())?;
+    let mut stored = serde_json::to_value(&stored).unwrap();
+    match stored["spec"].as_object_mut().and_then(|fields| fields.remove(field)) {
+        Some(stored) => Ok(stored),
+        None => Err("the server drops the value".to_owned()),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
+    let cluster = TestCluster::start().await;
+    let shapes = generated::all();
+    let (mut total, mut failures) = (Tally::default(), Vec::new());
+    for (number, shapes) in shapes.chunks(IN_ONE).enumerate() {
+        let schemas: Vec<_> = shapes.iter().map(|shape| (shape, (shape.schema)().unwrap())).collect();
+        let fields = schemas.iter().map(|(shape, schema)| (shape.name, schema.schema.clone())).collect();
+        let api = served(&cluster, number, &definition(number, &fields)).await;
+        for (shape, schema) in &schemas {
+            let subject = Subject {
+                schema: &schema.schema,
+                warnings: &schema.warnings,
+                decode: &shape.decode,
+                store: &|value| Box::pin(store(api.clone(), number, shape.name, value)),
+                is_exact: shape.is_exact,
+            };
+            let tally = judge(&subject, Rng::seeded(number as u64).fork(shape.name), VALUES).await;
+            total.values += tally.values;
+            total.stored += tally.stored;
+            total.unchecked += tally.unchecked;
+            if let Some(first) = tally.differences.first() {
+                let count = tally.differences.len();
+                failures.push(format!("{}: {count} differences\n  {first}\n  {:?}\n  {}", shape.name, schema.warnings, schema.schema));
+            }
+        }
+    }
+    println!(
+        "{} types, {} values, {} stored, {} of them with a warning",
+        shapes.len(),
+        total.values,
+        total.stored,
+        total.unchecked
+    );
+    assert!(total.stored * 4 > total.values, "too few values are stored to judge");
+    assert!(failures.is_empty(), "{} types differ:\n{}", failures.len(), failures.join("\n"));
+}
