@@ -5,8 +5,14 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::rules::FieldPath;
 
+/// The errors of a policy; constraints that are left out are those of a sound policy.
 fn errors(spec: &Json) -> Vec<String> {
-    check_policy("policy", spec).iter().map(ToString::to_string).collect()
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["*"]});
+    let mut spec = spec.clone();
+    if spec.get("matchConstraints").is_none() {
+        spec["matchConstraints"] = json!({"resourceRules": [rule]});
+    }
+    check_policy("policy", &spec).iter().map(ToString::to_string).collect()
 }
 
 /// The decisions of a policy on an object: `admit`, or the kind of the decision with its message.
@@ -100,12 +106,42 @@ fn a_type_of_the_server_has_no_value() {
     ] {
         let mut spec = rules(&[expression]);
         spec["variables"] = json!([{"name": "a", "expression": "1"}]);
-        let found: Vec<String> = check_policy("p", &spec).iter().map(ToString::to_string).collect();
+        let found = errors(&spec);
         let text = format!("program instantiation failed: reference to undefined type: {ty}");
         assert_eq!(found, [format!("spec.validations[0].expression: Internal error: {text}")]);
     }
     let literal = rules(&["kubernetes.AdmissionRequest{} == request || true"]);
-    assert_eq!(check_policy("p", &literal), []);
+    assert_eq!(errors(&literal), [] as [&str; 0]);
+}
+
+#[test]
+fn the_variables_can_be_iterated_and_give_their_values() {
+    for (expression, expected) in [
+        ("dyn(variables).all(v, v < 4)", "admit"),
+        ("dyn(variables).map(v, v) == [1, 2, 3]", "admit"),
+        (
+            "dyn(variables).exists(v, v > 3)",
+            "Deny: failed expression: dyn(variables).exists(v, v > 3)",
+        ),
+        (
+            "dyn(variables).all(k, v, k > 0 && v == 1)",
+            "Error: expression 'dyn(variables).all(k, v, k > 0 && v == 1)' resulted in error: no such overload",
+        ),
+    ] {
+        let mut spec = rules(&[expression]);
+        spec["variables"] = json!([{"name": "a", "expression": "1"}, {"name": "b", "expression": "variables.a + 1"},
+            {"name": "c", "expression": "3"}]);
+        assert_eq!(decisions(&spec, &json!({})), [expected]);
+    }
+    let mut spec = rules(&["dyn(variables).all(k, v, v == 'b')"]);
+    spec["variables"] =
+        json!([{"name": "a", "expression": "'b'"}, {"name": "b", "expression": "'b'"}]);
+    assert_eq!(decisions(&spec, &json!({})), ["admit"]);
+    spec["variables"] = json!([{"name": "a", "expression": "1 / 0"}]);
+    spec["validations"] = json!([{"expression": "dyn(variables).exists(v, v == 1)"}]);
+    let text = "composited variable \"a\" fails to evaluate: division by zero";
+    let found = decisions(&spec, &json!({}));
+    assert!(found[0].ends_with(text), "{found:?}");
 }
 
 #[test]
@@ -249,6 +285,137 @@ fn lists_of_a_policy_have_a_largest_length() {
         errors(&spec),
         [
             "spec.auditAnnotations[0].valueExpression: Required value: must not exceed 5120 bytes in length"
+        ]
+    );
+}
+
+#[test]
+fn the_kind_of_params_is_checked() {
+    let with = |kind: Json| {
+        let mut spec = rules(&["true"]);
+        spec["paramKind"] = kind;
+        errors(&spec)
+    };
+    assert_eq!(
+        with(json!({"apiVersion": "rules.example.com/v1", "kind": "ReplicaLimit"})),
+        [] as [&str; 0]
+    );
+    let found = with(json!({}));
+    let required =
+        ["apiVersion", "kind"].map(|name| format!("spec.paramKind.{name}: Required value"));
+    assert_eq!(found, required);
+    for (version, expected) in [
+        ("/", "\"/\": version must be specified"),
+        ("a.b/", "\"a.b/\": version must be specified"),
+        ("a/b/c", "\"a/b/c\": unexpected GroupVersion string: a/b/c"),
+        ("a/1", "\"1\": a DNS-1035 label must consist"),
+        ("A/v1", "\"A\": a lowercase RFC 1123 subdomain must consist"),
+    ] {
+        let found = with(json!({"apiVersion": version, "kind": "K"}));
+        let start = format!("spec.paramKind.apiVersion: Invalid value: {expected}");
+        assert!(found.len() == 1 && found[0].starts_with(&start), "{found:?}");
+    }
+    let found = with(json!({"apiVersion": "v1", "kind": "A_b"}));
+    let start = "spec.paramKind.kind: Invalid value: \"A_b\": may have mixed case, but should otherwise match: a DNS-1035";
+    assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");
+}
+
+#[test]
+fn the_constraints_of_a_policy_are_checked() {
+    let with = |constraints: Json| {
+        let mut spec = rules(&["true"]);
+        spec["matchConstraints"] = constraints;
+        errors(&spec)
+    };
+    assert_eq!(with(json!(null)), ["spec.matchConstraints: Required value"]);
+    let found = with(json!({"matchPolicy": "exact"}));
+    let at = "spec.matchConstraints";
+    let policies = "Unsupported value: \"exact\": supported values: \"Equivalent\", \"Exact\"";
+    let expected =
+        [format!("{at}.matchPolicy: {policies}"), format!("{at}.resourceRules: Required value")];
+    assert_eq!(found, expected);
+    let sound =
+        json!({"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]});
+    for (name, value, expected) in [
+        ("operations", json!([]), "operations: Required value"),
+        (
+            "operations",
+            json!(["*", "GET"]),
+            "operations: Invalid value: [\"*\",\"GET\"]: if '*' is present, must not \
+            specify other operations|operations[1]: Unsupported value: \"GET\": supported values: \"*\", \"CONNECT\", \
+            \"CREATE\", \"DELETE\", \"UPDATE\"",
+        ),
+        (
+            "apiGroups",
+            json!(["*", ""]),
+            "apiGroups: Invalid value: [\"*\",\"\"]: if '*' is present, must not specify \
+            other API groups",
+        ),
+        ("apiVersions", json!([""]), "apiVersions[0]: Required value"),
+        (
+            "resources",
+            json!(["a/*", "a/b", "*/c", "d/c"]),
+            "resources[1]: Invalid value: \"a/b\": if 'a/*' is present, \
+            must not specify a/b|resources[3]: Invalid value: \"d/c\": if '*/c' is present, must not specify d/c",
+        ),
+        (
+            "resources",
+            json!(["*", "a"]),
+            "resources: Invalid value: [\"*\",\"a\"]: if '*' is present, must not \
+            specify other resources without subresources",
+        ),
+        (
+            "resources",
+            json!(["*/*", "a"]),
+            "resources: Invalid value: [\"*/*\",\"a\"]: if '*/*' is present, must not \
+            specify other resources",
+        ),
+        (
+            "scope",
+            json!("All"),
+            "scope: Unsupported value: \"All\": supported values: \"*\", \"Cluster\", \
+            \"Namespaced\"",
+        ),
+        (
+            "resourceNames",
+            json!(["a/%", "b", "b"]),
+            "resourceNames[0]: Invalid value: \"a/%\": may not contain '/'|\
+            resourceNames[0]: Invalid value: \"a/%\": may not contain '%'|resourceNames[2]: Duplicate value: \"b\"",
+        ),
+    ] {
+        let mut rule = sound.clone();
+        rule[name] = value;
+        let found = with(json!({"resourceRules": [sound], "excludeResourceRules": [rule]}));
+        let expected: Vec<String> = expected
+            .split('|')
+            .map(|text| format!("{at}.excludeResourceRules[0].{text}"))
+            .collect();
+        assert_eq!(found, expected);
+    }
+    let selector = json!({"matchLabels": {"a b": "c d"}, "matchExpressions": [
+        {"key": "k", "operator": "In"}, {"key": "k", "operator": "Exists", "values": ["v"]}, {"key": "k", "operator": "is"}]});
+    let found = with(json!({"resourceRules": [sound], "objectSelector": selector}));
+    let at = format!("{at}.objectSelector");
+    assert!(
+        found[0].starts_with(&format!("{at}.matchLabels: Invalid value: \"a b\": name part must")),
+        "{found:?}"
+    );
+    assert!(
+        found[1]
+            .starts_with(&format!("{at}.matchLabels: Invalid value: \"c d\": a valid label must")),
+        "{found:?}"
+    );
+    let at = format!("{at}.matchExpressions");
+    assert_eq!(
+        found[2..],
+        [
+            format!(
+                "{at}[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"
+            ),
+            format!(
+                "{at}[1].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            ),
+            format!("{at}[2].operator: Invalid value: \"is\": not a valid selector operator"),
         ]
     );
 }

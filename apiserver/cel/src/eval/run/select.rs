@@ -102,6 +102,20 @@ impl<'a> Run<'_, 'a> {
         }
     }
 
+    /// Value of a part, or the error that reading it gives; a fatal error ends the evaluation.
+    pub(super) fn part(
+        &mut self,
+        value: &Value<'a>,
+        key: &Value<'a>,
+    ) -> Result<Step<'a>, EvalError> {
+        match self.select(value, key) {
+            Ok(Part::Found(value)) => Ok(Ok(value)),
+            Ok(Part::Missing(error)) => Ok(Err(error)),
+            Err(fatal) if fatal.is_fatal() => Err(fatal),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
     /// A part of a value, with its cost of 1; `None` for a part that an optional selection does not find.
     fn qualify(
         &mut self,
@@ -183,7 +197,8 @@ pub(crate) fn check_key(key: &Value<'_>) -> Result<(), EvalError> {
     }
 }
 
-fn is_composed(value: &std::sync::Arc<dyn Opaque>) -> bool {
+/// Whether a value is the object whose fields are the composed variables.
+pub(super) fn is_composed(value: &std::sync::Arc<dyn Opaque>) -> bool {
     value.as_any().is::<Marker>()
 }
 
