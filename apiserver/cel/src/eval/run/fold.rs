@@ -36,6 +36,9 @@ impl<'a> Run<'_, 'a> {
 
     fn fold_list(&mut self, fold: &'a Fold, list: &List<'a>) -> Result<(), EvalError> {
         for (index, item) in list.iter().enumerate() {
+            if let Ok(Value::Bytes(bytes)) = &item {
+                self.work.copy(bytes.len())?;
+            }
             match fold.second {
                 Some(second) => {
                     self.bind(fold.variable, Slot::Bound(Ok(Value::Int(index as i64))));

@@ -89,9 +89,9 @@ impl<'a> Run<'_, 'a> {
             (_, Value::String(name)) => {
                 // The key is in the error if there is no such part.
                 self.work.scan(name.len())?;
-                return select(value, key);
+                return self.decoded(select(value, key));
             }
-            _ => return select(value, key),
+            _ => return self.decoded(select(value, key)),
         };
         match self.composed.as_ref().and_then(|composed| composed.find(name)) {
             Some(index) => match self.composed.as_ref().and_then(|all| all.value(index)) {
@@ -100,6 +100,14 @@ impl<'a> Run<'_, 'a> {
             },
             None => Ok(Part::Missing(missing("no such key", key))),
         }
+    }
+
+    /// A part; bytes are decoded anew each time that the data are read.
+    fn decoded(&self, part: Result<Part<'a>, EvalError>) -> Result<Part<'a>, EvalError> {
+        if let Ok(Part::Found(Value::Bytes(bytes))) = &part {
+            self.work.copy(bytes.len())?;
+        }
+        part
     }
 
     /// Value of a part, or the error that reading it gives; a fatal error ends the evaluation.
