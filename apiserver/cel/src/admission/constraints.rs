@@ -247,3 +247,129 @@ fn resources(found: &mut Vec<Violation>, values: &[Value], path: &FieldPath) {
         found.push(invalid_list(path.clone(), values, detail));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn texts(found: &[Violation]) -> Vec<String> {
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    fn of_kind(kind: &Value) -> Vec<String> {
+        texts(&param_kind(kind, &FieldPath::root().child("k")))
+    }
+
+    fn of_constraints(constraints: &Value) -> Vec<String> {
+        let spec = json!({"matchConstraints": constraints});
+        texts(&match_constraints(&spec, &FieldPath::root().child("c")))
+    }
+
+    fn sound() -> Value {
+        json!({"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]})
+    }
+
+    /// The errors of a sound rule with another member.
+    fn of_rule(name: &str, value: Value) -> Vec<String> {
+        let mut rule = sound();
+        rule[name] = value;
+        let rules = json!({"resourceRules": [sound()], "excludeResourceRules": [rule]});
+        let found = of_constraints(&rules);
+        let at = "c.excludeResourceRules[0].";
+        found.iter().map(|text| text.strip_prefix(at).unwrap_or(text).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_kind_of_params_has_a_version_and_a_name() {
+        let sound = json!({"apiVersion": "rules.example.com/v1", "kind": "ReplicaLimit"});
+        assert_eq!(of_kind(&sound), [] as [&str; 0]);
+        let required = ["k.apiVersion: Required value", "k.kind: Required value"];
+        assert_eq!(of_kind(&json!({})), required);
+        for (version, expected) in [
+            ("/", "\"/\": version must be specified"),
+            ("a.b/", "\"a.b/\": version must be specified"),
+            ("a/b/c", "\"a/b/c\": unexpected GroupVersion string: a/b/c"),
+            ("a/1", "\"1\": a DNS-1035 label must consist"),
+            ("A/v1", "\"A\": a lowercase RFC 1123 subdomain must consist"),
+        ] {
+            let found = of_kind(&json!({"apiVersion": version, "kind": "K"}));
+            let start = format!("k.apiVersion: Invalid value: {expected}");
+            assert!(found.len() == 1 && found[0].starts_with(&start), "{found:?}");
+        }
+        let found = of_kind(&json!({"apiVersion": "v1", "kind": "A_b"}));
+        let start = "k.kind: Invalid value: \"A_b\": may have mixed case, but should otherwise match: a DNS-1035";
+        assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");
+    }
+
+    #[test]
+    fn constraints_need_a_rule_and_a_known_policy() {
+        assert_eq!(of_constraints(&Value::Null), ["c: Required value"]);
+        assert_eq!(of_constraints(&json!({"resourceRules": [sound()]})), [] as [&str; 0]);
+        let policies = "Unsupported value: \"exact\": supported values: \"Equivalent\", \"Exact\"";
+        let expected =
+            [format!("c.matchPolicy: {policies}"), "c.resourceRules: Required value".into()];
+        assert_eq!(of_constraints(&json!({"matchPolicy": "exact"})), expected);
+    }
+
+    #[test]
+    fn a_rule_names_operations_groups_and_versions() {
+        assert_eq!(of_rule("operations", json!([])), ["operations: Required value"]);
+        let supported = "\"*\", \"CONNECT\", \"CREATE\", \"DELETE\", \"UPDATE\"";
+        let expected = [
+            "operations: Invalid value: [\"*\",\"GET\"]: if '*' is present, must not specify other operations".to_owned(),
+            format!("operations[1]: Unsupported value: \"GET\": supported values: {supported}"),
+        ];
+        assert_eq!(of_rule("operations", json!(["*", "GET"])), expected);
+        let expected = "apiGroups: Invalid value: [\"*\",\"\"]: if '*' is present, must not specify other API groups";
+        assert_eq!(of_rule("apiGroups", json!(["*", ""])), [expected]);
+        assert_eq!(of_rule("apiVersions", json!([""])), ["apiVersions[0]: Required value"]);
+        let expected = "scope: Unsupported value: \"All\": supported values: \"*\", \"Cluster\", \"Namespaced\"";
+        assert_eq!(of_rule("scope", json!("All")), [expected]);
+    }
+
+    #[test]
+    fn a_rule_names_resources_and_objects() {
+        let of = |value: Value| of_rule("resources", value);
+        let expected = [
+            "resources[1]: Invalid value: \"a/b\": if 'a/*' is present, must not specify a/b",
+            "resources[3]: Invalid value: \"d/c\": if '*/c' is present, must not specify d/c",
+        ];
+        assert_eq!(of(json!(["a/*", "a/b", "*/c", "d/c"])), expected);
+        let expected = "resources: Invalid value: [\"*\",\"a\"]: if '*' is present, must not specify other resources \
+                        without subresources";
+        assert_eq!(of(json!(["*", "a"])), [expected]);
+        let expected = "resources: Invalid value: [\"*/*\",\"a\"]: if '*/*' is present, must not specify other resources";
+        assert_eq!(of(json!(["*/*", "a"])), [expected]);
+        let expected = [
+            "resourceNames[0]: Invalid value: \"a/%\": may not contain '/'",
+            "resourceNames[0]: Invalid value: \"a/%\": may not contain '%'",
+            "resourceNames[2]: Duplicate value: \"b\"",
+        ];
+        assert_eq!(of_rule("resourceNames", json!(["a/%", "b", "b"])), expected);
+    }
+
+    #[test]
+    fn a_selector_has_labels_and_known_operators() {
+        let selector = json!({"matchLabels": {"a b": "c d"}, "matchExpressions": [
+            {"key": "k", "operator": "In"}, {"key": "k", "operator": "Exists", "values": ["v"]},
+            {"key": "k", "operator": "is"}]});
+        let found =
+            of_constraints(&json!({"resourceRules": [sound()], "objectSelector": selector}));
+        let at = "c.objectSelector.matchLabels: Invalid value: ";
+        assert!(found[0].starts_with(&format!("{at}\"a b\": name part must")), "{found:?}");
+        assert!(found[1].starts_with(&format!("{at}\"c d\": a valid label must")), "{found:?}");
+        let at = "c.objectSelector.matchExpressions";
+        let expected = [
+            format!(
+                "{at}[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"
+            ),
+            format!(
+                "{at}[1].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            ),
+            format!("{at}[2].operator: Invalid value: \"is\": not a valid selector operator"),
+        ];
+        assert_eq!(found[2..], expected);
+    }
+}

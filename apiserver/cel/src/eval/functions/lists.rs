@@ -13,6 +13,7 @@ use super::super::work::WorkBudget;
 use super::operators::{compare_within, contains};
 use super::{CallArgs, Function};
 use crate::library::duration::Duration;
+use crate::types::shape::Shape;
 
 /// The body of a list function by its name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
@@ -46,6 +47,12 @@ pub(super) fn sum_of<'a>(
     right: List<'a>,
     work: &WorkBudget,
 ) -> Result<List<'a>, EvalError> {
+    // The server reads the elements of a sum under the schema of its left list: that of an optional `oldSelf` has none.
+    let right = match (left.shape(), right) {
+        (Some(shape), List::Dyn(items)) => List::Json(items, shape),
+        (Some(shape), right) if matches!(shape.items, Shape::Double) => doubles(right, work)?,
+        (_, right) => right,
+    };
     let Some(shape) = left.keyed_shape() else { return left.concat(right) };
     work.elements(left.len().saturating_add(right.len()))?;
     let mut values = Vec::with_capacity(left.len());
@@ -72,6 +79,19 @@ pub(super) fn sum_of<'a>(
         }
     }
     Ok(List::Keyed(Arc::new(values), shape))
+}
+
+/// A list with integers as doubles, as a schema of numbers reads them.
+fn doubles<'a>(list: List<'a>, work: &WorkBudget) -> Result<List<'a>, EvalError> {
+    if matches!(list, List::Json(..) | List::Keyed(..)) {
+        return Ok(list);
+    }
+    work.elements(list.len())?;
+    let double = |item| match item {
+        Ok(Value::Int(value)) => Ok(Value::Double(value as f64)),
+        other => other,
+    };
+    list.iter().map(double).collect::<Result<Vec<_>, _>>().map(List::from)
 }
 
 fn is_sorted<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {

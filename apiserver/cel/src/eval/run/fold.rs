@@ -1,4 +1,4 @@
-//! Folds: what the macros over lists and maps become.
+//! Folds: the form of the macros over lists and maps.
 
 use super::super::error::EvalError;
 use super::super::list::List;
