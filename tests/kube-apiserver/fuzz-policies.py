@@ -274,7 +274,9 @@ class Run:
         if code >= 300:
             causes = document.get("details", {}).get("causes") or [document]
             denial = [code, causes[0]["message"]]
-        return {"denial": denial, "warnings": [text[len('299 - "'):-1] for text in warnings]}
+        # Python reads headers as Latin-1.
+        texts = [text.encode("latin-1").decode() for text in warnings]
+        return {"denial": denial, "warnings": [text[len('299 - "'):-1] for text in texts]}
 
     def check(self, case, check, ours):
         """Compares the verdicts on a request."""

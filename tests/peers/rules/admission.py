@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how long a real kube-apiserver takes for the rules of rules.json, as a client sees it.
 
-    http.py ~/.cache/windlass/kube-v1.36.3-*/kube-apiserver [--requests 4000]
+    admission.py ~/.cache/windlass/kube-v1.36.3-*/kube-apiserver [--requests 4000]
 
 Creates the object of rules.json as a custom resource with `dryRun=All` over one TLS connection on
 loopback: of a definition without rules, of one with the first rule, and of one with all of them, in
