@@ -423,7 +423,10 @@ class Judge:
 
     def __call__(self, schema, objects, updates=()):
         """The verdicts on a definition, on objects, and on updates, each with its new and its old object."""
-        document = {"schema": schema, "objects": objects, "updates": list(updates)}
+        return self.ask({"schema": schema, "objects": objects, "updates": list(updates)})
+
+    def ask(self, document):
+        """The answer to a document."""
         self.process.stdin.write(json.dumps(document).encode() + b"\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -443,10 +446,14 @@ class Comparison:
             self.verdicts.append((what, case, server, ours))
             print("VERDICT", what, json.dumps(case), "\n  server", server, "\n  ours  ", ours, flush=True)
         elif sorted(server) != sorted(ours):
-            self.messages.append((what, case, server, ours))
-            if self.report:
-                with open(self.report, "a") as file:
-                    file.write(json.dumps({"what": what, "case": case, "server": server, "ours": ours}) + "\n")
+            self.difference(what, case, server, ours)
+
+    def difference(self, what, case, server, ours):
+        """Reports messages that differ."""
+        self.messages.append((what, case, server, ours))
+        if self.report:
+            with open(self.report, "a") as file:
+                file.write(json.dumps({"what": what, "case": case, "server": server, "ours": ours}) + "\n")
 
     def summary(self):
         return ("%d rules, %d refused by the definition; %d definitions and %d objects judged, %d not valid; "

@@ -75,9 +75,12 @@ impl Authorizer for Administrators {
     }
 }
 
-/// The spec of a case's policy.
+/// The spec of a case's policy, with the constraints of the recorder.
 fn spec(case: &Value) -> Value {
     let mut spec = case["policy"].clone();
+    let subject = Subject::of(case);
+    spec["matchConstraints"] = json!({"resourceRules": [{"apiGroups": [subject.group], "apiVersions": ["v1"],
+        "resources": [subject.plural], "operations": ["CREATE", "UPDATE", "DELETE"], "resourceNames": [NAME]}]});
     if case.get("params").is_some() {
         spec["paramKind"] = json!({"apiVersion": "v1", "kind": "ConfigMap"});
     }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::compile::{Compiled, Compiler, Expected};
+use super::constraints;
 use super::environment::Scope;
 use super::names::is_identifier;
 use crate::library::named_format::NamedFormat;
@@ -27,9 +28,12 @@ const MAX_VALUE_EXPRESSION: usize = 5 * 1024;
 
 /// Checks the `spec` of a policy with this name.
 ///
-/// The paths begin with `spec`, and the order is the server's. `matchConstraints` and `paramKind` are other checks';
-/// of `paramKind` only its presence counts, which declares `params`. No expression of a policy has a limit for its
-/// estimated cost: its cost is bounded when it runs.
+/// The paths begin with `spec`, and the order is the server's. `matchConstraints` must be there; in it and elsewhere
+/// a member that is left out has its default. A `paramKind` declares `params`. No expression of a policy has a limit
+/// for its estimated cost: its cost is bounded when it runs.
+///
+/// The members have the types of Kubernetes' API: a text that is a number, which a server cannot decode, counts as
+/// missing here. Whether the kind of `paramKind` exists and may be read is not checked.
 pub fn check_policy(name: &str, spec: &Value) -> Vec<Violation> {
     let has_params = spec.get("paramKind").is_some_and(|kind| !kind.is_null());
     let variables = list(spec, "variables");
@@ -42,6 +46,10 @@ pub fn check_policy(name: &str, spec: &Value) -> Vec<Violation> {
         let path = at.child("failurePolicy");
         check.found.push(Violation::not_supported(path, policy, &FAILURE_POLICIES));
     }
+    if let Some(kind) = spec.get("paramKind").filter(|kind| !kind.is_null()) {
+        check.found.extend(constraints::param_kind(kind, &at.child("paramKind")));
+    }
+    check.found.extend(constraints::match_constraints(spec, &at.child("matchConstraints")));
     check.conditions(list(spec, "matchConditions"), &at.child("matchConditions"));
     for (index, variable) in variables.iter().enumerate() {
         check.variable(variable, &at.child("variables").index(index));

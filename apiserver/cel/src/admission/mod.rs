@@ -4,7 +4,9 @@
 //! use serde_json::json;
 //! use windlass_cel::admission::{Attributes, Binding, Policy, check_policy};
 //!
-//! let spec = json!({"validations": [
+//! let spec = json!({"matchConstraints": {"resourceRules": [
+//!     {"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"], "operations": ["CREATE"]},
+//! ]}, "validations": [
 //!     {"expression": "object.spec.replicas <= 5", "messageExpression": "'too many: ' + string(object.spec.replicas)"},
 //! ]});
 //! assert!(check_policy("limit", &spec).is_empty());
@@ -26,6 +28,7 @@ mod binding;
 mod check;
 mod compile;
 mod conditions;
+mod constraints;
 mod environment;
 mod names;
 mod policy;

@@ -5,8 +5,14 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::rules::FieldPath;
 
+/// The errors of a policy; constraints that are left out are those of a sound policy.
 fn errors(spec: &Json) -> Vec<String> {
-    check_policy("policy", spec).iter().map(ToString::to_string).collect()
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["*"]});
+    let mut spec = spec.clone();
+    if spec.get("matchConstraints").is_none() {
+        spec["matchConstraints"] = json!({"resourceRules": [rule]});
+    }
+    check_policy("policy", &spec).iter().map(ToString::to_string).collect()
 }
 
 /// The decisions of a policy on an object: `admit`, or the kind of the decision with its message.
@@ -100,12 +106,42 @@ fn a_type_of_the_server_has_no_value() {
     ] {
         let mut spec = rules(&[expression]);
         spec["variables"] = json!([{"name": "a", "expression": "1"}]);
-        let found: Vec<String> = check_policy("p", &spec).iter().map(ToString::to_string).collect();
+        let found = errors(&spec);
         let text = format!("program instantiation failed: reference to undefined type: {ty}");
         assert_eq!(found, [format!("spec.validations[0].expression: Internal error: {text}")]);
     }
     let literal = rules(&["kubernetes.AdmissionRequest{} == request || true"]);
-    assert_eq!(check_policy("p", &literal), []);
+    assert_eq!(errors(&literal), [] as [&str; 0]);
+}
+
+#[test]
+fn the_variables_can_be_iterated_and_give_their_values() {
+    for (expression, expected) in [
+        ("dyn(variables).all(v, v < 4)", "admit"),
+        ("dyn(variables).map(v, v) == [1, 2, 3]", "admit"),
+        (
+            "dyn(variables).exists(v, v > 3)",
+            "Deny: failed expression: dyn(variables).exists(v, v > 3)",
+        ),
+        (
+            "dyn(variables).all(k, v, k > 0 && v == 1)",
+            "Error: expression 'dyn(variables).all(k, v, k > 0 && v == 1)' resulted in error: no such overload",
+        ),
+    ] {
+        let mut spec = rules(&[expression]);
+        spec["variables"] = json!([{"name": "a", "expression": "1"}, {"name": "b", "expression": "variables.a + 1"},
+            {"name": "c", "expression": "3"}]);
+        assert_eq!(decisions(&spec, &json!({})), [expected]);
+    }
+    let mut spec = rules(&["dyn(variables).all(k, v, v == 'b')"]);
+    spec["variables"] =
+        json!([{"name": "a", "expression": "'b'"}, {"name": "b", "expression": "'b'"}]);
+    assert_eq!(decisions(&spec, &json!({})), ["admit"]);
+    spec["variables"] = json!([{"name": "a", "expression": "1 / 0"}]);
+    spec["validations"] = json!([{"expression": "dyn(variables).exists(v, v == 1)"}]);
+    let text = "composited variable \"a\" fails to evaluate: division by zero";
+    let found = decisions(&spec, &json!({}));
+    assert!(found[0].ends_with(text), "{found:?}");
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct Concat<'a> {
     left: List<'a>,
     right: List<'a>,
     len: usize,
+    /// Shape of the left list.
+    shape: Option<&'a ListShape>,
 }
 
 impl<'a> From<Vec<Value<'a>>> for List<'a> {
@@ -97,6 +99,15 @@ impl<'a> List<'a> {
         }
     }
 
+    /// The shape under which the elements of a sum are read that begins with this list.
+    pub(crate) fn shape(&self) -> Option<&'a ListShape> {
+        match self {
+            List::Json(_, shape) | List::Keyed(_, shape) => Some(shape),
+            List::Concat(concat) => concat.shape,
+            List::Dyn(_) | List::Values(_) => None,
+        }
+    }
+
     /// The list with the elements of another behind its own.
     pub fn concat(self, other: List<'a>) -> Result<List<'a>, EvalError> {
         let len = self
@@ -119,7 +130,10 @@ impl<'a> List<'a> {
                 }
                 Ok(List::Values(values))
             }
-            left => Ok(List::Concat(Arc::new(Concat { left, right: other, len }))),
+            left => {
+                let shape = left.shape();
+                Ok(List::Concat(Arc::new(Concat { left, right: other, len, shape })))
+            }
         }
     }
 }

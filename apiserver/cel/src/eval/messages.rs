@@ -20,6 +20,8 @@ type Converted<'a> = Result<Value<'a>, EvalError>;
 
 /// Prefix of the messages' names.
 const PACKAGE: &str = "google.protobuf.";
+/// Elements of a list that take the time and memory of an entry of a map.
+const ENTRY: usize = 4;
 /// Largest integer that a number of JSON holds exactly, both signs.
 const MAX_JSON_INT: i64 = (1 << 53) - 1;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
@@ -290,6 +292,8 @@ fn json_struct<'a>(value: Value<'a>, depth: usize, work: &WorkBudget) -> Convert
     let Value::Map(map) = value else { return Err(unsupported(&value, "*structpb.Struct")) };
     let mut entries = Entries::default();
     for key in map.keys() {
+        // An entry has a key, and a place in the index.
+        work.elements(ENTRY)?;
         let value = map.find(&key)?.unwrap_or(Value::Null);
         entries.set(Scalar::String.convert(key)?, json(value, depth, work)?)?;
     }

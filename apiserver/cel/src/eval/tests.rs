@@ -154,6 +154,49 @@ fn a_list_longer_than_an_int_can_tell_is_an_overflow() {
 }
 
 #[test]
+fn data_without_a_schema_does_not_make_work_that_no_cost_pays_for() {
+    // Without declared types the server chooses the overload when it evaluates, and such a call costs 1.
+    let long = "a".repeat(100_000);
+    let data = serde_json::json!({"s": long, "l": (0..1000).collect::<Vec<i32>>()});
+    let text = "self.s".to_owned() + &" + self.s".repeat(3);
+    let doubled = |step: &str| {
+        let levels = (0..30).map(|level| {
+            let step = step.replace("X", &format!("v{level}"));
+            format!("[{step}].all(v{}, ", level + 1)
+        });
+        format!("[self.s].all(v0, {}v30.size() > 0{}", levels.collect::<String>(), ")".repeat(31))
+    };
+    let again = |expression: &str| format!("lists.range(50000).all(i, {expression})");
+    let cases = [
+        doubled("X + X"),
+        again(&format!("({text}).size() > 0")),
+        again("self.s <= self.s"),
+        again("bytes(self.s).size() > 0"),
+        again("timestamp(self.s) == timestamp(self.s) || true"),
+        again("self.l.sort().size() > 0"),
+        again("self.l.reverse().size() > 0"),
+        again("self.l.slice(0, 1000).size() > 0"),
+        again("self.s.findAll('').size() > 0"),
+        again("self.s in {'a': 1} || true"),
+    ];
+    for text in cases {
+        let environment =
+            crate::check::Environment::kubernetes().with_variable("self", crate::types::Type::Dyn);
+        let program = Program::new(&environment.compile(&text).unwrap()).unwrap();
+        let value = Value::json(&data, &crate::types::shape::Shape::Dyn).unwrap();
+        let variables = Variables::new().bind("self", value);
+        let outcome = program.evaluate(&variables, Limits::new(200_000));
+        let error =
+            outcome.result.map_or_else(|error| error.to_string(), |value| format!("{value:?}"));
+        assert_eq!(error, "operation cancelled: actual cost limit exceeded", "{text}");
+        assert!(
+            outcome.work == Limits::new(200_000).work_limit || outcome.cost < 300_000,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn sharing_does_not_make_work_that_no_cost_pays_for() {
     let doubled = format!("[1]{}", ".map(x, [x, x])".repeat(40));
     let tripled = format!("['a']{}", ".map(x, '%s%s%s'.format([x, x, x]))".repeat(30));

@@ -83,6 +83,22 @@ fn an_optional_old_value_has_no_schema() {
 }
 
 #[test]
+fn a_sum_reads_an_optional_old_list_under_the_schema_of_the_new_one() {
+    let spec = |rule: &str| {
+        let list = json!({"type": "array", "items": {"type": "number"}, "maxItems": 5});
+        schema(json!({"type": "object", "properties": {"b": list},
+            "x-kubernetes-validations": [{"rule": rule, "optionalOldSelf": true, "message": "no"}]}))
+    };
+    let values = json!({"b": [1, 0.5]});
+    let found = |rule: &str| errors(&spec(rule), values.clone(), Some(values.clone()));
+    let rule = "(self.b + oldSelf.value().b).sort() == [0.5, 0.5, 1.0, 1.0]";
+    assert_eq!(found(rule), [] as [&str; 0]);
+    let error = "list elements must have the same type evaluating rule: no";
+    let rule = "(oldSelf.value().b + self.b).sort() == [0.5, 0.5, 1.0, 1.0]";
+    assert_eq!(found(rule), [format!("spec: Invalid value: \"object\": {error}")]);
+}
+
+#[test]
 fn a_message_sees_old_self_as_it_is_and_only_where_a_rule_reads_it() {
     let found = |rule: Value| errors(&number(rule), json!(1), Some(json!(2)));
     let plain = json!({"rule": "self > 5", "messageExpression": "string(oldSelf)"});

@@ -11,8 +11,10 @@ use crate::library::number;
 use crate::library::timestamp::Timestamp;
 use crate::schema::MAX_DEPTH;
 
-/// Most parts of a value that its text shows.
-const MAX_PARTS: u64 = 1_000_000;
+/// Most steps of making the text of a value.
+const MAX_STEPS: u64 = 4_000_000;
+/// Steps for each part of a value that its text shows.
+const PART: u64 = 4;
 
 /// The body of a conversion by its name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
@@ -45,6 +47,12 @@ fn convert<'a>(
     }
     if value.type_name() == target {
         return Ok(value);
+    }
+    // A text without a declared type costs 1, whatever its length; the text is a part of some errors.
+    match &value {
+        Value::String(text) => call.work.copy(text.len())?,
+        Value::Bytes(bytes) => call.work.copy(bytes.len())?,
+        _ => {}
     }
     if let Some(converted) = body(&value)? {
         return Ok(converted);
@@ -166,7 +174,7 @@ fn to_duration<'a>(value: &Value<'a>) -> Converted<'a> {
 
 /// The text of a value in messages. It ends with `...` where the value is nested too deeply or has too many parts.
 pub fn display(value: &Value<'_>) -> String {
-    display_at(value, 0, &WorkBudget::new(MAX_PARTS))
+    display_at(value, 0, &WorkBudget::new(MAX_STEPS))
 }
 
 /// The text of a value; the end of the evaluation if that takes more steps than are left.
@@ -179,13 +187,15 @@ pub(crate) fn display_within(value: &Value<'_>, work: &WorkBudget) -> Result<Str
 fn display_at(value: &Value<'_>, depth: usize, work: &WorkBudget) -> String {
     let display = |value: &Value<'_>| display_at(value, depth + 1, work);
     match value {
-        _ if depth > MAX_DEPTH || work.take(1).is_err() => "...".to_owned(),
+        _ if depth > MAX_DEPTH || work.take(PART).is_err() => "...".to_owned(),
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
         Value::Uint(value) => value.to_string(),
         Value::Double(value) => number::format_double(*value),
+        Value::String(text) if work.copy(text.len()).is_err() => "...".to_owned(),
         Value::String(text) => text.to_string(),
+        Value::Bytes(bytes) if work.copy(bytes.len()).is_err() => "...".to_owned(),
         Value::Bytes(bytes) => format!("{bytes:?}").replace(',', ""),
         Value::List(list) => {
             let items: Vec<String> = list

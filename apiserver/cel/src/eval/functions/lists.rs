@@ -10,9 +10,10 @@ use super::super::list::List;
 use super::super::map::{Entries, Map};
 use super::super::value::Value;
 use super::super::work::WorkBudget;
-use super::operators::contains;
+use super::operators::{compare_within, contains};
 use super::{CallArgs, Function};
 use crate::library::duration::Duration;
+use crate::types::shape::Shape;
 
 /// The body of a list function by its name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
@@ -41,8 +42,19 @@ pub(super) fn lookup(name: &str) -> Option<Function> {
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
 /// The sum of two lists: the union of a set; in a list with keys a right element replaces the left one.
-pub(super) fn sum_of<'a>(left: List<'a>, right: List<'a>) -> Result<List<'a>, EvalError> {
+pub(super) fn sum_of<'a>(
+    left: List<'a>,
+    right: List<'a>,
+    work: &WorkBudget,
+) -> Result<List<'a>, EvalError> {
+    // The server reads the elements of a sum under the schema of its left list: that of an optional `oldSelf` has none.
+    let right = match (left.shape(), right) {
+        (Some(shape), List::Dyn(items)) => List::Json(items, shape),
+        (Some(shape), right) if matches!(shape.items, Shape::Double) => doubles(right, work)?,
+        (_, right) => right,
+    };
     let Some(shape) = left.keyed_shape() else { return left.concat(right) };
+    work.elements(left.len().saturating_add(right.len()))?;
     let mut values = Vec::with_capacity(left.len());
     let mut places = HashMap::new();
     for value in left.iter() {
@@ -69,13 +81,29 @@ pub(super) fn sum_of<'a>(left: List<'a>, right: List<'a>) -> Result<List<'a>, Ev
     Ok(List::Keyed(Arc::new(values), shape))
 }
 
+/// A list with integers as doubles, as a schema of numbers reads them.
+fn doubles<'a>(list: List<'a>, work: &WorkBudget) -> Result<List<'a>, EvalError> {
+    if matches!(list, List::Json(..) | List::Keyed(..)) {
+        return Ok(list);
+    }
+    work.elements(list.len())?;
+    let double = |item| match item {
+        Ok(Value::Int(value)) => Ok(Value::Double(value as f64)),
+        other => other,
+    };
+    list.iter().map(double).collect::<Result<Vec<_>, _>>().map(List::from)
+}
+
 fn is_sorted<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let list = call.list(0)?;
     let mut previous: Option<Value<'a>> = None;
     for item in list.iter() {
         let item = item?;
         check_order(&item)?;
-        if previous.is_some_and(|previous| compare(&previous, &item) == Ok(Ordering::Greater)) {
+        call.work.take(1)?;
+        if let Some(previous) = previous
+            && is_ordered(&previous, &item, Ordering::Greater, call.work)?
+        {
             return Ok(Value::Bool(false));
         }
         previous = Some(item);
@@ -107,6 +135,19 @@ fn sum<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     Ok(total)
 }
 
+/// Whether two values have this order; those that cannot be compared have none.
+fn is_ordered<'a>(
+    left: &Value<'a>,
+    right: &Value<'a>,
+    order: Ordering,
+    work: &WorkBudget,
+) -> Result<bool, EvalError> {
+    match compare_within(left, right, work) {
+        Err(fatal) if fatal.is_fatal() => Err(fatal),
+        found => Ok(found == Ok(order)),
+    }
+}
+
 /// An error for a value of a type without an order.
 fn check_order(value: &Value<'_>) -> Result<(), EvalError> {
     match value {
@@ -128,8 +169,9 @@ fn extreme<'a>(call: &mut CallArgs<'_, 'a>, replaced_if: Ordering) -> Evaluated<
     for item in list.iter() {
         let item = item?;
         check_order(&item)?;
+        call.work.take(1)?;
         match &best {
-            Some(value) if compare(value, &item) != Ok(replaced_if) => {}
+            Some(value) if !is_ordered(value, &item, replaced_if, call.work)? => {}
             _ => best = Some(item),
         }
     }
@@ -203,6 +245,7 @@ fn slice<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
             return Err(EvalError::CostLimitExceeded);
         }
         let range = start as usize..end as usize;
+        call.work.elements(range.len())?;
         return range
             .filter_map(|index| list.get(index))
             .collect::<Result<_, _>>()
@@ -244,15 +287,15 @@ fn flatten_into<'a>(
 
 fn sort<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let list = call.list(0)?;
-    sorted(&list, &list)
+    sorted(&list, &list, call.work)
 }
 
 fn sort_by_keys<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    sorted(&call.list(0)?, &call.list(1)?)
+    sorted(&call.list(0)?, &call.list(1)?, call.work)
 }
 
 /// The elements in the order of their keys.
-fn sorted<'a>(list: &List<'a>, keys: &List<'a>) -> Evaluated<'a> {
+fn sorted<'a>(list: &List<'a>, keys: &List<'a>, work: &WorkBudget) -> Evaluated<'a> {
     if list.len() != keys.len() {
         return Err(EvalError::new(format!(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got {} and {} \
@@ -261,6 +304,10 @@ fn sorted<'a>(list: &List<'a>, keys: &List<'a>) -> Evaluated<'a> {
             keys.len()
         )));
     }
+    // A list without a declared type costs 1. Each key takes part in as many comparisons as the length has bits.
+    let comparisons = 64 - (keys.len() as u64).leading_zeros();
+    work.elements(keys.len())?;
+    work.take((keys.len() as u64).saturating_mul(u64::from(comparisons)))?;
     let mut pairs = keys
         .iter()
         .zip(list.iter())
@@ -273,6 +320,11 @@ fn sorted<'a>(list: &List<'a>, keys: &List<'a>) -> Evaluated<'a> {
     let kind = std::mem::discriminant(first);
     if pairs.iter().any(|(key, _)| std::mem::discriminant(key) != kind) {
         return Err(EvalError::Static("list elements must have the same type"));
+    }
+    for (key, _) in &pairs {
+        if let Value::String(text) = key {
+            work.scan(text.len().saturating_mul(comparisons as usize))?;
+        }
     }
     pairs.sort_by(|(a, _), (b, _)| compare(a, b).unwrap_or(Ordering::Equal));
     Ok(Value::list(pairs.into_iter().map(|(_, value)| value).collect()))
@@ -291,6 +343,7 @@ fn reverse<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     if list.len() as u64 > call.remaining {
         return Err(EvalError::CostLimitExceeded);
     }
+    call.work.elements(list.len())?;
     (0..list.len())
         .rev()
         .filter_map(|index| list.get(index))

@@ -74,17 +74,39 @@ fn order<'a>(
     if !has_order(left) {
         return Err(mismatch(call, has_order));
     }
-    compare(left, right).map(|order| Value::Bool(accept(order)))
+    compare_within(left, right, call.work).map(|order| Value::Bool(accept(order)))
 }
 
+/// The order of two values; texts take the steps of reading them.
+pub(super) fn compare_within<'a>(
+    left: &Value<'a>,
+    right: &Value<'a>,
+    work: &WorkBudget,
+) -> Result<Ordering, EvalError> {
+    match (left, right) {
+        (Value::String(a), Value::String(b)) => work.scan(a.len().min(b.len()))?,
+        (Value::Bytes(a), Value::Bytes(b)) => work.scan(a.len().min(b.len()))?,
+        _ => {}
+    }
+    compare(left, right)
+}
+
+/// A sum. Where the types are not declared the server's cost is 1, whatever the length: a chain of doublings of a text
+/// could use all memory.
 fn add<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     let value = match (call.take(0), call.take(1)) {
         (Value::Int(a), Value::Int(b)) => Value::Int(a.checked_add(b).ok_or(INT_OVERFLOW)?),
         (Value::Uint(a), Value::Uint(b)) => Value::Uint(a.checked_add(b).ok_or(UINT_OVERFLOW)?),
         (Value::Double(a), Value::Double(b)) => Value::Double(a + b),
-        (Value::String(a), Value::String(b)) => Value::text([&*a, &*b].concat()),
-        (Value::Bytes(a), Value::Bytes(b)) => Value::Bytes([&*a, &*b].concat().into()),
-        (Value::List(a), Value::List(b)) => Value::List(super::lists::sum_of(a, b)?),
+        (Value::String(a), Value::String(b)) => {
+            call.work.copy(a.len().saturating_add(b.len()))?;
+            Value::text([&*a, &*b].concat())
+        }
+        (Value::Bytes(a), Value::Bytes(b)) => {
+            call.work.copy(a.len().saturating_add(b.len()))?;
+            Value::Bytes([&*a, &*b].concat().into())
+        }
+        (Value::List(a), Value::List(b)) => Value::List(super::lists::sum_of(a, b, call.work)?),
         (Value::Duration(a), Value::Duration(b)) => {
             Value::Duration(a.checked_add(b).map_err(EvalError::Static)?)
         }
@@ -177,7 +199,12 @@ fn not_strictly_false<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, Eval
 fn member<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     match &*call.args {
         [value, Value::List(list)] => contains(list, value, call.work).map(Value::Bool),
-        [key, Value::Map(map)] => Ok(Value::Bool(map_contains(map, key)?)),
+        [key, Value::Map(map)] => {
+            if let Value::String(text) = key {
+                call.work.scan(text.len())?;
+            }
+            Ok(Value::Bool(map_contains(map, key)?))
+        }
         _ => Err(EvalError::no_such_overload()),
     }
 }

@@ -76,7 +76,7 @@ const ITEMS_PER_STEP: u64 = 64;
 
 /// Takes the steps of a search, which may look at each item of the pattern for each character of the text.
 fn search(regex: &Regex, text: &str, work: &WorkBudget) -> Result<(), EvalError> {
-    work.take((text.len() as u64).saturating_mul(regex.items()) / ITEMS_PER_STEP)
+    work.take((text.len() as u64).saturating_mul(regex.items().max(1)) / ITEMS_PER_STEP)
 }
 
 fn matches<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
@@ -105,7 +105,7 @@ fn find_all<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let work = call.work;
     with_library_regex(call, |regex| {
         search(regex, &text, work)?;
-        Ok(Value::list(regex.find_all(&text, limit).into_iter().map(Value::text).collect()))
+        pieces(regex.find_all(&text, limit), work)
     })
 }
 
@@ -142,7 +142,13 @@ fn replace<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 fn split<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (text, separator) = (call.text(0)?, call.text(1)?);
     let limit = if call.args.len() > 2 { call.int(2)? } else { -1 };
-    Ok(Value::list(library::split(&text, &separator, limit).into_iter().map(Value::text).collect()))
+    pieces(library::split(&text, &separator, limit), call.work)
+}
+
+/// A list of parts of a text, each of which takes many times the memory of a short part.
+fn pieces<'a>(parts: Vec<impl Into<Arc<str>>>, work: &WorkBudget) -> Evaluated<'a> {
+    work.elements(parts.len())?;
+    Ok(Value::list(parts.into_iter().map(Value::text).collect()))
 }
 
 fn quote<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {

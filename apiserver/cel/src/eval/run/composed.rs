@@ -55,6 +55,16 @@ impl<'a> Composed<'a> {
         Value::Opaque(Arc::new(Marker))
     }
 
+    /// The names of the variables in the order of their definitions.
+    pub(in crate::eval) fn names(&self) -> Vec<&'a str> {
+        let Definitions { names, programs } = self.definitions;
+        let named = programs.iter().enumerate();
+        let is_last = |(index, (name, _)): (usize, &'a (String, _))| {
+            (names.get(name) == Some(&index)).then_some(name.as_str())
+        };
+        named.filter_map(is_last).collect()
+    }
+
     /// The index of a variable.
     pub(in crate::eval) fn find(&self, name: &str) -> Option<usize> {
         self.definitions.names.get(name).filter(|_| !has_escape(name)).copied()

@@ -1,6 +1,7 @@
 //! The evaluation of a plan, with its cost.
 
 pub(super) mod composed;
+mod fold;
 pub(super) mod select;
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::functions::CallArgs;
 use super::list::List;
 use super::map::{Entries, Map};
 use super::messages;
-use super::plan::{Call, Fold, Message, Node};
+use super::plan::{Call, Message, Node};
 use super::program::Program;
 use super::value::Value;
 use super::work::WorkBudget;
@@ -350,64 +351,6 @@ impl<'r, 'a> Run<'r, 'a> {
             }
         }
         messages::construct(&message.type_name, fields, self.work)
-    }
-
-    fn fold(&mut self, fold: &'a Fold) -> Step<'a> {
-        let range = self.eval(&fold.range)?;
-        self.bind(fold.accumulator, Slot::Late(&fold.init));
-        match (&range, fold.second) {
-            (Value::List(list), second) => {
-                for (index, item) in list.iter().enumerate() {
-                    match second {
-                        Some(second) => {
-                            self.bind(fold.variable, Slot::Bound(Ok(Value::Int(index as i64))));
-                            self.bind(second, Slot::Bound(item));
-                        }
-                        None => self.bind(fold.variable, Slot::Bound(item)),
-                    }
-                    if !self.iteration(fold)? {
-                        break;
-                    }
-                }
-            }
-            (Value::Map(map), second) => {
-                // The keys are listed even if the first one decides.
-                self.work.take(map.len() as u64)?;
-                for (index, key) in map.keys().into_iter().enumerate() {
-                    if let Some(second) = second {
-                        let value = map.value_at(index, &key);
-                        self.bind(second, Slot::Bound(value));
-                    }
-                    self.bind(fold.variable, Slot::Bound(Ok(key)));
-                    if !self.iteration(fold)? {
-                        break;
-                    }
-                }
-            }
-            (other, Some(_)) => {
-                let message =
-                    format!("unsupported comprehension range type: {}", other.go_type_name());
-                return Err(EvalError::new(message));
-            }
-            (other, None) => {
-                let message = format!("got '{}', expected iterable type", other.go_type_name());
-                return Err(EvalError::new(message));
-            }
-        }
-        let result = self.eval(&fold.result);
-        self.bind(fold.accumulator, Slot::Unset);
-        result
-    }
-
-    /// One iteration; whether to go on. The budget is checked even if neither condition nor step costs anything.
-    fn iteration(&mut self, fold: &'a Fold) -> Result<bool, EvalError> {
-        self.charge(0)?;
-        if let Ok(Value::Bool(false)) = self.operand(&fold.condition)? {
-            return Ok(false);
-        }
-        let value = self.operand(&fold.step)?;
-        self.bind(fold.accumulator, Slot::Bound(value));
-        Ok(true)
     }
 
     /// The error for the value of an entry or a field that is written `?key: value`.

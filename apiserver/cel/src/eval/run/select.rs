@@ -89,9 +89,9 @@ impl<'a> Run<'_, 'a> {
             (_, Value::String(name)) => {
                 // The key is in the error if there is no such part.
                 self.work.scan(name.len())?;
-                return select(value, key);
+                return self.decoded(select(value, key));
             }
-            _ => return select(value, key),
+            _ => return self.decoded(select(value, key)),
         };
         match self.composed.as_ref().and_then(|composed| composed.find(name)) {
             Some(index) => match self.composed.as_ref().and_then(|all| all.value(index)) {
@@ -99,6 +99,28 @@ impl<'a> Run<'_, 'a> {
                 None => self.compute(index).map(Part::Found),
             },
             None => Ok(Part::Missing(missing("no such key", key))),
+        }
+    }
+
+    /// A part; bytes are decoded anew each time that the data are read.
+    fn decoded(&self, part: Result<Part<'a>, EvalError>) -> Result<Part<'a>, EvalError> {
+        if let Ok(Part::Found(Value::Bytes(bytes))) = &part {
+            self.work.copy(bytes.len())?;
+        }
+        part
+    }
+
+    /// Value of a part, or the error that reading it gives; a fatal error ends the evaluation.
+    pub(super) fn part(
+        &mut self,
+        value: &Value<'a>,
+        key: &Value<'a>,
+    ) -> Result<Step<'a>, EvalError> {
+        match self.select(value, key) {
+            Ok(Part::Found(value)) => Ok(Ok(value)),
+            Ok(Part::Missing(error)) => Ok(Err(error)),
+            Err(fatal) if fatal.is_fatal() => Err(fatal),
+            Err(error) => Ok(Err(error)),
         }
     }
 
@@ -183,7 +205,8 @@ pub(crate) fn check_key(key: &Value<'_>) -> Result<(), EvalError> {
     }
 }
 
-fn is_composed(value: &std::sync::Arc<dyn Opaque>) -> bool {
+/// Whether a value is the object whose fields are the composed variables.
+pub(super) fn is_composed(value: &std::sync::Arc<dyn Opaque>) -> bool {
     value.as_any().is::<Marker>()
 }
 
