@@ -32,8 +32,10 @@ pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
         match segment {
             Segment::Field(ident) if names == Names::Collected => {
                 let rust = plain(ident);
+                // Bound first: the type is asked for its names before the walk goes on.
+                let inner = (number > 0).then(|| quote_spanned!(place=> let __w = #inner;));
                 quote_spanned! {place=>
-                    let __w = #inner;
+                    #inner
                     let __n = (&&&__w.container()).field_source();
                     let __w = __w.field(__n, #rust, |__v| &__v.#ident);
                 }
