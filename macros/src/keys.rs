@@ -98,6 +98,11 @@ pub(crate) fn each_item(
     let mut tried = Vec::new();
     while !input.is_empty() {
         let outcome = match other(input, errors) {
+            // The fault may stand for any of the keys.
+            Some(Err(fault)) => {
+                tried.extend(known.keys.iter().map(ToString::to_string));
+                Err(fault)
+            }
             Some(outcome) => outcome,
             None => one_key(input, known, &mut tried, errors, &mut read),
         };
@@ -139,6 +144,8 @@ fn one_key(
     let key = Key { name: ident.unraw().to_string(), span: ident.span() };
     let hint = known.hints.iter().find(|(word, _)| *word == key.name);
     if let Some((word, advice)) = hint.filter(|_| !known.keys.contains(&key.name.as_str())) {
+        // The word may stand for any of the keys.
+        tried.extend(known.keys.iter().map(ToString::to_string));
         return Err(syn::Error::new(key.span, format_args!("there is no key `{word}`: {advice}")));
     }
     // A misspelt key counts as the one that it is closest to, which is then not reported as
@@ -329,7 +336,21 @@ pub(crate) fn docs(attributes: &[Attribute]) -> Doc {
     };
     match pieces.iter().map(literal).collect::<Option<Vec<_>>>() {
         Some(texts) => Doc::Text(lines(&texts.join("\n"))),
-        None => Doc::Pieces(pieces),
+        None => Doc::Pieces(pieces.into_iter().map(without_blank).collect()),
+    }
+}
+
+/// Returns a piece without the blank that stands behind `///`: pieces of other sources have none.
+fn without_blank(piece: Expr) -> Expr {
+    match &piece {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), attrs }) => {
+            let value = text.value();
+            let lines = value.split('\n').map(|line| line.strip_prefix(' ').unwrap_or(line));
+            let lines = lines.collect::<Vec<_>>().join("\n");
+            let lit = Lit::Str(LitStr::new(&lines, text.span()));
+            Expr::Lit(ExprLit { lit, attrs: attrs.clone() })
+        }
+        _ => piece,
     }
 }
 
@@ -459,7 +480,7 @@ mod tests {
         };
         let code = docs(&input.attrs).to_token_stream().to_string();
         let expected =
-            ":: core :: concat ! (\" A site.\" , \"\\n\" , include_str ! (\"site.md\") , \"\\n\")";
+            ":: core :: concat ! (\"A site.\" , \"\\n\" , include_str ! (\"site.md\") , \"\\n\")";
         assert_eq!(code, expected);
     }
 

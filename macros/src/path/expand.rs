@@ -24,7 +24,6 @@ pub(crate) fn located(place: Span) -> Span {
 pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
     let steps = path.segments.iter().enumerate().map(|(number, segment)| {
         let place = located(segment.span());
-        let p = quote_spanned!(place=> ::windlass::__private::path);
         // The object itself is no option. Three times: an option of a box of an option.
         let inner = match number {
             0 => quote_spanned!(place=> __w),
@@ -33,8 +32,10 @@ pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
         match segment {
             Segment::Field(ident) if names == Names::Collected => {
                 let rust = plain(ident);
+                // Bound first: the type is asked for its names before the walk goes on.
+                let inner = (number > 0).then(|| quote_spanned!(place=> let __w = #inner;));
                 quote_spanned! {place=>
-                    let __w = #inner;
+                    #inner
                     let __n = (&&&__w.container()).field_source();
                     let __w = __w.field(__n, #rust, |__v| &__v.#ident);
                 }
@@ -42,11 +43,11 @@ pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
             Segment::Field(ident) => {
                 quote_spanned!(place=> let __w = #inner.step(|__v| &__v.#ident);)
             }
-            Segment::Each(_) => quote_spanned!(place=> let __w = #p::each(#inner);),
-            Segment::Item(at, _) => quote_spanned!(place=> let __w = #p::item(#inner, #at);),
-            Segment::Key(key) => quote_spanned!(place=> let __w = #p::key(#inner, #key);),
-            Segment::Keys(_) => quote_spanned!(place=> let __w = #p::keys(#inner);),
-            Segment::Values(_) => quote_spanned!(place=> let __w = #p::values(#inner);),
+            Segment::Each(_) => quote_spanned!(place=> let __w = #inner.each();),
+            Segment::Item(at, _) => quote_spanned!(place=> let __w = #inner.item(#at);),
+            Segment::Key(key) => quote_spanned!(place=> let __w = #inner.key(#key);),
+            Segment::Keys(_) => quote_spanned!(place=> let __w = #inner.keys();),
+            Segment::Values(_) => quote_spanned!(place=> let __w = #inner.values();),
         }
     });
     steps.collect()

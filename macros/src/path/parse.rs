@@ -34,7 +34,8 @@ fn step(input: ParseStream<'_>, into: &mut Vec<Segment>) -> syn::Result<()> {
         );
     }
     if input.is_empty() || input.peek(Token![,]) {
-        return Err(input.error("expected the name of a field behind the dot"));
+        let message = "expected the name of a field behind the dot";
+        return Err(syn::Error::new(input.span(), message));
     }
     let ident: Ident = input.call(Ident::parse_any)?;
     if input.peek(syn::token::Paren) {
@@ -61,6 +62,7 @@ fn call(ident: &Ident, input: ParseStream<'_>) -> syn::Result<Segment> {
         "keys" if content.is_empty() => Ok(Segment::Keys(ident.span())),
         "values" if content.is_empty() => Ok(Segment::Values(ident.span())),
         _ => {
+            rest(&content);
             let message =
                 "a path names fields: of methods it takes `keys()` and `values()` of maps only";
             Err(syn::Error::new(ident.span(), message))
@@ -84,7 +86,19 @@ fn bracket(input: ParseStream<'_>) -> syn::Result<Segment> {
     } else {
         let message = "write `[]` for each element, `[0]` for one, or `[\"name\"]` for a value of a \
                        map";
-        return Err(content.error(message));
+        let fault = content.error(message);
+        rest(&content);
+        return Err(fault);
     };
-    if content.is_empty() { Ok(segment) } else { Err(content.error("expected `]`")) }
+    if content.is_empty() {
+        return Ok(segment);
+    }
+    let fault = content.error("expected `]`");
+    rest(&content);
+    Err(fault)
+}
+
+/// Takes everything that is left: a fault was reported for it.
+fn rest(content: ParseStream<'_>) {
+    let _ = content.parse::<proc_macro2::TokenStream>();
 }

@@ -66,6 +66,10 @@ fn path(field: &Field, errors: &mut Errors) {
 /// A value is read once: by the field that names it or a part around it.
 fn unique(model: &Model, errors: &mut Errors) {
     for (at, field) in model.fields.iter().enumerate() {
+        // Reported already.
+        if field.fields.as_ref().is_some_and(|path| path.no_field().is_some()) {
+            continue;
+        }
         for (before_at, before) in model.fields.iter().enumerate() {
             let text = field.path.join(".");
             let around = before.path.join(".");

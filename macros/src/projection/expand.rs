@@ -77,7 +77,7 @@ pub(super) fn private() -> TokenStream {
 
 /// Returns the same path, with every token at `place`: an error underlines an expression from its
 /// first token to its last.
-fn private_at(place: Span) -> TokenStream {
+pub(super) fn private_at(place: Span) -> TokenStream {
     quote_spanned!(place=> ::windlass::__private)
 }
 

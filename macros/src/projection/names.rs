@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 
-use super::expand::{at, private};
+use super::expand::{at, private, private_at};
 use super::model::{Field, Member, Model, Node};
 use crate::path::{Names as Collect, statements};
 
@@ -98,9 +98,10 @@ pub(super) fn walks(model: &Model) -> TokenStream {
         let here = at(ty.span());
         let end = at(path.end());
         let leaf = quote_spanned!(end=> let __w = __w.inner().inner().inner(););
+        let q = private_at(here);
         let check = quote_spanned! {here=>
-            let __own = #p::path::Walk::<'_, #ty>::types().inner().inner().inner();
-            #p::path::reads(&__own, &__w, __own.container().json_class(), __w.container().json_class());
+            let __own = #q::path::Walk::<'_, #ty>::types().inner().inner().inner();
+            #q::path::reads(&__own, &__w, __own.container().json_class(), __w.container().json_class());
         };
         Some(quote! {
             fn #walk() -> ::core::result::Result<

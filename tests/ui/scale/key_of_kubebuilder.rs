@@ -5,7 +5,7 @@ use windlass::CustomResource;
 
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced)]
-#[resource(scale(specpath = ".spec.replicas", statuspath = ".status.replicas"))]
+#[resource(scale(specpath = ".spec.replicas"))]
 pub struct Website {
     pub metadata: ObjectMeta,
     pub spec: Spec,

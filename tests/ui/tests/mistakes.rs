@@ -19,7 +19,26 @@ const FOLDERS: [&str; 8] =
 
 /// Fixtures with several mistakes on purpose, or with a mistake that the compiler reports several
 /// times by itself.
-const SEVERAL: &[&str] = &[];
+const SEVERAL: &[&str] = &[
+    "resource/no_value",
+    "resource/many_faults",
+    "resource/bad_names",
+    "column/unknown_type",
+    "column/misspelt_key",
+    "scale/outside_of_spec",
+    "scale/fields_swapped",
+    "index/other_kind",
+    // `Serialize` and `Deserialize`.
+    "types/spec_without_serde",
+    "projection/picked_without_skip",
+    "projection/misspelt_key",
+    "projection/field_without_serde",
+    "projection/read_twice",
+    "projection/path_into_a_list",
+    "projection/serde_beside_it",
+    "projection/metadata_of_another_type",
+    "projection/created",
+];
 
 #[test]
 fn one_mistake_makes_one_error() {

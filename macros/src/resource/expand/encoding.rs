@@ -20,7 +20,8 @@ pub(super) fn serialize(model: &ResourceModel) -> TokenStream {
         let json = &field.json.value;
         let place = at(ty.span());
         let p = private_at(place);
-        let left_out = quote!(#p::path::TypeOf::<#ty>::new().is_left_out(&self.#ident));
+        let left_out =
+            quote_spanned!(place=> #p::path::TypeOf::<#ty>::new().is_left_out(&self.#ident));
         quote_spanned!(place=> #p::write_unless(#left_out, &mut __out, #json, &self.#ident)?;)
     });
     quote! {

@@ -21,6 +21,7 @@ pub(super) fn all(model: &ResourceModel) -> TokenStream {
         encoding::serialize(model),
         encoding::deserialize(model),
         field_names(model),
+        constants(model),
         definition::crd(model, false),
         index::indexes(model, false),
     ];
@@ -67,23 +68,29 @@ fn api_version(model: &ResourceModel) -> TokenStream {
     )
 }
 
-/// Returns code that the compiler joins to `group/version`, with checks of constants.
+/// Returns code that the compiler joins to `group/version`.
 fn joined_api_version(model: &ResourceModel) -> TokenStream {
     let p = private();
     let (group, version) = (&model.group, &model.version);
-    let checks = [(group, "check_group"), (version, "check_version")].map(|(text, check)| {
-        let Text::Expr(expr) = text else { return TokenStream::new() };
-        let place = at(expr.span());
-        let (p, check) = (private_at(place), format_ident!("{check}", span = place));
-        quote_spanned!(place=> #p::#check(#expr);)
-    });
     quote!({
-        #(#checks)*
         const __BYTES: &[u8] = &#p::api_version_bytes::<{ #p::api_version_length(#group, #version) }>(
             #group, #version,
         );
         #p::api_version_text(__BYTES)
     })
+}
+
+/// Generates the checks of group and version if they are constants.
+fn constants(model: &ResourceModel) -> TokenStream {
+    let checks = [(&model.group, "check_group"), (&model.version, "check_version")];
+    let check = |(text, check): (&Text, &str)| {
+        let Text::Expr(expr) = text else { return TokenStream::new() };
+        let place = at(expr.span());
+        let (p, check) = (private_at(place), format_ident!("{check}", span = place));
+        // A constant without a name is computed by `cargo check`, too.
+        quote_spanned!(place=> const _: () = #p::#check(#expr);)
+    };
+    checks.into_iter().map(check).collect()
 }
 
 /// Generates the constants of the kind.

@@ -53,6 +53,7 @@ pub struct NoScalar;
 #[derive(Clone, Copy, Debug)]
 pub struct MayBeScalar;
 
+#[diagnostic::do_not_recommend]
 impl<T> ScalarClass<T> for MayBeScalar {}
 
 macro_rules! no_scalars {
@@ -95,7 +96,9 @@ macro_rules! classes {
         #[derive(Clone, Copy, Debug)]
         pub struct $class;
 
+        #[diagnostic::do_not_recommend]
         impl<D, L> ReadsAs<$class, D, L> for $class {}
+        #[diagnostic::do_not_recommend]
         impl<D, L> ReadsAs<AnyJson, D, L> for $class {}
 
         $(
@@ -145,6 +148,7 @@ impl<T> OfAnyClass for TypeOf<T> {}
 )]
 pub trait ReadsAs<Class, D, L> {}
 
+#[diagnostic::do_not_recommend]
 impl<Class, D, L> ReadsAs<Class, D, L> for AnyJson {}
 
 /// Checks that a `D` can be read from a field of type `L`.

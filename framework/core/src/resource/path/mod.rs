@@ -21,7 +21,7 @@ pub use leaf::{
 pub use names::{Declared, FieldSource, Name, Probed, TypeOf, Undeclared};
 pub use segment::Segment;
 pub(crate) use segment::{json_path, parsed};
-pub use walk::{Inner, Items, Keys, ListItems, MapEntries, Walk, each, item, key, keys, values};
+pub use walk::{FieldRef, Inner, Items, Keys, ListItems, MapEntries, Walk};
 
 use std::fmt;
 

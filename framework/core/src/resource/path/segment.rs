@@ -114,7 +114,7 @@ fn bracket(inside: &str) -> Result<Segment, String> {
     let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     match quoted('\'').or_else(|| quoted('"')) {
         Some(name) => Ok(Segment::Field(name.to_owned())),
-        // Slices and unions: whatever kubectl makes of them.
+        // Slices and unions, as kubectl reads them.
         None if !text.is_empty()
             && text.chars().all(|c| c.is_ascii_digit() || ":,-".contains(c)) =>
         {

@@ -130,22 +130,20 @@ fn values_are_found_through_options_lists_and_maps() {
         ..Spec::default()
     };
     let numbers: FieldPath<Spec, i32> = FieldPath::of(|walk| {
-        let ports = each(walk.step(|spec| &spec.ports).inner()).inner();
-        ports.step(|port| &port.number)
+        walk.step(|spec| &spec.ports).inner().each().inner().step(|port| &port.number)
     });
     assert_eq!(numbers.values(&spec), [&80, &443]);
     assert_eq!(numbers.get(&spec), Some(&80));
     assert_eq!(numbers.values(&Spec::default()), Vec::<&i32>::new());
     let second: FieldPath<Spec, i32> = FieldPath::of(|walk| {
-        item(walk.step(|spec| &spec.ports).inner(), 1).inner().step(|port| &port.number)
+        walk.step(|spec| &spec.ports).inner().item(1).inner().step(|port| &port.number)
     });
     assert_eq!(second.get(&spec), Some(&443));
-    let http: FieldPath<Spec, i32> = FieldPath::of(|walk| {
-        key(walk.step(|spec| &spec.by_name), "http").step(|port| &port.number)
-    });
+    let http: FieldPath<Spec, i32> =
+        FieldPath::of(|walk| walk.step(|spec| &spec.by_name).key("http").step(|port| &port.number));
     assert_eq!(http.get(&spec), Some(&8080));
     let names: FieldPath<Spec, String> =
-        FieldPath::of(|walk| keys(walk.step(|spec| &spec.by_name)));
+        FieldPath::of(|walk| walk.step(|spec| &spec.by_name).keys());
     assert_eq!(names.values(&spec), ["http"]);
 }
 

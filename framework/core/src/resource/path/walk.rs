@@ -45,24 +45,64 @@ impl<'a, T> Walk<'a, T> {
     }
 
     /// Goes to a field.
-    pub fn field<U>(
+    pub fn field<R: FieldRef<'a>>(
         self,
         source: FieldSource,
         rust: &'static str,
-        get: impl Fn(&'a T) -> &'a U,
-    ) -> Walk<'a, U> {
-        self.named(|| {
+        get: impl Fn(&'a T) -> R,
+    ) -> R::Walk {
+        let name = || {
             source(rust).map(|name| match name {
                 Name::Named(name) => Some(Segment::Field(name.to_owned())),
                 Name::Flattened => None,
             })
-        })
-        .mapped(get)
+        };
+        R::walk(self.named(name).mapped(|value| get(value).reference()))
     }
 
     /// Goes to a field whose name does not matter.
-    pub fn step<U>(self, get: impl Fn(&'a T) -> &'a U) -> Walk<'a, U> {
-        self.mapped(get)
+    pub fn step<R: FieldRef<'a>>(self, get: impl Fn(&'a T) -> R) -> R::Walk {
+        R::walk(self.mapped(|value| get(value).reference()))
+    }
+
+    /// Goes to each element of a list or value of a map.
+    pub fn each(self) -> T::Each<'a>
+    where
+        T: Items,
+    {
+        T::each(self)
+    }
+
+    /// Goes to one element of a list.
+    pub fn item(self, place: usize) -> T::Item<'a>
+    where
+        T: ListItems,
+    {
+        T::item(self, place)
+    }
+
+    /// Goes to one value of a map.
+    pub fn key(self, name: &'static str) -> T::Value<'a>
+    where
+        T: MapEntries,
+    {
+        T::key(self, name)
+    }
+
+    /// Goes to each key of a map.
+    pub fn keys(self) -> T::Key<'a>
+    where
+        T: Keys,
+    {
+        T::keys(self)
+    }
+
+    /// Goes to each value of a map.
+    pub fn values(self) -> T::Value<'a>
+    where
+        T: Keys,
+    {
+        T::values(self)
     }
 
     /// Returns the values.
@@ -174,16 +214,47 @@ pub trait Inner: Sized {
 
 impl<T> Inner for Walk<'_, T> {}
 
+// Steps return an associated type instead of `Walk<'a, …>`. Behind a field that does not exist the
+// compiler then knows nothing of the next receiver, and reports the field alone; of a `Walk` of an
+// unknown type it would report every method `inner` as well.
+
+/// References to fields.
+pub trait FieldRef<'a> {
+    /// Type of the field.
+    type Field: 'a;
+    /// Walk at the field.
+    type Walk;
+    /// The reference.
+    fn reference(self) -> &'a Self::Field;
+    /// The walk.
+    fn walk(walk: Walk<'a, Self::Field>) -> Self::Walk;
+}
+
+impl<'a, U> FieldRef<'a> for &'a U {
+    type Field = U;
+    type Walk = Walk<'a, U>;
+
+    fn reference(self) -> &'a U {
+        self
+    }
+
+    fn walk(walk: Walk<'a, U>) -> Walk<'a, U> {
+        walk
+    }
+}
+
 /// Lists, sets and maps: `[]` leads to each element or value.
 #[diagnostic::on_unimplemented(
     message = "`[]` stands behind a list, a set or a map, and this field is a `{Self}`",
     label = "this field is a `{Self}`"
 )]
-pub trait Items {
-    /// Type of an element, or of a value of a map.
-    type Item;
-    /// The elements or values.
-    fn items(&self) -> Vec<&Self::Item>;
+pub trait Items: Sized {
+    /// Walk at an element, or at a value of a map.
+    type Each<'a>
+    where
+        Self: 'a;
+    /// Goes to each element or value.
+    fn each(walk: Walk<'_, Self>) -> Self::Each<'_>;
 }
 
 /// Lists: `[0]` leads to one element.
@@ -191,11 +262,13 @@ pub trait Items {
     message = "`[0]` stands behind a list, and this field is a `{Self}`",
     label = "this field is a `{Self}`"
 )]
-pub trait ListItems {
-    /// Type of an element.
-    type Item;
-    /// The element at this position.
-    fn item(&self, place: usize) -> Option<&Self::Item>;
+pub trait ListItems: Sized {
+    /// Walk at an element.
+    type Item<'a>
+    where
+        Self: 'a;
+    /// Goes to the element at this position.
+    fn item(walk: Walk<'_, Self>, place: usize) -> Self::Item<'_>;
 }
 
 /// Maps by texts: `["name"]` leads to one value.
@@ -203,11 +276,13 @@ pub trait ListItems {
     message = "`[\"…\"]` stands behind a map of texts, and this field is a `{Self}`",
     label = "this field is a `{Self}`"
 )]
-pub trait MapEntries {
-    /// Type of a value.
-    type Value;
-    /// The value under this name.
-    fn value(&self, name: &str) -> Option<&Self::Value>;
+pub trait MapEntries: Sized {
+    /// Walk at a value.
+    type Value<'a>
+    where
+        Self: 'a;
+    /// Goes to the value under this name.
+    fn key<'a>(walk: Walk<'a, Self>, name: &'static str) -> Self::Value<'a>;
 }
 
 /// Maps: `.keys()` and `.values()` lead to each of them.
@@ -215,25 +290,29 @@ pub trait MapEntries {
     message = "`.keys()` and `.values()` stand behind a map, and this field is a `{Self}`",
     label = "this field is a `{Self}`"
 )]
-pub trait Keys {
-    /// Type of a key.
-    type Key;
-    /// Type of a value.
-    type Value;
-    /// The keys.
-    fn all_keys(&self) -> Vec<&Self::Key>;
-    /// The values.
-    fn all_values(&self) -> Vec<&Self::Value>;
+pub trait Keys: Sized {
+    /// Walk at a key.
+    type Key<'a>
+    where
+        Self: 'a;
+    /// Walk at a value.
+    type Value<'a>
+    where
+        Self: 'a;
+    /// Goes to each key.
+    fn keys(walk: Walk<'_, Self>) -> Self::Key<'_>;
+    /// Goes to each value.
+    fn values(walk: Walk<'_, Self>) -> Self::Value<'_>;
 }
 
 macro_rules! items {
     ($([$($parameters:tt)*] $collection:ty, $item:ty, $get:ident;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($parameters)*> Items for $collection {
-            type Item = $item;
+            type Each<'a> = Walk<'a, $item> where Self: 'a;
 
-            fn items(&self) -> Vec<&$item> {
-                self.$get().collect()
+            fn each(walk: Walk<'_, Self>) -> Walk<'_, $item> {
+                walk.named(|| Ok(Some(Segment::Each))).several(|all| all.$get().collect())
             }
         }
     )*};
@@ -252,74 +331,47 @@ macro_rules! list_items {
     ($([$($parameters:tt)*] $list:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($parameters)*> ListItems for $list {
-            type Item = T;
+            type Item<'a> = Walk<'a, T> where Self: 'a;
 
-            fn item(&self, place: usize) -> Option<&T> {
-                self.get(place)
+            fn item(walk: Walk<'_, Self>, place: usize) -> Walk<'_, T> {
+                walk.named(|| Ok(Some(Segment::Item(place)))).optional(|list| list.get(place))
             }
         }
     )*};
 }
 list_items! { [T] Vec<T>; [T] VecDeque<T>; [T, const N: usize] [T; N]; }
 
-#[diagnostic::do_not_recommend]
-impl<V> MapEntries for BTreeMap<String, V> {
-    type Value = V;
+macro_rules! map_entries {
+    ($([$($parameters:tt)*] $map:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($parameters)*> MapEntries for $map {
+            type Value<'a> = Walk<'a, V> where Self: 'a;
 
-    fn value(&self, name: &str) -> Option<&V> {
-        self.get(name)
-    }
+            fn key<'a>(walk: Walk<'a, Self>, name: &'static str) -> Walk<'a, V> {
+                let named = walk.named(|| Ok(Some(Segment::Field(name.to_owned()))));
+                named.optional(|map| map.get(name))
+            }
+        }
+    )*};
 }
-
-#[diagnostic::do_not_recommend]
-impl<V, S: std::hash::BuildHasher> MapEntries for HashMap<String, V, S> {
-    type Value = V;
-
-    fn value(&self, name: &str) -> Option<&V> {
-        self.get(name)
-    }
-}
+map_entries! { [V] BTreeMap<String, V>; [V, S: std::hash::BuildHasher] HashMap<String, V, S>; }
 
 macro_rules! keys {
     ($([$($parameters:tt)*] $map:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($parameters)*> Keys for $map {
-            type Key = K;
-            type Value = V;
+            type Key<'a> = Walk<'a, K> where Self: 'a;
+            type Value<'a> = Walk<'a, V> where Self: 'a;
 
-            fn all_keys(&self) -> Vec<&K> {
-                self.keys().collect()
+            fn keys(walk: Walk<'_, Self>) -> Walk<'_, K> {
+                let named = walk.named(|| Err("`.keys()` has no place in JSON".to_owned()));
+                named.several(|map| map.keys().collect())
             }
 
-            fn all_values(&self) -> Vec<&V> {
-                self.values().collect()
+            fn values(walk: Walk<'_, Self>) -> Walk<'_, V> {
+                walk.named(|| Ok(Some(Segment::Each))).several(|map| map.values().collect())
             }
         }
     )*};
 }
 keys! { [K, V] BTreeMap<K, V>; [K, V, S] HashMap<K, V, S>; }
-
-/// Goes to each element of a list or value of a map.
-pub fn each<'a, T: Items>(walk: Walk<'a, T>) -> Walk<'a, T::Item> {
-    walk.named(|| Ok(Some(Segment::Each))).several(T::items)
-}
-
-/// Goes to one element of a list.
-pub fn item<'a, T: ListItems>(walk: Walk<'a, T>, place: usize) -> Walk<'a, T::Item> {
-    walk.named(|| Ok(Some(Segment::Item(place)))).optional(|list| list.item(place))
-}
-
-/// Goes to one value of a map.
-pub fn key<'a, T: MapEntries>(walk: Walk<'a, T>, name: &'static str) -> Walk<'a, T::Value> {
-    walk.named(|| Ok(Some(Segment::Field(name.to_owned())))).optional(|map| map.value(name))
-}
-
-/// Goes to each key of a map.
-pub fn keys<'a, T: Keys>(walk: Walk<'a, T>) -> Walk<'a, T::Key> {
-    walk.named(|| Err("`.keys()` has no place in JSON".to_owned())).several(T::all_keys)
-}
-
-/// Goes to each value of a map.
-pub fn values<'a, T: Keys>(walk: Walk<'a, T>) -> Walk<'a, T::Value> {
-    walk.named(|| Ok(Some(Segment::Each))).several(T::all_values)
-}
