@@ -15,7 +15,12 @@ fn main() {
         env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
     };
     let count = number("WINDLASS_SHAPES", 150);
-    let mut writer = Writer { state: number("WINDLASS_SHAPES_SEED", 1), types: String::new(), named: 0, is_flattened: false };
+    let mut writer = Writer {
+        state: number("WINDLASS_SHAPES_SEED", 1),
+        types: String::new(),
+        named: 0,
+        is_flattened: false,
+    };
     let mut out = String::new();
     let mut table = String::new();
     for i in 0..count {
@@ -31,7 +36,8 @@ fn main() {
     }
     let _ = writeln!(out, "fn shapes() -> Vec<Shape> {{\n    vec![\n{table}    ]\n}}");
     let folder = env::var("OUT_DIR").unwrap_or_default();
-    fs::write(Path::new(&folder).join("shapes.rs"), out).expect("the folder for output is writable");
+    fs::write(Path::new(&folder).join("shapes.rs"), out)
+        .expect("the folder for output is writable");
 }
 
 /// Writes types; the numbers follow from `state`.
@@ -100,8 +106,25 @@ impl Writer {
 
     fn leaf(&mut self) -> Ty {
         let text = self.pick(&[
-            "bool", "i8", "i32", "i64", "u8", "u16", "u32", "u64", "f64", "String", "String", "char",
-            "IpAddr", "Ipv4Addr", "NonZeroU16", "NonZeroI32", "Value", "Duration", "()",
+            "bool",
+            "i8",
+            "i32",
+            "i64",
+            "u8",
+            "u16",
+            "u32",
+            "u64",
+            "f64",
+            "String",
+            "String",
+            "char",
+            "IpAddr",
+            "Ipv4Addr",
+            "NonZeroU16",
+            "NonZeroI32",
+            "Value",
+            "Duration",
+            "()",
         ]);
         let without = ["IpAddr", "Ipv4Addr", "NonZeroU16", "NonZeroI32"];
         Ty { text: text.to_owned(), has_default: !without.contains(&text) }
@@ -176,7 +199,9 @@ impl Writer {
             1 if ty.text.starts_with("Option<") => {
                 "#[serde(default, skip_serializing_if = \"Option::is_none\")] "
             }
-            2 if ty.text.starts_with("Option<") => "#[serde(skip_serializing_if = \"Option::is_none\")] ",
+            2 if ty.text.starts_with("Option<") => {
+                "#[serde(skip_serializing_if = \"Option::is_none\")] "
+            }
             3 => "#[serde(rename = \"re-named\")] ",
             _ => "",
         };

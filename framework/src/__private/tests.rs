@@ -283,7 +283,7 @@ struct Range {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-kubernetes-validations" = [{ "rule": "flattened" }]))]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.note != ''" }]))]
 struct Flat {
     note: String,
 }
@@ -314,18 +314,18 @@ struct Nested {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
-#[schemars(extend("x-kubernetes-validations" = [{ "rule": "enum" }]))]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.type != ''" }]))]
 enum RuledKind {
     A(VariantA),
     B {
-        #[schemars(extend("x-kubernetes-validations" = [{ "rule": "in B" }]))]
+        #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self != 'B'" }]))]
         b: String,
     },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct VariantA {
-    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "in A" }]))]
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self != 'A'" }]))]
     a: String,
 }
 
@@ -361,10 +361,10 @@ fn rules_on_fields_on_types_and_on_the_roots_of_spec_and_status_are_in_the_defin
         assert_eq!(both, ["self.max < 9", in_order], "of the field and of its type: {place}");
     }
     assert_eq!(rules(&format!("{spec}/list")), ["size(self) < 5"]);
-    assert_eq!(rules(&format!("{spec}/nested")), ["flattened"]);
-    assert_eq!(rules(&format!("{spec}/kind")), ["enum"]);
-    assert_eq!(rules(&format!("{spec}/kind/properties/a")), ["in A"]);
-    assert_eq!(rules(&format!("{spec}/kind/properties/b")), ["in B"]);
+    assert_eq!(rules(&format!("{spec}/nested")), ["self.note != ''"]);
+    assert_eq!(rules(&format!("{spec}/kind")), ["self.type != ''"]);
+    assert_eq!(rules(&format!("{spec}/kind/properties/a")), ["self != 'A'"]);
+    assert_eq!(rules(&format!("{spec}/kind/properties/b")), ["self != 'B'"]);
     assert_eq!(rules("/status"), [in_order]);
     assert_eq!(rules("/status/properties/min"), ["self >= 0"]);
     let first = &root["spec"]["properties"]["range"]["x-kubernetes-validations"][0];

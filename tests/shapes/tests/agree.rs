@@ -55,7 +55,10 @@ struct Shape {
 }
 
 impl Shape {
-    fn of<T: JsonSchema + Serialize + DeserializeOwned>(name: &'static str, is_exact: bool) -> Self {
+    fn of<T: JsonSchema + Serialize + DeserializeOwned>(
+        name: &'static str,
+        is_exact: bool,
+    ) -> Self {
         Self { name, is_exact, schema: structural_schema::<T>, decode: decode::<T> }
     }
 }
@@ -95,7 +98,11 @@ fn definition(number: usize, fields: &BTreeMap<&str, Value>) -> CustomResourceDe
 }
 
 /// Creates a definition and waits until it is served.
-async fn served(cluster: &TestCluster, number: usize, definition: &CustomResourceDefinition) -> Api<DynamicObject> {
+async fn served(
+    cluster: &TestCluster,
+    number: usize,
+    definition: &CustomResourceDefinition,
+) -> Api<DynamicObject> {
     let definitions: Api<CustomResourceDefinition> = cluster.client().all();
     definitions.create(definition).await.unwrap();
     let info = ResourceInfo {
@@ -144,8 +151,10 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
     let shapes = generated::all();
     let (mut total, mut failures) = (Tally::default(), Vec::new());
     for (number, shapes) in shapes.chunks(IN_ONE).enumerate() {
-        let schemas: Vec<_> = shapes.iter().map(|shape| (shape, (shape.schema)().unwrap())).collect();
-        let fields = schemas.iter().map(|(shape, schema)| (shape.name, schema.schema.clone())).collect();
+        let schemas: Vec<_> =
+            shapes.iter().map(|shape| (shape, (shape.schema)().unwrap())).collect();
+        let fields =
+            schemas.iter().map(|(shape, schema)| (shape.name, schema.schema.clone())).collect();
         let api = served(&cluster, number, &definition(number, &fields)).await;
         for (shape, schema) in &schemas {
             let subject = Subject {
@@ -161,7 +170,10 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
             total.unchecked += tally.unchecked;
             if let Some(first) = tally.differences.first() {
                 let count = tally.differences.len();
-                failures.push(format!("{}: {count} differences\n  {first}\n  {:?}\n  {}", shape.name, schema.warnings, schema.schema));
+                failures.push(format!(
+                    "{}: {count} differences\n  {first}\n  {:?}\n  {}",
+                    shape.name, schema.warnings, schema.schema
+                ));
             }
         }
     }

@@ -87,7 +87,8 @@ fn filters(path: &str) -> Result<(), String> {
             return Err(format!("unrecognized filter operator {operator}"));
         }
         let (left, right) = (left.trim(), right.trim());
-        let is_text = |quote: char| right.len() > 1 && right.starts_with(quote) && right.ends_with(quote);
+        let is_text =
+            |quote: char| right.len() > 1 && right.starts_with(quote) && right.ends_with(quote);
         let is_value = is_text('"')
             || is_text('\'')
             || right.parse::<f64>().is_ok()

@@ -133,7 +133,9 @@ fn has_format(text: &str, format: &str) -> bool {
         "ipv4" => address.is_ok_and(|address| address.is_ipv4()),
         "ipv6" => address.is_ok_and(|address| address.is_ipv6()),
         "cidr" => Cidr::parse(text).is_ok(),
-        "email" => text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty()),
+        "email" => {
+            text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
+        }
         "hostname" => !text.is_empty() && text.split('.').all(|label| label.len() <= 63),
         "duration" => text.chars().any(|c| c.is_ascii_digit()),
         _ => true,
@@ -178,8 +180,8 @@ fn children(value: &Value, schema: &Node) -> Result<(), Misfit> {
 fn fields(map: &Node, schema: &Node) -> Result<(), Misfit> {
     let properties = schema.get("properties").and_then(Value::as_object);
     // A schema without a type only adds conditions.
-    let is_open = schema.contains_key("x-kubernetes-preserve-unknown-fields")
-        || !schema.contains_key("type");
+    let is_open =
+        schema.contains_key("x-kubernetes-preserve-unknown-fields") || !schema.contains_key("type");
     for (name, value) in map {
         let listed = properties.and_then(|properties| properties.get(name));
         let known = listed.or(schema.get("additionalProperties"));

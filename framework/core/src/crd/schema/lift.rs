@@ -4,6 +4,8 @@
 //! variant becomes a rule of the enum with a condition on its tag, and so does the rule of a field
 //! that several variants have; a rule that cannot be written so is lost, with a warning.
 
+// DESIGN.md, 128: A rule of one variant becomes a rule of the enum
+
 use serde_json::{Value, json};
 use windlass_cel::rules::{Reason, check_definition};
 use windlass_cel::syntax::identifiers::escape;
@@ -31,7 +33,8 @@ impl Tag {
     pub(super) fn of(nodes: &[Node]) -> Option<Self> {
         let names = nodes.first()?.get("properties")?.as_object()?.keys();
         names.into_iter().find_map(|name| {
-            let values: Option<Vec<String>> = nodes.iter().map(|node| tag_value(node, name)).collect();
+            let values: Option<Vec<String>> =
+                nodes.iter().map(|node| tag_value(node, name)).collect();
             let values = values?;
             let differ = (1..values.len()).all(|i| !values[..i].contains(&values[i]));
             differ.then(|| Self { name: name.clone(), values })
@@ -46,7 +49,12 @@ impl Tag {
     pub(super) fn close(&self, nodes: &mut [Node]) {
         let others = |node: &Node| -> Vec<String> {
             let fields = node.get("properties").and_then(Value::as_object);
-            fields.into_iter().flatten().map(|(name, _)| name.clone()).filter(|it| *it != self.name).collect()
+            fields
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.clone())
+                .filter(|it| *it != self.name)
+                .collect()
         };
         let mut data: Vec<Vec<String>> =
             nodes.iter().map(others).filter(|names| !names.is_empty()).collect();
@@ -75,21 +83,6 @@ fn tag_value(node: &Node, name: &str) -> Option<String> {
 }
 
 impl Lower<'_> {
-    /// Moves rules of fields that several variants have to the variants.
-    pub(super) fn hoist(&mut self, nodes: &mut [Node], tag: &Tag) {
-        let before = nodes.to_vec();
-        for (i, node) in nodes.iter_mut().enumerate() {
-            let peers: Vec<&Node> =
-                before.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, node)| node).collect();
-            let mut moved = Vec::new();
-            take_rules(node, &peers, &mut vec![], &mut moved);
-            if !moved.is_empty() {
-                let rules = node.entry(RULES).or_insert_with(|| json!([]));
-                append(rules, Value::Array(moved));
-            }
-        }
-    }
-
     /// Gives the union of `nodes` their rules and list types.
     ///
     /// Those of all alternatives hold for the union; a rule of some becomes conditional, if there is a
@@ -97,7 +90,8 @@ impl Lower<'_> {
     pub(super) fn carry(&mut self, nodes: &[Node], tag: Option<&Tag>, union: &mut Node) {
         for key in EXTENSIONS {
             let first = nodes.first().and_then(|node| node.get(*key));
-            if let Some(same) = first.filter(|same| nodes.iter().all(|it| it.get(*key) == Some(*same)))
+            if let Some(same) =
+                first.filter(|same| nodes.iter().all(|it| it.get(*key) == Some(*same)))
             {
                 union.insert((*key).to_owned(), same.clone());
             } else if nodes.iter().any(|node| node.contains_key(*key)) {
@@ -110,7 +104,8 @@ impl Lower<'_> {
         }
         let lists: Vec<&[Value]> = nodes.iter().map(rules).collect();
         let (mut kept, mut is_lost) = (Vec::new(), false);
-        for (i, rule) in lists.iter().enumerate().flat_map(|(i, list)| list.iter().map(move |it| (i, it)))
+        for (i, rule) in
+            lists.iter().enumerate().flat_map(|(i, list)| list.iter().map(move |it| (i, it)))
         {
             let rule = if lists.iter().all(|list| list.contains(rule)) {
                 Some(rule.clone())
@@ -135,6 +130,21 @@ impl Lower<'_> {
             union.remove(RULES);
         } else {
             union.insert(RULES.to_owned(), Value::Array(kept));
+        }
+    }
+}
+
+/// Moves rules of fields that several variants have to the variants.
+pub(super) fn hoist(nodes: &mut [Node]) {
+    let before = nodes.to_vec();
+    for (i, node) in nodes.iter_mut().enumerate() {
+        let peers: Vec<&Node> =
+            before.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, node)| node).collect();
+        let mut moved = Vec::new();
+        take_rules(node, &peers, &mut vec![], &mut moved);
+        if !moved.is_empty() {
+            let rules = node.entry(RULES).or_insert_with(|| json!([]));
+            append(rules, Value::Array(moved));
         }
     }
 }

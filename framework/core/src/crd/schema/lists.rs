@@ -24,7 +24,8 @@ pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
     expect(kind, "array", "x-kubernetes-list-type", lower);
     supported("x-kubernetes-list-type", list, &["atomic", "set", "map"], lower);
     if !keys.is_empty() && list != "map" {
-        lower.fault("x-kubernetes-list-type must be map if x-kubernetes-list-map-keys is non-empty");
+        lower
+            .fault("x-kubernetes-list-type must be map if x-kubernetes-list-map-keys is non-empty");
     }
     let Some(Value::Object(items)) = node.get("items") else { return };
     match list.as_str() {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::super::shapes::OPTIONAL;
 use super::Faults;
-use super::names::not_required;
 use super::keywords::{COPIED, FORMATS};
 use super::merge::{is_any, merge};
-use super::reference::{Cycle, Graph, overlay};
-use super::super::shapes::OPTIONAL;
+use super::names::not_required;
+use super::reference::{Cycle, Graph, option_of};
 
 /// Mark of an object that allows no other names; see `narrow`.
 pub(super) const CLOSED: &str = "$closed";
@@ -415,48 +415,6 @@ impl<'a> Lower<'a> {
             _ => self.schema(raw),
         }
     }
-
-    /// Translates `not`, and warns of keywords without a counterpart.
-    fn unsupported(&mut self, raw: &Node, node: &mut Node) {
-        for key in ["if", "dependentRequired", "dependentSchemas", "contains", "propertyNames"] {
-            if raw.contains_key(key) {
-                self.warn(&format!(
-                    "`{key}` has no counterpart in a definition: it is not checked"
-                ));
-            }
-        }
-        let Some(refused) = raw.get("not") else { return };
-        let losses = self.losses;
-        let mut inner = match refused {
-            Value::Object(refused) => self.object(refused),
-            _ => Node::new(),
-        };
-        // Null is judged apart from all alternatives.
-        inner.remove("nullable");
-        let check = self.narrow(&inner, node);
-        // Half of a condition would refuse more than the whole.
-        if self.losses > losses || check.is_empty() {
-            self.warn("`not` cannot be expressed in a definition here: it is not checked");
-        } else {
-            node.insert("not".to_owned(), Value::Object(check));
-        }
-    }
-}
-
-/// The schema of an option's type with the keywords beside it; `None` for anything but an option.
-fn option_of(raw: &Node) -> Option<Node> {
-    let Some([first, second]) = raw.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) else {
-        return None;
-    };
-    let is_null = |branch: &Value| *branch == json!({ "type": "null" });
-    let inner = match (is_null(first), is_null(second)) {
-        (false, true) => first,
-        (true, false) => second,
-        _ => return None,
-    };
-    let mut beside = raw.clone();
-    beside.remove("anyOf");
-    Some(overlay(inner.as_object()?.clone(), beside))
 }
 
 /// The schema of any value.
@@ -469,20 +427,21 @@ pub(super) fn any() -> Node {
 
 /// Whether a keyword restricts no value.
 fn is_remark(key: &str) -> bool {
-    key.starts_with("x-windlass-") || matches!(
-        key,
-        "title"
-            | "description"
-            | "default"
-            | "examples"
-            | "example"
-            | "deprecated"
-            | "$comment"
-            | "readOnly"
-            | "writeOnly"
-            | "$schema"
-            | "$id"
-    )
+    key.starts_with("x-windlass-")
+        || matches!(
+            key,
+            "title"
+                | "description"
+                | "default"
+                | "examples"
+                | "example"
+                | "deprecated"
+                | "$comment"
+                | "readOnly"
+                | "writeOnly"
+                | "$schema"
+                | "$id"
+        )
 }
 
 /// Copies keywords of the same meaning, and those written for Kubernetes.

@@ -31,7 +31,9 @@ impl Lower<'_> {
             && let Some(pattern) = patterns.keys().next()
             && named.is_empty()
         {
-            self.warn(&format!("an API server does not check that the keys of a map match {pattern}"));
+            self.warn(&format!(
+                "an API server does not check that the keys of a map match {pattern}"
+            ));
         }
         let mut schemas = named.values();
         let is_map = raw.get("additionalProperties") == Some(&Value::Bool(false))

@@ -5,6 +5,8 @@
 //! `minItems` to lists, `minProperties` to objects. A condition that no value of a kind meets says
 //! "not of this kind", and its negation says "of this kind". What cannot be said is a warning.
 
+// DESIGN.md, 127: Alternatives are checked by the kinds of values, without a type
+
 use serde_json::{Value, json};
 
 use super::lower::{CLOSED, Lower, Node};
@@ -24,17 +26,47 @@ impl Lower<'_> {
         }
         type_check(inner, outer, &mut checks);
         if !own_checks(inner, outer, &mut checks) {
-            self.lose("an API server cannot check the alternatives of this field for one variant only");
+            self.lose(
+                "an API server cannot check the alternatives of this field for one variant only",
+            );
         }
         // An enum without null refuses it by itself.
         if is_nullable(outer) && !is_nullable(inner) && !inner.contains_key("enum") {
-            self.lose("an API server takes null for each variant, where serde takes it for some only");
+            self.lose(
+                "an API server takes null for each variant, where serde takes it for some only",
+            );
         }
         self.field_checks(inner, outer, &mut checks);
         self.name_checks(inner, outer, &mut checks);
         self.value_checks(inner, outer);
         self.item_checks(inner, outer, &mut checks);
         checks
+    }
+
+    /// Translates `not`, and warns of keywords without a counterpart.
+    pub(super) fn unsupported(&mut self, raw: &Node, node: &mut Node) {
+        for key in ["if", "dependentRequired", "dependentSchemas", "contains", "propertyNames"] {
+            if raw.contains_key(key) {
+                self.warn(&format!(
+                    "`{key}` has no counterpart in a definition: it is not checked"
+                ));
+            }
+        }
+        let Some(refused) = raw.get("not") else { return };
+        let losses = self.losses;
+        let mut inner = match refused {
+            Value::Object(refused) => self.object(refused),
+            _ => Node::new(),
+        };
+        // Null is judged apart from all alternatives.
+        inner.remove("nullable");
+        let check = self.narrow(&inner, node);
+        // Half of a condition would refuse more than the whole.
+        if self.losses > losses || check.is_empty() {
+            self.warn("`not` cannot be expressed in a definition here: it is not checked");
+        } else {
+            node.insert("not".to_owned(), Value::Object(check));
+        }
     }
 
     /// Warns of a condition that cannot be expressed.

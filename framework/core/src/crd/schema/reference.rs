@@ -6,6 +6,8 @@
 //! a cycle of `n` types cost at most `n` times the types' size where every type names every other,
 //! and siblings of one type are described alike.
 
+// DESIGN.md, 129: Types are read by reference, and cycles are cut at the least distance
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
@@ -214,4 +216,21 @@ pub(super) fn overlay(mut node: Node, over: Node) -> Node {
         }
     }
     node
+}
+
+/// The schema of an option's type with the keywords beside it; `None` for anything but an option.
+pub(super) fn option_of(raw: &Node) -> Option<Node> {
+    let Some([first, second]) = raw.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
+    else {
+        return None;
+    };
+    let is_null = |branch: &Value| *branch == json!({ "type": "null" });
+    let inner = match (is_null(first), is_null(second)) {
+        (false, true) => first,
+        (true, false) => second,
+        _ => return None,
+    };
+    let mut beside = raw.clone();
+    beside.remove("anyOf");
+    Some(overlay(inner.as_object()?.clone(), beside))
 }

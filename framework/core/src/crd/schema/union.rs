@@ -4,11 +4,9 @@
 //! contain only checks of values. So the union of all branches is described first, as wide as
 //! needed, and the requirements of each branch are added as a check.
 
-// DESIGN.md, 127: Alternatives are checked by the kinds of values, without a type
-
 use serde_json::{Value, json};
 
-use super::lift::Tag;
+use super::lift::{Tag, hoist};
 use super::lower::{Lower, Node, any};
 use super::merge::{append, is_any};
 use super::narrow::is_int_or_string;
@@ -90,7 +88,7 @@ impl Lower<'_> {
         let mut nodes = nodes.to_vec();
         let tag = Tag::of(&nodes);
         if let Some(tag) = &tag {
-            self.hoist(&mut nodes, tag);
+            hoist(&mut nodes);
             tag.close(&mut nodes);
         }
         let mut union = self.widest(&nodes);

@@ -90,7 +90,8 @@ impl Lower<'_> {
         union.insert("type".to_owned(), "object".into());
         let mut properties = Node::new();
         for name in names(nodes) {
-            let schemas: Vec<Node> = nodes.iter().filter_map(|node| value_of(node, &name)).collect();
+            let schemas: Vec<Node> =
+                nodes.iter().filter_map(|node| value_of(node, &name)).collect();
             self.enter(&name);
             let mut field = self.widest(&schemas);
             if schemas.len() > 1 {

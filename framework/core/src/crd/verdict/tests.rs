@@ -150,7 +150,9 @@ fn the_keys_of_a_list_exist_and_are_always_present() {
 fn a_list_type_fits_its_list() {
     refused::<SetOfObjects>(&["must be atomic as item of a list with x-kubernetes-list-type=set"]);
     refused::<NoList>(&["must be array if x-kubernetes-list-type is specified"]);
-    refused::<OddType>(&["Unsupported value: \"bag\": supported values: \"atomic\", \"set\", \"map\""]);
+    refused::<OddType>(&[
+        "Unsupported value: \"bag\": supported values: \"atomic\", \"set\", \"map\"",
+    ]);
     refused::<KeysOnly>(&["must be map if x-kubernetes-list-map-keys is non-empty"]);
 }
 
@@ -183,12 +185,22 @@ types! {
 
 #[test]
 fn a_rule_is_judged_with_its_cost() {
-    refused::<Syntax>(&["x-kubernetes-validations[0].rule: Invalid value", "Syntax error", "at .spec)"]);
+    refused::<Syntax>(&[
+        "x-kubernetes-validations[0].rule: Invalid value",
+        "Syntax error",
+        "at .spec)",
+    ]);
     refused::<RustName>(&["undefined field 'min_size'", "expressions use JSON names"]);
-    refused::<Cost>(&["estimated rule cost exceeds budget by factor of more than 100x", "bound each"]);
+    refused::<Cost>(&[
+        "estimated rule cost exceeds budget by factor of more than 100x",
+        "bound each",
+    ]);
     refused::<BadReason>(&["Unsupported value: \"Bad\""]);
     refused::<BadPath>(&["fieldPath: Invalid value: \".size\": must be a valid path"]);
-    refused::<OldInList>(&["oldSelf cannot be used on the uncorrelatable portion", "at .spec.list[])"]);
+    refused::<OldInList>(&[
+        "oldSelf cannot be used on the uncorrelatable portion",
+        "at .spec.list[])",
+    ]);
     refused::<WithMixed>(&["at .spec.mode)"]);
 }
 
@@ -212,7 +224,8 @@ const fn column(path: &'static str) -> Column {
 
 #[test]
 fn columns_may_show_the_kind_and_filters_are_read() {
-    const GOOD: &[Column] = &[column(".kind"), column(".apiVersion"), column(".metadata.x[?(@.type==\"a\")]")];
+    const GOOD: &[Column] =
+        &[column(".kind"), column(".apiVersion"), column(".metadata.x[?(@.type==\"a\")]")];
     const OPERATOR: &[Column] = &[column(".metadata.x[?(@.type=\"Ready\")].status")];
     const TEXT: &[Column] = &[column(".metadata.x[?(@.type==Ready)].status")];
     define::<Plain>(|it| it.columns = GOOD).unwrap();

@@ -154,7 +154,9 @@ fn place_of(message: &str) -> Path {
     }
     let place = place.replace('[', ".[");
     let steps = place.split('.').filter(|step| !step.is_empty());
-    steps.map(|step| if step.starts_with('[') { "[]".to_owned() } else { step.to_owned() }).collect()
+    steps
+        .map(|step| if step.starts_with('[') { "[]".to_owned() } else { step.to_owned() })
+        .collect()
 }
 
 /// A value without the nulls in its objects, which API servers drop at times.

@@ -67,7 +67,10 @@ pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
     let definition = K::crd()?;
     let unchecked = windlass_core::crd::warnings::<K>()?;
     let info = K::static_info().ok_or_else(|| {
-        Error::new(ErrorKind::Usage, "cannot check a kind whose type is a value; derive `CustomResource`")
+        Error::new(
+            ErrorKind::Usage,
+            "cannot check a kind whose type is a value; derive `CustomResource`",
+        )
     })?;
     let cluster = TestCluster::builder().try_start().await?;
     cluster.install::<K>().await;

@@ -37,8 +37,14 @@ struct ShopSpec {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", deny_unknown_fields)]
 enum Source {
-    Git { url: String, #[serde(default)] depth: u16 },
-    Image { image: String },
+    Git {
+        url: String,
+        #[serde(default)]
+        depth: u16,
+    },
+    Image {
+        image: String,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -104,7 +110,10 @@ kind!(Loose, "looses", LooseSpec);
 #[tokio::test]
 async fn a_type_that_checks_more_than_its_schema_is_an_error_with_the_object() {
     let error = try_check::<Loose>().await.unwrap_err().to_string();
-    assert!(error.contains("Loose is read by serde and checked by the API server differently"), "{error}");
+    assert!(
+        error.contains("Loose is read by serde and checked by the API server differently"),
+        "{error}"
+    );
     assert!(error.contains("and serde refuses it: "), "{error}");
 }
 

@@ -150,8 +150,12 @@ impl Values {
             let refused = |node: &&&Node| node.get("not").is_some_and(|it| it.get(key).is_some());
             nodes.iter().any(|node| refused(&node))
         };
-        let kinds =
-            [("pattern", "string"), ("minItems", "array"), ("minProperties", "object"), ("minimum", "integer")];
+        let kinds = [
+            ("pattern", "string"),
+            ("minItems", "array"),
+            ("minProperties", "object"),
+            ("minimum", "integer"),
+        ];
         if let Some((_, kind)) = kinds.into_iter().find(|(key, _)| refuses(key)) {
             return kind;
         }
@@ -164,7 +168,8 @@ impl Values {
 
     /// A value of any type.
     fn anything(&self) -> Value {
-        let values = [json!(1), json!("x"), json!(true), json!({ "x": 1 }), json!(["x"]), json!(1.5)];
+        let values =
+            [json!(1), json!("x"), json!(true), json!({ "x": 1 }), json!(["x"]), json!(1.5)];
         self.pick(&values).cloned().unwrap_or_default()
     }
 
@@ -223,9 +228,12 @@ impl Values {
     fn object(&self, nodes: &[&Node], depth: usize) -> Value {
         let mut names: Vec<&String> = Vec::new();
         for properties in nodes.iter().filter_map(|node| node.get("properties")?.as_object()) {
-            names.extend(properties.keys().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+            names
+                .extend(properties.keys().filter(|name| !names.contains(name)).collect::<Vec<_>>());
         }
-        let lists = |key: &str| nodes.iter().filter_map(|node| node.get(key)?.as_array()).flatten().collect();
+        let lists = |key: &str| {
+            nodes.iter().filter_map(|node| node.get(key)?.as_array()).flatten().collect()
+        };
         let required: Vec<&Value> = lists("required");
         let mut object = Map::new();
         for name in required.iter().filter_map(|name| name.as_str()) {
@@ -327,7 +335,10 @@ fn is_forbidden(nodes: &[&Node], name: &str) -> bool {
     let refused = nodes.iter().filter_map(|node| node.get("not"));
     refused.into_iter().any(|not| {
         requires(not)
-            || not.get("anyOf").and_then(Value::as_array).is_some_and(|all| all.iter().any(requires))
+            || not
+                .get("anyOf")
+                .and_then(Value::as_array)
+                .is_some_and(|all| all.iter().any(requires))
     })
 }
 

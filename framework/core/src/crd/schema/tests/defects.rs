@@ -90,7 +90,8 @@ fn an_optional_field_with_a_schema_by_hand_may_be_absent_and_null() {
         assert_eq!(found["properties"][name]["nullable"], true, "{name}");
     }
     kept::<ByHand>(&[json!({ "needed": {} })]);
-    let null = json!({ "needed": {}, "by_default": null, "by_skipping": null, "by_function": null });
+    let null =
+        json!({ "needed": {}, "by_default": null, "by_skipping": null, "by_function": null });
     kept::<ByHand>(&[null]);
     assert!(warnings::<ByHand>().is_empty(), "{:?}", warnings::<ByHand>());
 }
@@ -98,7 +99,11 @@ fn an_optional_field_with_a_schema_by_hand_may_be_absent_and_null() {
 #[test]
 fn a_field_that_serde_cannot_read_again_is_named_in_a_warning() {
     assert!(warnings::<Unreadable>()[0].contains("\"names\" out at times"));
-    assert!(warnings::<Renamed>()[0].contains("serde writes \"out\""), "{:?}", warnings::<Renamed>());
+    assert!(
+        warnings::<Renamed>()[0].contains("serde writes \"out\""),
+        "{:?}",
+        warnings::<Renamed>()
+    );
 }
 
 types! {
@@ -193,7 +198,10 @@ fn rules_of_a_field_and_of_its_type_both_hold() {
 fn a_rule_of_one_variant_becomes_a_rule_of_the_enum_with_a_condition() {
     let found = schema::<InVariant>();
     assert_eq!(rules(&found), ["self.kind != \"Sized\" || (self.min <= self.max)"]);
-    assert_eq!(found["x-kubernetes-validations"][0]["message"], "failed rule: self.min <= self.max");
+    assert_eq!(
+        found["x-kubernetes-validations"][0]["message"],
+        "failed rule: self.min <= self.max"
+    );
     assert!(warnings::<InVariant>().is_empty(), "{:?}", warnings::<InVariant>());
 }
 
@@ -241,7 +249,10 @@ fn a_misspelt_keyword_is_an_error_with_its_path_and_the_right_word() {
     assert!(text.contains(".list: there is no keyword `x-kubernetes-listtype`"), "{text}");
     assert!(text.contains("did you mean `x-kubernetes-list-type`?"), "{text}");
     let text = fault::<Mesage>();
-    assert!(text.contains(".size: there is no key of a rule `mesage`; did you mean `message`?"), "{text}");
+    assert!(
+        text.contains(".size: there is no key of a rule `mesage`; did you mean `message`?"),
+        "{text}"
+    );
     assert!(fault::<MaxLenght>().contains("did you mean `maxLength`?"));
     assert!(fault::<RuleAsText>().contains("it must be a list"));
     assert!(fault::<NewKeyword>().contains("there are x-kubernetes-embedded-resource, "));
