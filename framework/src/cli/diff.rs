@@ -161,7 +161,10 @@ mod tests {
     fn a_break_and_a_change_that_is_ratcheted_are_counted_apart() {
         let of = |max: i32| definition("sites", &json!({ "type": "integer", "maximum": max }));
         let (text, breaks) = between(&[of(9)], &[of(5)], false);
-        assert!(text.contains("ratcheted [bound-tightened] v1 .a: `maximum` changes from 9 to 5"), "{text}");
+        assert!(
+            text.contains("ratcheted [bound-tightened] v1 .a: `maximum` changes from 9 to 5"),
+            "{text}"
+        );
         assert!(text.ends_with("0 breaking, 1 ratcheted (unchanged values of stored objects stay valid), 0 compatible\n"));
         assert!(breaks);
         assert!(!between(&[of(9)], &[of(5)], true).1);
@@ -174,7 +177,10 @@ mod tests {
         let both = [sites.clone(), pages];
         let one = std::slice::from_ref(&sites);
         let (text, breaks) = between(&both, one, true);
-        assert!(breaks && text.contains("pages.example.dev:\n  breaking [definition-removed]"), "{text}");
+        assert!(
+            breaks && text.contains("pages.example.dev:\n  breaking [definition-removed]"),
+            "{text}"
+        );
         let (text, breaks) = between(one, &both, false);
         assert!(!breaks && text.contains("pages.example.dev: the definition is new"), "{text}");
         let mut foreign = definition("sites", &json!({}));

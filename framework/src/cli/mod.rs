@@ -78,6 +78,10 @@ pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
 
 /// An operator as a program.
 ///
+/// `manifests diff OLD.yaml` compares the definitions with older ones and prints each change with its
+/// consequence. Exit code 0: all changes are compatible; 2: one breaks stored objects or clients; any
+/// other: an error.
+///
 /// | step | `run` | `manifests` |
 /// |---|---|---|
 /// | flags are parsed | yes | yes |

@@ -21,7 +21,7 @@ impl Documentation {
         let mut is_block = false;
         let mut lines = Vec::new();
         for line in description.split('\n') {
-            let mut line = line.replace('\r', "").replace('\t', "    ");
+            let mut line = line.replace('\t', "    ").trim_end().to_owned();
             if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
                 let fence = line.trim_start()[..3].to_owned();
                 line = if is_block { fence } else { format!("{fence}text") };

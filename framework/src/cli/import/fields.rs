@@ -35,17 +35,23 @@ pub(super) fn structure(
     let mut names = Names::default();
     let properties = node.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     for (json, schema) in &properties {
-        let Value::Object(schema) = schema else { continue };
+        let Value::Object(mut schema) = schema.clone() else { continue };
         let identifier = names.field(json);
-        let place = Place {
+        let below = Place {
             path: format!("{}.{json}", place.path),
             name: format!("{name}{}", pascal(json)),
             level: place.level + 1,
             is_documented: false,
+            is_root_field: false,
             is_status: false,
         };
-        let of = Of { json, identifier, schema, parent: node, owner: name };
-        fields.push(field(types, of, &place, &mut functions));
+        if place.is_status && schema.remove("default").is_some() {
+            let text =
+                "its default is left out: it would be stored with the first write of another field";
+            types.warnings.push(format!("{}: {text}", below.path));
+        }
+        let of = Of { json, identifier, schema: &schema, parent: node, owner: name };
+        fields.push(field(types, of, &below, &mut functions));
     }
     if place.is_status {
         fields.iter_mut().for_each(store_in_part);
@@ -53,7 +59,8 @@ pub(super) fn structure(
     let has_default = fields.iter().all(|field| field.has_default);
     let mut source = String::new();
     docs.print("", &mut source);
-    let derive = if has_default { DERIVE.replace("Debug, ", "Debug, Default, ") } else { DERIVE.into() };
+    let derive =
+        if has_default { DERIVE.replace("Debug, ", "Debug, Default, ") } else { DERIVE.into() };
     source.push_str(&format!("#[derive({derive})]\n"));
     let is_renamed = |field: &Field| field.identifier.trim_start_matches("r#") != field.json;
     let rename_all = fields.iter().any(is_renamed);
@@ -113,12 +120,14 @@ fn container_keywords(
                 | "x-kubernetes-preserve-unknown-fields"
         )
     };
+    let is_own = |key: &str| place.is_root_field && key == "default";
     let mut keywords: Map<String, Value> = node
         .iter()
-        .filter(|(key, _)| !is_implied(key))
+        .filter(|(key, _)| !is_implied(key) || is_own(key))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    let Some(Value::Array(required)) = node.get("required").filter(|list| **list != Value::Array(Vec::new()))
+    let Some(Value::Array(required)) =
+        node.get("required").filter(|list| **list != Value::Array(Vec::new()))
     else {
         return keywords;
     };
@@ -131,7 +140,9 @@ fn container_keywords(
     }
     let is_in = |name: &str| required.iter().any(|required| required == name);
     let derived = fields.iter().filter(|field| field.is_required).count();
-    if derived != required.len() || !fields.iter().all(|field| field.is_required == is_in(&field.json)) {
+    if derived != required.len()
+        || !fields.iter().all(|field| field.is_required == is_in(&field.json))
+    {
         keywords.insert("required".to_owned(), required.clone().into());
     }
     keywords
@@ -178,10 +189,7 @@ fn field(types: &mut Types, of: Of<'_>, place: &Place, functions: &mut String) -
     if let Some(literal) = literal.and_then(|value| expression(types, &shape, value)) {
         let function = format!("default_{}_{}", snake(owner), snake(json));
         let function = types.functions.field(&function);
-        functions.push_str(&format!(
-            "\nfn {function}() -> {} {{\n    {literal}\n}}\n",
-            field.rust
-        ));
+        functions.push_str(&format!("\nfn {function}() -> {} {{\n    {literal}\n}}\n", field.rust));
         field.serde.push(format!("default = {function:?}"));
         (field.is_required, field.has_default) = (false, false);
         return field;

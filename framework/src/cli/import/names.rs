@@ -14,9 +14,30 @@ const KEYWORDS: [&str; 52] = [
 const NEVER_RAW: [&str; 4] = ["crate", "self", "super", "Self"];
 /// Names of types that generated code uses.
 const USED: [&str; 24] = [
-    "BTreeMap", "Box", "Clone", "CustomResource", "Debug", "Default", "Deserialize", "Err", "From",
-    "IntOrString", "Into", "JsonSchema", "None", "ObjectMeta", "Ok", "Option", "PartialEq",
-    "Result", "Serialize", "Some", "String", "Value", "Vec", "Self",
+    "BTreeMap",
+    "Box",
+    "Clone",
+    "CustomResource",
+    "Debug",
+    "Default",
+    "Deserialize",
+    "Err",
+    "From",
+    "IntOrString",
+    "Into",
+    "JsonSchema",
+    "None",
+    "ObjectMeta",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "Result",
+    "Serialize",
+    "Some",
+    "String",
+    "Value",
+    "Vec",
+    "Self",
 ];
 
 /// The identifiers of one scope, each once.

@@ -70,7 +70,11 @@ fn definition_warnings(
     if spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy != "None") {
         warnings.push("the conversion by a webhook is left out".to_owned());
     }
-    if spec.names.list_kind.as_deref().is_some_and(|list| list != format!("{}List", spec.names.kind))
+    if spec
+        .names
+        .list_kind
+        .as_deref()
+        .is_some_and(|list| list != format!("{}List", spec.names.kind))
     {
         warnings.push("the kind of lists is left out".to_owned());
     }
@@ -138,10 +142,14 @@ impl Root<'_> {
         let mut notes = Vec::new();
         let (nullable, formats) = self.types.loosened;
         if nullable > 0 {
-            notes.push(format!("{nullable} optional fields accept null as well (`--exact` prevents it)"));
+            notes.push(format!(
+                "{nullable} optional fields accept null as well (`--exact` prevents it)"
+            ));
         }
         if formats > 0 {
-            notes.push(format!("{formats} numbers get the format of their Rust type (`--exact` prevents it)"));
+            notes.push(format!(
+                "{formats} numbers get the format of their Rust type (`--exact` prevents it)"
+            ));
         }
         let warnings = &self.types.warnings;
         notes.extend(warnings.iter().take(MOST_NAMED).cloned());
@@ -283,14 +291,15 @@ impl Root<'_> {
             self.types.warnings.push(".metadata: its schema is left out".to_owned());
         }
         let mut names = super::names::Names::default();
-        for (json, schema) in properties.iter().filter(|(name, _)| !COMMON_FIELDS.contains(&name.as_str()))
+        for (json, schema) in
+            properties.iter().filter(|(name, _)| !COMMON_FIELDS.contains(&name.as_str()))
         {
             let Value::Object(schema) = schema else { continue };
             let identifier = names.field(json);
             if camel(&identifier) != *json {
-                self.types.warnings.push(format!(
-                    ".{json}: the field is left out: it is no name in camelCase"
-                ));
+                self.types
+                    .warnings
+                    .push(format!(".{json}: the field is left out: it is no name in camelCase"));
                 continue;
             }
             let required = self.schema.get("required").and_then(Value::as_array);
@@ -315,6 +324,7 @@ impl Root<'_> {
             name: format!("{}{}", self.name, pascal(json)),
             level: 1,
             is_documented: false,
+            is_root_field: true,
             is_status,
         };
         if is_status && is_required {
@@ -342,25 +352,24 @@ impl Root<'_> {
     fn field_type(&mut self, schema: &Node, place: &Place) -> String {
         let shape = self.types.shape(schema, place);
         let mut missing = shape.missing(schema);
-        if let Some(default) = schema.get("default").filter(|_| !place.is_status) {
+        let is_struct = shape.covered.as_ref().is_some_and(|all| all.contains_key("properties"));
+        if let Some(default) = schema.get("default").filter(|_| !is_struct) {
             missing.insert("default".to_owned(), default.clone());
         }
-        if missing.is_empty() {
-            return shape.rust;
-        }
-        let is_struct = self.types.printed(&shape.rust).is_some();
-        if is_struct {
-            let text = format!("{}: its default is left out", place.path);
-            self.types.warnings.push(text);
+        if missing.is_empty() && shape.with.is_none() && shape.covered.is_some() {
             return shape.rust;
         }
         let name = self.types.names.kind(&place.name);
-        let derive =
-            if shape.has_default { DERIVE.replace("Debug, ", "Debug, Default, ") } else { DERIVE.into() };
+        let derive = if shape.has_default {
+            DERIVE.replace("Debug, ", "Debug, Default, ")
+        } else {
+            DERIVE.into()
+        };
         let mut source = format!("#[derive({derive})]\n#[serde(transparent)]\n");
         SchemaAttributes { with: None, keywords: missing, ..SchemaAttributes::default() }
             .print("", &mut source);
-        let with = shape.with.map(|with| format!("#[schemars(with = {with:?})] ")).unwrap_or_default();
+        let with =
+            shape.with.map(|with| format!("#[schemars(with = {with:?})] ")).unwrap_or_default();
         source.push_str(&format!("pub struct {name}({with}pub {});\n", shape.rust));
         self.types.source.push(source);
         name

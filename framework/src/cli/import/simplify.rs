@@ -6,24 +6,64 @@ use super::types::Node;
 
 /// Formats that derived schemas can have; others are not checked by API servers.
 const FORMATS: [&str; 28] = [
-    "int32", "int64", "float", "double", "byte", "password", "date", "date-time", "duration",
-    "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uri", "uuid", "uuid3", "uuid4", "uuid5",
-    "bsonobjectid", "isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor",
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "password",
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "bsonobjectid",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
 ];
 /// Keywords that only check a value and may stand in an alternative.
 const CHECKS: [&str; 12] = [
-    "enum", "maximum", "maxItems", "maxLength", "maxProperties", "minimum", "minItems",
-    "minLength", "minProperties", "multipleOf", "pattern", "required",
+    "enum",
+    "maximum",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "minimum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "multipleOf",
+    "pattern",
+    "required",
 ];
 
 /// Removes keywords from a schema and from all below it.
 pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) {
     let place = if path.is_empty() { "the object" } else { path };
     let mut left_out = |text: String| warnings.push(format!("{place}: {text}"));
-    for key in ["nullable", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum",
-        "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string",
-        "x-kubernetes-preserve-unknown-fields"]
-    {
+    for key in [
+        "nullable",
+        "uniqueItems",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-preserve-unknown-fields",
+    ] {
         if node.get(key) == Some(&Value::Bool(false)) {
             node.remove(key);
         }

@@ -85,7 +85,7 @@ pub(super) struct Types {
     /// Source of the types, in the order in which they were found.
     pub(super) source: Vec<String>,
     /// Printed types by their schemas, as JSON: equal schemas share a type.
-    printed: BTreeMap<String, Printed>,
+    pub(super) printed: BTreeMap<String, Printed>,
     /// Differences, with their paths.
     pub(super) warnings: Vec<String>,
     pub(super) uses: Uses,
@@ -104,6 +104,8 @@ pub(super) struct Place {
     pub(super) level: usize,
     /// Whether the description belongs to the type, because there is no field for it.
     pub(super) is_documented: bool,
+    /// Whether it is a field of the kind, which has no attributes: the default belongs to the type.
+    pub(super) is_root_field: bool,
     /// Whether it is the status, which is stored in part.
     pub(super) is_status: bool,
 }
@@ -114,7 +116,8 @@ impl Place {
         let name = singular(&self.name);
         let name = if name == self.name { format!("{name}Item") } else { name };
         let path = format!("{}{step}", self.path);
-        Self { path, name, level: self.level, is_documented: true, is_status: false }
+        let (is_root_field, is_status) = (false, false);
+        Self { path, name, level: self.level, is_documented: true, is_root_field, is_status }
     }
 }
 
@@ -184,7 +187,8 @@ impl Types {
         let name = self.names.kind(&place.name);
         let mut source = String::new();
         docs.print("", &mut source);
-        source.push_str(&format!("#[derive({})]\n", DERIVE.replace("Debug, ", "Copy, Debug, Eq, ")));
+        source
+            .push_str(&format!("#[derive({})]\n", DERIVE.replace("Debug, ", "Copy, Debug, Eq, ")));
         SchemaAttributes { description: docs.description, ..SchemaAttributes::default() }
             .print("", &mut source);
         source.push_str(&format!("pub enum {name} {{\n"));
@@ -234,14 +238,13 @@ impl Types {
             missing.insert("default".to_owned(), Value::Null);
         }
         let is_whole = shape.covered.is_some() && missing.is_empty();
-        let is_loose = !self.exact && is_whole_but_format(&shape, &missing);
-        if is_whole && self.exact && implied_format(&shape, node) {
-            shape.covered = None;
-        } else if is_whole || is_loose {
-            if implied_format(&shape, node) {
-                self.loosened.1 += 1;
-            }
+        let has_format = implied_format(&shape, node);
+        if is_whole && !(self.exact && has_format) {
+            self.loosened.1 += usize::from(has_format);
             shape.covered = Some(node.clone());
+        } else if has_format {
+            // The schema of the element is written in full.
+            shape.covered = None;
         }
         shape
     }
@@ -278,7 +281,9 @@ impl Types {
         let docs = Documentation::of(description(node, place));
         let mut shape = node.clone();
         shape.retain(|key, _| !matches!(key.as_str(), "description" | "default" | "nullable"));
-        let key = format!("struct {} {docs:?} {}", Value::Object(shape), place.is_status);
+        // The types of the kind's own fields have more attributes than others.
+        let own = if place.is_root_field { place.path.as_str() } else { "" };
+        let key = format!("struct {} {docs:?} {own}", Value::Object(shape));
         if let Some(printed) = self.printed.get(&key) {
             return printed.clone();
         }
@@ -304,9 +309,4 @@ fn description<'a>(node: &'a Node, place: &Place) -> &'a str {
 pub(super) fn implied_format(shape: &Shape, node: &Node) -> bool {
     let covered = shape.covered.as_ref();
     covered.is_some_and(|covered| covered.contains_key("format")) && !node.contains_key("format")
-}
-
-/// Whether no keyword is missing.
-fn is_whole_but_format(shape: &Shape, missing: &Node) -> bool {
-    shape.covered.is_some() && missing.is_empty()
 }

@@ -34,7 +34,11 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &
             }
             Some(_) => {}
             None if reads_old_self(text(&rule["rule"])) => {
-                walk.add(Rule::TransitionRuleAdded, path, format!("the rule `{expression}` is new"));
+                walk.add(
+                    Rule::TransitionRuleAdded,
+                    path,
+                    format!("the rule `{expression}` is new"),
+                );
             }
             None => walk.add(Rule::RuleAdded, path, format!("the rule `{expression}` is new")),
         }

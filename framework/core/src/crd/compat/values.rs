@@ -76,7 +76,9 @@ fn normal(schema: &Map<String, Value>) -> Map<String, Value> {
         for part in parts {
             match part.as_object() {
                 Some(one) if one.get("anyOf").is_some_and(is_union) && one.len() == 1 => {}
-                Some(one) if one.keys().all(|key| is_compared(key) && !normal.contains_key(key)) => {
+                Some(one)
+                    if one.keys().all(|key| is_compared(key) && !normal.contains_key(key)) =>
+                {
                     normal.extend(one.clone());
                 }
                 _ => rest.push(part),

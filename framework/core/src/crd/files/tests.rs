@@ -35,7 +35,8 @@ fn definitions_are_found_among_other_documents_and_in_lists() {
     let typed = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": [untyped],
     });
-    let text = format!("# Comment\n---\n{}\n---\n{list}\n---\n{typed}\n---\n{other}\n", definition("a"));
+    let text =
+        format!("# Comment\n---\n{}\n---\n{list}\n---\n{typed}\n---\n{other}\n", definition("a"));
     assert_eq!(names(&text), ["a", "b", "c"]);
     assert_eq!(names(""), [""; 0]);
     assert_eq!(names("---\n---\n"), [""; 0]);

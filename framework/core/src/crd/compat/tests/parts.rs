@@ -74,9 +74,7 @@ fn features_of_a_version_come_and_go() {
     let at = |field: &str| format!("/spec/versions/0/{field}");
     let (removed, separated) = (["subresource-removed"], ["status-separated"]);
     change(&at("subresources"), json!({ "status": {} }), json!({}), &removed, &separated);
-    let scale = |spec: &str| {
-        json!({ "scale": { "specReplicasPath": spec, "statusReplicasPath": ".status.replicas" } })
-    };
+    let scale = |spec: &str| json!({ "scale": { "specReplicasPath": spec, "statusReplicasPath": ".status.replicas" } });
     change(&at("subresources"), scale(".spec.a"), json!({}), &removed, &["scale-added"]);
     let changed = ["scale-changed"];
     change(&at("subresources"), scale(".spec.a"), scale(".spec.b"), &changed, &changed);

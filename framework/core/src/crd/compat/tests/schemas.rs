@@ -5,9 +5,7 @@ use super::*;
 /// The changes when the schema of the field `a` becomes `new`, and back.
 #[track_caller]
 fn field(old: Value, new: Value, there: &[&str], back: &[&str]) {
-    let of = |field: &Value| {
-        definition(&json!({ "type": "object", "properties": { "a": field } }))
-    };
+    let of = |field: &Value| definition(&json!({ "type": "object", "properties": { "a": field } }));
     check(&of(&old), &of(&new), there, back);
 }
 
@@ -31,9 +29,7 @@ fn fields_are_added_and_removed() {
 
 #[test]
 fn required_fields_need_a_default() {
-    let of = |field: Value, required: Value| {
-        json!({ "type": "object", "properties": { "a": field }, "required": required })
-    };
+    let of = |field: Value, required: Value| json!({ "type": "object", "properties": { "a": field }, "required": required });
     let (text, filled) = (json!({ "type": "string" }), json!({ "type": "string", "default": "x" }));
     spec(
         of(text.clone(), json!([])),
@@ -147,14 +143,17 @@ fn bounds_are_tightened_and_loosened() {
     let zero = json!({ "type": "string", "minLength": 0 });
     field(json!({ "type": "string" }), zero, &[], &[]);
     // Bounds are floating-point numbers in some tools.
-    let (one, whole) = (json!({ "type": "integer", "maximum": 1.0 }), json!({ "type": "integer", "maximum": 1 }));
+    let (one, whole) =
+        (json!({ "type": "integer", "maximum": 1.0 }), json!({ "type": "integer", "maximum": 1 }));
     field(one, whole, &[], &[]);
 }
 
 #[test]
 fn patterns_and_formats_are_added_changed_and_removed() {
     let removed = ["constraint-removed .spec.a"];
-    for (key, rule) in [("pattern", "pattern-changed .spec.a"), ("format", "format-changed .spec.a")] {
+    for (key, rule) in
+        [("pattern", "pattern-changed .spec.a"), ("format", "format-changed .spec.a")]
+    {
         let of = |value: &str| {
             let mut field = json!({ "type": "string" });
             field[key] = json!(value);
