@@ -4,9 +4,9 @@
 //! that this program's definition does not have. A replacement would remove the versions, and the
 //! API server would prune the fields from each object at its next write, without a message; the
 //! values could not be restored. So the stored definition is compared with the one that would be
-//! written (`crd/compat` of `windlass-core`), by the rules of the API server's own pruning. A constraint that becomes stricter or
-//! looser (`required`, patterns, bounds, rules) loses nothing that is stored; the log names dropped
-//! rules and defaults.
+//! written (`crd/compat` of `windlass-core`), by the rules of the API server's own pruning. A
+//! constraint that becomes stricter or looser (`required`, patterns, bounds, rules) loses nothing
+//! that is stored; the log names dropped rules and defaults.
 
 // DESIGN.md, 84: A foreign definition is replaced only if nothing is lost
 
@@ -15,7 +15,7 @@ use std::fmt::Write;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 
-use windlass_core::crd::compat::losses::{self as compared, Loss};
+use windlass_core::crd::compat::losses::{self as compared, MissingPart};
 
 /// Largest number of losses that a text names.
 const MOST_NAMED: usize = 20;
@@ -38,8 +38,8 @@ pub(super) fn losses(
     stored: &CustomResourceDefinition,
 ) -> Vec<String> {
     let words = |loss| match loss {
-        Loss::Pruned(text) | Loss::Part { text, .. } => text,
-        Loss::Retyped { path, from, to, version } => {
+        MissingPart::Pruned(text) | MissingPart::Part { text, .. } => text,
+        MissingPart::Retyped { path, from, to, version } => {
             format!("{path} as {from} (here it is {to}) of {version}")
         }
     };
@@ -91,11 +91,11 @@ pub(super) fn missing(
     let mut missing = MissingParts::default();
     for loss in compared::losses(own, stored) {
         match loss {
-            Loss::Pruned(text) => missing.pruned.push(text),
-            Loss::Part { text, is_feature: true } => missing.absent.push(text),
+            MissingPart::Pruned(text) => missing.pruned.push(text),
+            MissingPart::Part { text, is_feature: true } => missing.absent.push(text),
             // Names and versions are compared before: with other ones this program cannot work.
-            Loss::Part { .. } => {}
-            Loss::Retyped { path, from, to, version } => {
+            MissingPart::Part { .. } => {}
+            MissingPart::Retyped { path, from, to, version } => {
                 missing.absent.push(format!("{path} as {from} (there it is {to}) of {version}"));
             }
         }

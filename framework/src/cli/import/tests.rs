@@ -3,7 +3,7 @@
 //! The printed types of public definitions, and the comparison of their schemas with the imported
 //! ones, are tests of `windlass-tests` (`tests/import.rs`), where the types are compiled.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::names::{Names, camel, singular, snake};
 use super::*;
@@ -88,8 +88,6 @@ fn many_types_end_in_values() {
     let output = import(&definition("sites", &[("v1", spec)]), &ImportOptions::default()).unwrap();
     assert!(output.source.matches("pub struct").count() <= 4_001);
 }
-
-use serde_json::Map;
 
 #[test]
 fn names_become_identifiers_that_serde_reads_back() {

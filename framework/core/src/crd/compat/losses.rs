@@ -12,7 +12,7 @@ use super::rule::Rule;
 /// A part that one definition has and the other has not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(hidden)]
-pub enum Loss {
+pub enum MissingPart {
     /// The API server prunes the field at this path, with the version.
     Pruned(String),
     /// Values are of another type: they are refused, and not pruned.
@@ -38,14 +38,14 @@ pub enum Loss {
 /// Returns each loss if `new` replaced `old`, in the order of the definition.
 #[doc(hidden)]
 #[must_use]
-pub fn losses(old: &CustomResourceDefinition, new: &CustomResourceDefinition) -> Vec<Loss> {
+pub fn losses(old: &CustomResourceDefinition, new: &CustomResourceDefinition) -> Vec<MissingPart> {
     changes(old, new).all().iter().filter_map(loss).collect()
 }
 
 /// Returns the loss by one change; `None` if nothing is lost.
-fn loss(change: &DefinitionChange) -> Option<Loss> {
+fn loss(change: &DefinitionChange) -> Option<MissingPart> {
     let version = change.version.clone().unwrap_or_default();
-    let part = |text, is_feature| Some(Loss::Part { text, is_feature });
+    let part = |text, is_feature| Some(MissingPart::Part { text, is_feature });
     match change.rule {
         Rule::NameChanged
         | Rule::ScopeChanged
@@ -57,13 +57,13 @@ fn loss(change: &DefinitionChange) -> Option<Loss> {
         Rule::SubresourceRemoved | Rule::SelectableFieldRemoved => {
             part(format!("{} of {version}", change.subject), true)
         }
-        Rule::FieldRemoved => Some(Loss::Pruned(format!("{} of {version}", change.path))),
+        Rule::FieldRemoved => Some(MissingPart::Pruned(format!("{} of {version}", change.path))),
         Rule::OpenFieldsRemoved => {
-            Some(Loss::Pruned(format!("{} (fields of any name) of {version}", change.path)))
+            Some(MissingPart::Pruned(format!("{} (fields of any name) of {version}", change.path)))
         }
         Rule::TypeChanged => {
             let (from, to) = change.types.clone()?;
-            Some(Loss::Retyped { path: place(change).to_owned(), from, to, version })
+            Some(MissingPart::Retyped { path: place(change).to_owned(), from, to, version })
         }
         _ => None,
     }

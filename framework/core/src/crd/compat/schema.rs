@@ -1,6 +1,6 @@
 //! The walk through two schemas of one version.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::change::{ChangeKind, DefinitionChange};
 use super::node::{COMMON_FIELDS, Node, list, text};
@@ -41,6 +41,7 @@ impl Walk<'_> {
         self.open_fields(old, new, path);
         self.required(old, new, path);
         self.properties(old, new, path);
+        self.metadata(old, new);
         self.embedded(old, new, path);
         self.items(old, new, path);
     }
@@ -234,6 +235,21 @@ impl Walk<'_> {
                 }
             } else if !is_required(name) {
                 self.add(Rule::FieldAdded, &below, "the field is new");
+            }
+        }
+    }
+
+    /// Compares the constraints of an object's name. The rest of the metadata has no schema of a
+    /// definition.
+    fn metadata(&mut self, old: Node<'_>, new: Node<'_>) {
+        let text = json!({ "type": "string" });
+        for name in ["name", "generateName"].into_iter().filter(|_| old.is_root) {
+            let before = old.property("metadata").and_then(|metadata| metadata.property(name));
+            let after = new.property("metadata").and_then(|metadata| metadata.property(name));
+            if before.is_some() || after.is_some() {
+                let none = Node::of(&text);
+                let (before, after) = (before.unwrap_or(none), after.unwrap_or(none));
+                self.node(before, after, &format!(".metadata.{name}"));
             }
         }
     }

@@ -135,3 +135,15 @@ fn another_storage_version_must_keep_every_field() {
     before["spec"]["conversion"] = json!({ "strategy": "Webhook" });
     check(&before, &converted, &changed, &changed);
 }
+
+#[test]
+fn the_names_of_objects_may_be_limited() {
+    let metadata = |name: Value| json!({ "type": "object", "properties": { "name": name } });
+    change(
+        "/spec/versions/0/schema/openAPIV3Schema/properties/metadata",
+        json!({ "type": "object" }),
+        metadata(json!({ "type": "string", "maxLength": 20 })),
+        &["bound-tightened .metadata.name"],
+        &["bound-loosened .metadata.name"],
+    );
+}
