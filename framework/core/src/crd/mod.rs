@@ -32,6 +32,7 @@ mod files;
 mod schema;
 pub mod shapes;
 
+#[doc(inline)]
 pub use compat::{
     ChangeKind, DefinitionChange, DefinitionChanges, assert_compatible, changes, changes_since,
 };

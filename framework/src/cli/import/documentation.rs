@@ -44,6 +44,12 @@ impl Documentation {
         Self { lines, description: (!is_same).then(|| description.to_owned()) }
     }
 
+    /// Whether the text of the comment is another one, not only its white space and its heading.
+    pub(super) fn is_changed(&self) -> bool {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        self.description.as_ref().is_some_and(|text| words(text) != words(&self.lines.join("\n")))
+    }
+
     /// Adds the lines of the comment.
     pub(super) fn print(&self, indent: &str, out: &mut String) {
         for line in &self.lines {

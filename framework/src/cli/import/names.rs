@@ -85,7 +85,7 @@ impl Names {
         let mut name = wanted.to_owned();
         let mut number = 2_usize;
         while !self.0.insert(name.clone()) {
-            name = format!("{wanted}{separator}{number}");
+            name = format!("{}{separator}{number}", wanted.trim_end_matches('_'));
             number += 1;
         }
         name

@@ -3,7 +3,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::attributes::{DERIVE, IMPORTS, SchemaAttributes};
 use super::documentation::Documentation;
@@ -16,6 +16,8 @@ use windlass_core::resource::ResourceExt;
 
 /// Largest number of differences at the head of a module.
 const MOST_NAMED: usize = 100;
+/// Warning about a description that a doc comment cannot have.
+const CHANGED: &str = "blocks of code in its description are marked as text";
 /// Fields that every object has.
 const COMMON_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
@@ -104,7 +106,11 @@ impl Root<'_> {
         let is_derived = !is_protected(&self.definition.spec.group);
         let mut body = String::new();
         let docs = self.schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        Documentation::of(docs).print("", &mut body);
+        let docs = Documentation::of(docs);
+        if docs.is_changed() {
+            self.types.warnings.push(format!("the object: {CHANGED}"));
+        }
+        docs.print("", &mut body);
         if is_derived {
             body.push_str("#[derive(CustomResource, Clone, Debug, PartialEq)]\n");
             self.attributes(&mut body);
@@ -179,7 +185,7 @@ impl Root<'_> {
             imports.push(IMPORTS[1]);
         }
         if uses.value {
-            imports.push("use serde_json::Value;");
+            imports.push("use serde_json::{Value, json};");
         }
         if is_derived {
             imports.push("use windlass::CustomResource;");
@@ -319,11 +325,15 @@ impl Root<'_> {
         out: &mut String,
     ) {
         let is_status = json == "status";
+        let docs = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+        let mut docs = Documentation::of(docs);
+        let is_struct = schema.get("properties").is_some_and(|all| *all != json!({}));
         let place = Place {
             path: format!(".{json}"),
             name: format!("{}{}", self.name, pascal(json)),
             level: 1,
-            is_documented: false,
+            // A field of the kind has no attribute for its description, and its type has.
+            is_documented: docs.is_changed() && is_struct,
             is_root_field: true,
             is_status,
         };
@@ -331,8 +341,12 @@ impl Root<'_> {
             self.types.warnings.push(".status: it is not required, as no status is".to_owned());
         }
         let rust = self.field_type(schema, &place);
-        let docs = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        Documentation::of(docs).print("    ", out);
+        if place.is_documented {
+            docs = Documentation::default();
+        } else if docs.is_changed() {
+            self.types.warnings.push(format!("{}: {CHANGED}", place.path));
+        }
+        docs.print("    ", out);
         let is_protected = is_protected(&self.definition.spec.group);
         if is_required && !is_status {
             out.push_str(&format!("    pub {identifier}: {rust},\n"));

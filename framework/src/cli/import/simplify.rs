@@ -148,29 +148,16 @@ fn is_int_or_string(value: &Value) -> bool {
         || *value == json!([{ "type": "string" }, { "type": "integer" }])
 }
 
-/// Whether each alternative only requires fields or checks values of fields, and all differ from
-/// one that checks nothing.
+/// Whether each alternative only requires fields, and not all require the same ones.
 fn is_simple(value: &Value) -> bool {
     let Some(branches) = value.as_array() else { return false };
-    let is_check = |field: &Value| {
-        field.as_object().is_some_and(|field| {
-            !field.is_empty() && field.keys().all(|key| CHECKS[..11].contains(&key.as_str()))
+    let is_branch = |branch: &Value| {
+        branch.as_object().is_some_and(|branch| {
+            let required = branch.get("required").and_then(Value::as_array);
+            branch.len() == 1 && required.is_some_and(|names| !names.is_empty())
         })
     };
-    let is_branch = |branch: &Value| {
-        let Some(branch) = branch.as_object() else { return false };
-        !branch.is_empty()
-            && branch.iter().all(|(key, value)| match key.as_str() {
-                "required" => value.as_array().is_some_and(|names| !names.is_empty()),
-                "properties" => {
-                    value.as_object().is_some_and(|fields| fields.values().all(is_check))
-                }
-                _ => false,
-            })
-    };
-    branches.len() > 1
-        && branches.iter().all(is_branch)
-        && branches.iter().any(|branch| *branch != branches[0])
+    branches.iter().all(is_branch) && branches.iter().any(|branch| *branch != branches[0])
 }
 
 /// Replaces forms of maps that derived schemas have in another way.

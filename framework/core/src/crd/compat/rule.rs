@@ -157,7 +157,7 @@ rules! {
     ConstraintRemoved "constraint-removed" Compatible
         "readers may meet values that were refused" ""
     ListTypeChanged "list-type-changed" Breaking
-        "server-side apply merges or replaces the list differently, and a set or map refuses repeated elements also in stored objects"
+        "server-side apply merges or replaces the list differently, and a set or map refuses repeated elements"
         "keep the list type, and its keys"
     MapTypeChanged "map-type-changed" Breaking
         "server-side apply merges or replaces the object differently: appliers remove each other's fields, or keep fields that they left out"
