@@ -182,6 +182,12 @@ fn objects_are_read_and_written_without_a_loss() {
     });
     let read: names::OptionObject = serde_json::from_value(object.clone()).unwrap();
     assert_eq!(serde_json::to_value(&read).unwrap(), object);
+    // A kind that the derive refuses is one for the client nevertheless.
+    fn is_whole<K: windlass::resource::Whole>() {}
+    is_whole::<httproute::HTTPRoute>();
+    let route = json!({ "metadata": { "name": "a" }, "spec": {} });
+    let route: httproute::HTTPRoute = serde_json::from_value(route).unwrap();
+    assert_eq!(serde_json::to_value(&route).unwrap()["apiVersion"], "gateway.networking.k8s.io/v1");
     let monitor: servicemonitor::ServiceMonitor = serde_json::from_value(json!({
         "metadata": { "name": "a" },
         "spec": { "selector": {}, "endpoints": [{ "targetPort": "web", "relabelings": [{}] }] },

@@ -124,7 +124,12 @@ impl Root<'_> {
         }
         body.push_str(&format!("pub struct {} {{\n", self.name));
         if !is_derived {
-            body.push_str("    pub api_version: String,\n    pub kind: String,\n");
+            for field in ["api_version", "kind"] {
+                body.push_str(&format!(
+                    "    #[serde(default = \"{}::{field}\")]\n    pub {field}: String,\n",
+                    self.name
+                ));
+            }
         }
         body.push_str("    pub metadata: ObjectMeta,\n");
         body.push_str(&fields);
@@ -395,7 +400,11 @@ impl Root<'_> {
         let (name, group, version) = (&self.name, &spec.group, &self.version.name);
         let scope = if spec.scope == "Cluster" { "Cluster" } else { "Namespace" };
         out.push_str(&format!(
-            "\nimpl k8s_openapi::Resource for {name} {{\n    \
+            "\nimpl {name} {{\n    \
+                 fn api_version() -> String {{\n        \"{group}/{version}\".to_owned()\n    }}\n\n    \
+                 fn kind() -> String {{\n        {kind:?}.to_owned()\n    }}\n\
+             }}\n\n\
+             impl k8s_openapi::Resource for {name} {{\n    \
                  const API_VERSION: &'static str = \"{group}/{version}\";\n    \
                  const GROUP: &'static str = \"{group}\";\n    \
                  const KIND: &'static str = {kind:?};\n    \
