@@ -37,6 +37,12 @@ pub mod controllers_around_one_reconcile {}
 #[doc = include_str!("../../book/src/running/production.md")]
 pub mod running_production {}
 
+#[doc = include_str!("../../book/src/running/changing-a-crd.md")]
+pub mod running_changing_a_crd {}
+
+#[doc = include_str!("../../book/src/running/importing-a-crd.md")]
+pub mod running_importing_a_crd {}
+
 #[doc = include_str!("../../book/src/internals.md")]
 pub mod internals {}
 

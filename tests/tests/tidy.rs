@@ -46,6 +46,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("leader", 7),
     ("manager", 8),
     ("embedded", 9),
+    ("bin", 9),
     ("cli", 9),
     ("local", 9),
     ("testing", 9),

@@ -1,4 +1,4 @@
-//! Command line of an operator: `run`, `manifests`, and the usual flags.
+//! Command line of an operator: `run`, `manifests`, `manifests diff`, and the usual flags.
 //!
 //! Every operator needs the same main: read a kubeconfig, set up logging, run, print manifests. An
 //! [`App`] is that main; flags and environment variables have controller-runtime's names. Without a
@@ -19,7 +19,9 @@
 //! ```
 
 mod arguments;
+mod diff;
 mod escape;
+mod import;
 mod logging;
 mod options;
 mod package;
@@ -40,6 +42,9 @@ use clap::FromArgMatches;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use escape::indented;
+#[doc(hidden)]
+pub use import::main as tool_main;
+pub use import::{ImportOptions, ImportOutput, import_definitions};
 use options::{Command, Election, Options, Switch};
 pub use package::Package;
 use sample::Sample;
@@ -72,6 +77,10 @@ pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
 }
 
 /// An operator as a program.
+///
+/// `manifests diff OLD.yaml` compares the definitions with older ones and prints each change with its
+/// consequence. Exit code 0: all changes are compatible; 2: one breaks stored objects or clients; any
+/// other: an error.
 ///
 /// | step | `run` | `manifests` |
 /// |---|---|---|
@@ -239,7 +248,7 @@ impl App {
         Err(Error::new(ErrorKind::Config, text))
     }
 
-    /// Prints the manifests of the operator under these flags.
+    /// Prints the manifests of the operator under these flags, or the changes of its definitions.
     fn print_manifests(
         self,
         options: &Options,
@@ -259,6 +268,11 @@ impl App {
         manifest_options.namespace.clone_from(&wanted.namespace);
         manifest_options.image.clone_from(&wanted.image);
         manifest_options.namespaced = wanted.namespaced;
+        manifest_options.max_description = wanted.max_description;
+        let definitions = manager.printed_definitions(&manifest_options)?;
+        if let Some(options::ManifestsCommand::Diff(diff)) = &wanted.command {
+            return diff::run(diff, &definitions);
+        }
         // The manifests describe the operator under these flags: the container needs the same ones.
         manifest_options.args = options.arguments()?;
         let is_unnamed = !had_an_election && options.election.leader_election_id.is_none();
@@ -270,6 +284,7 @@ impl App {
             manager = manager.name(name.unwrap_or_else(program_name));
         }
         let text = manager.manifests(&manifest_options)?;
+        diff::warn_of_size(&definitions);
         // A closed pipe (`| head`) is no failure.
         let _ = std::io::stdout().write_all(text.as_bytes());
         Ok(ExitCode::SUCCESS)

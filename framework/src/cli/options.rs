@@ -196,6 +196,37 @@ pub(super) struct Manifests {
     /// of --watch-namespace, which implies this flag
     #[arg(long)]
     pub(super) namespaced: bool,
+
+    /// Largest number of characters in a description of a field; 0 removes all descriptions
+    #[arg(long, global = true, value_name = "NUMBER")]
+    pub(super) max_description: Option<usize>,
+
+    #[command(subcommand)]
+    pub(super) command: Option<ManifestsCommand>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(super) enum ManifestsCommand {
+    /// Compare the custom resource definitions with older ones, and print each change with its
+    /// consequence
+    ///
+    /// The old file may hold any objects in any number of documents; definitions are compared by
+    /// their names. Exit code 0: every change is compatible. 2: a change breaks stored objects or
+    /// clients. Any other: an error.
+    Diff(Diff),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Diff {
+    /// Old manifests or definitions as YAML, such as the output of `manifests` of the last release
+    /// or of `kubectl get crd -o yaml`; `-` reads the standard input
+    #[arg(value_name = "OLD")]
+    pub(super) old: PathBuf,
+
+    /// Do not end with 2 for changes that only new or changed values meet: updates of stored objects
+    /// that leave invalid values as they are remain possible (Kubernetes 1.33 and newer)
+    #[arg(long)]
+    pub(super) allow_ratcheted: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -380,3 +380,17 @@ mod samples {
         assert_eq!(Sample::of(&house).unwrap().object.metadata.namespace, None);
     }
 }
+
+#[test]
+fn manifests_are_printed_with_short_descriptions_or_compared() {
+    let manifests = |arguments: &[&str]| match parse(arguments).unwrap().command {
+        Some(Command::Manifests(manifests)) => manifests,
+        command => panic!("{command:?}"),
+    };
+    assert_eq!(manifests(&["manifests", "--max-description", "80"]).max_description, Some(80));
+    assert_eq!(manifests(&["manifests"]).max_description, None);
+    let compared = manifests(&["manifests", "diff", "old.yaml", "--allow-ratcheted"]);
+    let Some(options::ManifestsCommand::Diff(diff)) = compared.command else { panic!("no diff") };
+    assert!(diff.allow_ratcheted && diff.old.ends_with("old.yaml"));
+    assert!(parse(&["manifests", "diff"]).is_err(), "the old file is missing");
+}

@@ -25,13 +25,21 @@
 //! # Ok::<(), windlass::Error>(())
 //! ```
 
+#[doc(hidden)]
+pub mod compat;
 pub(crate) mod definition;
+mod files;
 mod schema;
 pub mod shapes;
 mod verdict;
 
 #[doc(hidden)]
 pub use schema::misfit;
+#[doc(inline)]
+pub use compat::{
+    ChangeKind, DefinitionChange, DefinitionChanges, assert_compatible, changes, changes_since,
+};
+pub use files::{APPLY_LIMIT, cut_descriptions, definitions_from_yaml, json_size};
 pub use schema::{StructuralSchema, structural_schema};
 pub use shapes::{any, conditions, embedded_object, int_or_string, object, objects, optional};
 

@@ -24,10 +24,10 @@ use serde_json::{Map, Value};
 use tracing::{debug, info, warn};
 
 use super::foreign;
-use super::manifests::plain_numbers;
 use windlass_client::api::Api;
 use windlass_client::client::Client;
 use windlass_core::crd::CustomResource;
+use windlass_core::crd::compat::plain_numbers;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceExt;
 

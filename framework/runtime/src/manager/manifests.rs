@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 
 use super::{Bind, Manager};
 use crate::leader::{Fenced, LeaderElection, fence_policy};
+use windlass_core::crd::compat::plain_numbers;
+use windlass_core::crd::cut_descriptions;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ResourceExt, Scope};
 
@@ -43,6 +45,9 @@ pub struct ManifestOptions {
     pub args: Vec<String>,
     /// Limits an operator that watches all namespaces to its own one.
     pub namespaced: bool,
+    /// Largest number of characters in a description of a definition's field; 0 removes all.
+    /// Default: no limit.
+    pub max_description: Option<usize>,
 }
 
 impl ManifestOptions {
@@ -71,6 +76,17 @@ impl ManifestOptions {
         self.namespaced = namespaced;
         self
     }
+
+    /// Cuts the descriptions of the definitions' fields to `max` characters; 0 removes them.
+    ///
+    /// A definition above [`APPLY_LIMIT`](windlass_core::crd::APPLY_LIMIT) cannot be applied by
+    /// `kubectl apply` without `--server-side`. An operator that installs its definitions by itself
+    /// writes whole descriptions.
+    #[must_use]
+    pub fn max_description(mut self, max: usize) -> Self {
+        self.max_description = Some(max);
+        self
+    }
 }
 
 /// Prints the manifests of `manager` as YAML documents.
@@ -86,6 +102,7 @@ pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<Stri
         namespace: options.namespace.as_deref().unwrap_or(name),
         image: options.image.clone().unwrap_or_else(|| format!("{name}:latest")),
         args: &options.args,
+        max_description: options.max_description,
         own_namespace_only: options.namespaced && manager.namespaces.is_empty(),
         manager,
     };
@@ -168,6 +185,8 @@ struct ManifestBuilder<'a> {
     namespace: &'a str,
     image: String,
     args: &'a [String],
+    /// Largest length of a description; `None`: they stay as they are.
+    max_description: Option<usize>,
     /// Whether the operator names no namespaces, and is limited to its own.
     own_namespace_only: bool,
     manager: &'a Manager,
@@ -177,8 +196,8 @@ impl ManifestBuilder<'_> {
     /// Returns all objects, in an order in which they can be applied.
     fn documents(&self) -> Result<Vec<Value>, Error> {
         let mut documents = vec![self.own_namespace()];
-        for definition in self.definitions()? {
-            let mut document = serde_json::to_value(definition).map_err(|error| {
+        for definition in definitions(self.manager, self.max_description)? {
+            let mut document = serde_json::to_value(&definition).map_err(|error| {
                 let text = format!("cannot print the definition {:?}", definition.name());
                 Error::new(ErrorKind::Other, text).because(error)
             })?;
@@ -195,19 +214,6 @@ impl ManifestBuilder<'_> {
         documents.push(self.network_policy());
         documents.push(self.deployment());
         Ok(documents)
-    }
-
-    /// Returns each definition once, by name.
-    fn definitions(&self) -> Result<Vec<&CustomResourceDefinition>, Error> {
-        let mut by_name = BTreeMap::new();
-        for definition in &self.manager.definitions {
-            match definition {
-                Ok(definition) => by_name.insert(definition.name(), definition),
-                Err(error) => return Err(Error::new(error.kind(), error.to_string())),
-            };
-        }
-        by_name.extend(self.manager.described.iter().map(|one| (one.name(), one)));
-        Ok(by_name.into_values().collect())
     }
 
     /// Returns an object with the operator's name and label, and the fields of `rest`.
@@ -371,26 +377,29 @@ impl ManifestBuilder<'_> {
     }
 }
 
+/// Returns each definition of the operator once, by name, with its descriptions cut.
+pub(super) fn definitions(
+    manager: &Manager,
+    max_description: Option<usize>,
+) -> Result<Vec<CustomResourceDefinition>, Error> {
+    let mut by_name = BTreeMap::new();
+    for definition in &manager.definitions {
+        match definition {
+            Ok(definition) => by_name.insert(definition.name(), definition),
+            Err(error) => return Err(Error::new(error.kind(), error.to_string())),
+        };
+    }
+    by_name.extend(manager.described.iter().map(|one| (one.name(), one)));
+    let mut all: Vec<CustomResourceDefinition> = by_name.into_values().cloned().collect();
+    if let Some(max) = max_description {
+        all.iter_mut().for_each(|definition| cut_descriptions(definition, max));
+    }
+    Ok(all)
+}
+
 /// Returns a rule about one resource.
 fn rule_of(group: &str, resource: &str, verbs: &[&str]) -> Value {
     json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
-}
-
-/// Turns whole floating-point numbers into integers: bounds in schemas are floating-point, and a
-/// definition is written with 50, not with 50.0.
-pub(super) fn plain_numbers(value: &mut Value) {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(plain_numbers),
-        Value::Object(fields) => fields.values_mut().for_each(plain_numbers),
-        Value::Number(number) if number.is_f64() => {
-            let whole = number.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < EXACT);
-            if let Some(whole) = whole {
-                *value = Value::from(whole as i64);
-            }
-        }
-        _ => {}
-    }
 }
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";

@@ -499,6 +499,15 @@ impl Manager {
         manifests::print(self, options)
     }
 
+    /// Returns the definitions that the manifests have, for the command line.
+    #[doc(hidden)]
+    pub fn printed_definitions(
+        &self,
+        options: &ManifestOptions,
+    ) -> Result<Vec<CustomResourceDefinition>, Error> {
+        manifests::definitions(self, options.max_description)
+    }
+
     /// Returns the rights of all controllers, merged and sorted.
     ///
     /// As printed into the manifests' roles, without the manager's own rights on its Lease and

@@ -1,6 +1,6 @@
 //! Changes of a definition that are a loss, and changes that are none.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 

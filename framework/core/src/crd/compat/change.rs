@@ -1,0 +1,188 @@
+//! One change, and all changes of a definition.
+
+use std::fmt;
+
+use super::rule::Rule;
+
+/// Consequence of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// Stored objects or clients break: data is dropped, requests that were accepted are refused,
+    /// or a served part is gone.
+    Breaking,
+    /// Requests that were accepted are refused; stored objects stay valid as long as their updates
+    /// leave the invalid values unchanged. An API server before Kubernetes 1.33 may refuse each
+    /// update of such an object.
+    Ratcheted,
+    /// Every stored object and every request that was accepted remains valid. Readers may meet
+    /// values that they do not know.
+    Compatible,
+}
+
+impl fmt::Display for ChangeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Breaking => "breaking",
+            Self::Ratcheted => "ratcheted",
+            Self::Compatible => "compatible",
+        })
+    }
+}
+
+/// A change of a definition: its rule, place, consequence and remedy.
+///
+/// [`Display`](fmt::Display) prints all of them in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionChange {
+    pub(super) rule: Rule,
+    pub(super) kind: ChangeKind,
+    pub(super) version: Option<String>,
+    pub(super) path: String,
+    pub(super) text: String,
+    /// The changed part as a noun, for texts about losses; empty for a field, which its path names.
+    pub(super) subject: String,
+    /// Old and new type, of a changed type.
+    pub(super) types: Option<(String, String)>,
+}
+
+impl DefinitionChange {
+    /// Creates the change of a part that is no field; `subject` names the part.
+    pub(super) fn of_part(rule: Rule, subject: String, text: String) -> Self {
+        let (version, path, types) = (None, String::new(), None);
+        Self { rule, kind: rule.kind(), version, path, text, subject, types }
+    }
+
+    /// Creates the change of a field.
+    pub(super) fn at(rule: Rule, path: &str, text: String) -> Self {
+        Self { path: path.to_owned(), ..Self::of_part(rule, String::new(), text) }
+    }
+
+    /// Returns the change as one of a version.
+    pub(super) fn of_version(self, version: &str) -> Self {
+        Self { version: Some(version.to_owned()), ..self }
+    }
+
+    /// Returns the identifier of the rule, such as `field-removed`; the book lists all.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        self.rule.id()
+    }
+
+    /// Returns the consequence.
+    #[must_use]
+    pub fn kind(&self) -> ChangeKind {
+        self.kind
+    }
+
+    /// Returns the version whose schema or feature changes; `None`: the definition as a whole.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// Returns the path of the field, such as `.spec.rules[].weight`; `[]` stands for the elements
+    /// of a list, `*` for the values of a map, and `.` for the whole object. Empty for a change that
+    /// is not about a schema.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the change in words, without its place: `the field is removed`.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the consequence in words.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        self.rule.reason()
+    }
+
+    /// Returns the remedy in words; empty for a change that needs none.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        self.rule.remedy()
+    }
+}
+
+impl fmt::Display for DefinitionChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]", self.kind, self.rule())?;
+        if let Some(version) = &self.version {
+            write!(f, " {version}")?;
+        }
+        if !self.path.is_empty() {
+            write!(f, " {}", self.path)?;
+        }
+        write!(f, ": {}", self.text)?;
+        for part in [self.reason(), self.remedy()].into_iter().filter(|part| !part.is_empty()) {
+            write!(f, "; {part}")?;
+        }
+        Ok(())
+    }
+}
+
+/// All changes between two definitions of one kind.
+///
+/// [`Display`](fmt::Display) prints one change a line, those that break first, and the name of the
+/// definition before them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionChanges {
+    name: String,
+    changes: Vec<DefinitionChange>,
+}
+
+impl DefinitionChanges {
+    /// Creates the list for a definition.
+    pub(super) fn new(name: &str, changes: Vec<DefinitionChange>) -> Self {
+        Self { name: name.to_owned(), changes }
+    }
+
+    /// Returns the name of the definition.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns all changes, in the order of the definition.
+    #[must_use]
+    pub fn all(&self) -> &[DefinitionChange] {
+        &self.changes
+    }
+
+    /// Returns the changes that break stored objects or clients, those softened by ratcheting
+    /// included.
+    pub fn breaking(&self) -> impl Iterator<Item = &DefinitionChange> {
+        self.changes.iter().filter(|change| change.kind != ChangeKind::Compatible)
+    }
+
+    /// Whether no change breaks stored objects or clients.
+    #[must_use]
+    pub fn is_compatible(&self) -> bool {
+        self.breaking().next().is_none()
+    }
+
+    /// Returns the number of changes of a kind.
+    #[must_use]
+    pub fn count(&self, kind: ChangeKind) -> usize {
+        self.changes.iter().filter(|change| change.kind == kind).count()
+    }
+}
+
+impl fmt::Display for DefinitionChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.changes.is_empty() {
+            return write!(f, "{}: no change", self.name);
+        }
+        write!(f, "{}:", self.name)?;
+        let mut changes: Vec<&DefinitionChange> = self.changes.iter().collect();
+        changes.sort_by_key(|change| change.kind);
+        for change in changes {
+            write!(f, "\n  {change}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! The changes by which stored data is lost, in the words of an operator that would replace the
+//! definition of another manager (`windlass-runtime`, `manager/foreign.rs`).
+
+// DESIGN.md, 84: A foreign definition is replaced only if nothing is lost
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use super::change::DefinitionChange;
+use super::changes;
+use super::rule::Rule;
+
+/// A part that one definition has and the other has not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub enum MissingPart {
+    /// The API server prunes the field at this path, with the version.
+    Pruned(String),
+    /// Values are of another type: they are refused, and not pruned.
+    Retyped {
+        /// Path of the field.
+        path: String,
+        /// Type in the old definition.
+        from: String,
+        /// Type in the new one.
+        to: String,
+        /// Version.
+        version: String,
+    },
+    /// A name, a version, a subresource or a selectable field, as a noun.
+    Part {
+        /// The part, with its version where it belongs to one.
+        text: String,
+        /// Whether it is a feature of a version that stays.
+        is_feature: bool,
+    },
+}
+
+/// Returns each loss if `new` replaced `old`, in the order of the definition.
+#[doc(hidden)]
+#[must_use]
+pub fn losses(old: &CustomResourceDefinition, new: &CustomResourceDefinition) -> Vec<MissingPart> {
+    changes(old, new).all().iter().filter_map(loss).collect()
+}
+
+/// Returns the loss by one change; `None` if nothing is lost.
+fn loss(change: &DefinitionChange) -> Option<MissingPart> {
+    let version = change.version.clone().unwrap_or_default();
+    let part = |text, is_feature| Some(MissingPart::Part { text, is_feature });
+    match change.rule {
+        Rule::NameChanged
+        | Rule::ScopeChanged
+        | Rule::AliasRemoved
+        | Rule::ConversionRemoved
+        | Rule::PruningStarted
+        | Rule::VersionRemoved
+        | Rule::VersionUnserved => part(change.subject.clone(), false),
+        Rule::SubresourceRemoved | Rule::SelectableFieldRemoved => {
+            part(format!("{} of {version}", change.subject), true)
+        }
+        Rule::FieldRemoved => Some(MissingPart::Pruned(format!("{} of {version}", change.path))),
+        Rule::OpenFieldsRemoved => {
+            Some(MissingPart::Pruned(format!("{} (fields of any name) of {version}", change.path)))
+        }
+        Rule::TypeChanged => {
+            let (from, to) = change.types.clone()?;
+            Some(MissingPart::Retyped { path: place(change).to_owned(), from, to, version })
+        }
+        _ => None,
+    }
+}
+
+/// Returns the CEL rules and defaults that `new` does not have, in words. No object loses data
+/// without them, but objects that a rule refused are accepted.
+#[doc(hidden)]
+#[must_use]
+pub fn removed_rules(
+    old: &CustomResourceDefinition,
+    new: &CustomResourceDefinition,
+) -> Vec<String> {
+    let changes = changes(old, new);
+    let words = |change: &DefinitionChange| {
+        let version = change.version.as_deref().unwrap_or_default();
+        let preposition = match change.rule {
+            Rule::RuleRemoved => "on",
+            Rule::DefaultRemoved => "of",
+            _ => return None,
+        };
+        Some(format!("{} {preposition} {} of {version}", change.subject, place(change)))
+    };
+    changes.all().iter().filter_map(words).collect()
+}
+
+/// Returns the path of a change, in words for the whole object.
+fn place(change: &DefinitionChange) -> &str {
+    if change.path == "." { "the object" } else { &change.path }
+}

@@ -1,0 +1,315 @@
+//! The walk through two schemas of one version.
+
+use serde_json::{Value, json};
+
+use super::change::{ChangeKind, DefinitionChange};
+use super::node::{COMMON_FIELDS, Node, list, text};
+use super::rule::Rule;
+use super::{rules, values};
+
+/// Compares two schemas of a whole object.
+pub(super) fn compare(old: Node<'_>, new: Node<'_>, found: &mut Vec<DefinitionChange>) {
+    Walk { found }.node(old, new, "");
+}
+
+/// Receiver of the changes below a node.
+pub(super) struct Walk<'a> {
+    found: &'a mut Vec<DefinitionChange>,
+}
+
+impl Walk<'_> {
+    /// Adds a change at `path`.
+    pub(super) fn add(&mut self, rule: Rule, path: &str, text: impl Into<String>) {
+        self.add_part(rule, path, String::new(), text.into());
+    }
+
+    /// Adds a change of a part of the schema at `path`; `subject` names the part.
+    pub(super) fn add_part(&mut self, rule: Rule, path: &str, subject: String, text: String) {
+        // A dot stands for the whole object.
+        let path = if path.is_empty() { "." } else { path };
+        self.found.push(DefinitionChange { subject, ..DefinitionChange::at(rule, path, text) });
+    }
+
+    /// Compares two schemas of the value at `path`, and all below it.
+    fn node(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        self.types(old, new, path);
+        values::compare(self, old, new, path);
+        self.default(old, new, path);
+        self.lists(old, new, path);
+        rules::compare(self, old, new, path);
+        self.other_keywords(old, new, path);
+        self.open_fields(old, new, path);
+        self.required(old, new, path);
+        self.properties(old, new, path);
+        self.metadata(old, new);
+        self.embedded(old, new, path);
+        self.items(old, new, path);
+    }
+
+    /// Compares the types of a value: another type is no break if it is one of the new types as
+    /// well.
+    fn types(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        let (from, to) = (old.value_type(), new.value_type());
+        if from == to {
+            return;
+        }
+        let fits = to == "any"
+            || (from, to) == ("integer", "number")
+            || (to == "int-or-string" && matches!(from, "integer" | "string"));
+        let rule = if fits { Rule::TypeWidened } else { Rule::TypeChanged };
+        self.add(rule, path, format!("the type changes from {from} to {to}"));
+        if let Some(change) = self.found.last_mut() {
+            change.types = Some((from.to_owned(), to.to_owned()));
+        }
+    }
+
+    /// Compares the default values of a field.
+    fn default(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        match (old.schema.get("default"), new.schema.get("default")) {
+            (None, Some(value)) => {
+                self.add(Rule::DefaultAdded, path, format!("the default {value} is new"));
+            }
+            (Some(value), None) => {
+                let text = format!("the default {value} is removed");
+                self.add_part(Rule::DefaultRemoved, path, "the default".to_owned(), text);
+            }
+            (Some(old), Some(new)) if old != new => {
+                let text = format!("the default changes from {old} to {new}");
+                self.add(Rule::DefaultChanged, path, text);
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares list types, their keys, and map types.
+    fn lists(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        let value = |node: Node<'_>, key: &str, default: &str| {
+            let found = node.schema.get(key).and_then(Value::as_str);
+            found.unwrap_or(default).to_owned()
+        };
+        for (key, default, rule) in [
+            ("x-kubernetes-list-type", "atomic", Rule::ListTypeChanged),
+            ("x-kubernetes-map-type", "granular", Rule::MapTypeChanged),
+        ] {
+            let (from, to) = (value(old, key, default), value(new, key, default));
+            if from != to {
+                self.add(rule, path, format!("`{key}` changes from {from} to {to}"));
+            }
+        }
+        let keys = |node: Node<'_>| {
+            let keys = node.schema.get("x-kubernetes-list-map-keys").unwrap_or(&Value::Null);
+            let mut keys: Vec<&str> = list(keys).iter().map(text).collect();
+            keys.sort_unstable();
+            keys.join(", ")
+        };
+        let (from, to) = (keys(old), keys(new));
+        if from != to && !from.is_empty() && !to.is_empty() {
+            self.add(
+                Rule::ListTypeChanged,
+                path,
+                format!("the keys of its elements change from {from} to {to}"),
+            );
+        }
+    }
+
+    /// Compares remarks, and every keyword that no other function compares.
+    fn other_keywords(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        let value = |node: Node<'_>, key: &str| {
+            node.schema.get(key).filter(|value| **value != Value::Bool(false)).cloned()
+        };
+        let mut keys: Vec<&String> = old.schema.keys().chain(new.schema.keys()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut is_described = false;
+        for key in keys {
+            if value(old, key) == value(new, key) || is_compared(key) {
+                continue;
+            }
+            if matches!(key.as_str(), "description" | "title" | "example" | "externalDocs") {
+                is_described = true;
+            } else {
+                self.add(Rule::KeywordChanged, path, format!("`{key}` changes"));
+            }
+        }
+        if is_described {
+            self.add(Rule::Described, path, "the description changes");
+        }
+    }
+
+    /// Compares the fields that no schema names.
+    fn open_fields(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        let any = format!("{path}.*");
+        if old.keeps_unknown() && !new.keeps_unknown() {
+            let text = "fields of any name are no longer kept \
+                        (`x-kubernetes-preserve-unknown-fields`)";
+            self.add(Rule::OpenFieldsRemoved, &any, text);
+        } else if let Some(others) = old.additional_properties() {
+            match new.additional_properties() {
+                Some(new) => self.node(others, new, &any),
+                None if new.keeps_unknown() => {}
+                None => {
+                    let text = "fields of any name are no longer kept (`additionalProperties`)";
+                    self.add(Rule::OpenFieldsRemoved, &any, text);
+                }
+            }
+            // A name that only the new schema has covers a value that the old one kept under
+            // `additionalProperties`.
+            for (name, field) in new.properties().filter(|(name, _)| old.property(name).is_none()) {
+                self.node(others, Node::of(field), &format!("{path}.{name}"));
+            }
+        }
+        if (new.keeps_unknown() && !old.keeps_unknown())
+            || (new.additional_properties().is_some()
+                && old.additional_properties().is_none()
+                && !old.keeps_unknown())
+        {
+            self.add(Rule::OpenFieldsAdded, &any, "fields of any name are kept");
+        }
+    }
+
+    /// Compares the names of required fields.
+    fn required(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        let names = |node: Node<'_>| {
+            let names = node.schema.get("required").unwrap_or(&Value::Null);
+            list(names).iter().map(|name| text(name).to_owned()).collect::<Vec<_>>()
+        };
+        let (before, after) = (names(old), names(new));
+        for name in after.iter().filter(|name| !before.contains(name)) {
+            let at = format!("{path}.{name}");
+            let default = new.property(name).and_then(|field| field.schema.get("default"));
+            match default {
+                Some(default) => {
+                    let text = format!("the field becomes required, and has the default {default}");
+                    self.add(Rule::RequiredWithDefault, &at, text);
+                }
+                None => self.add(Rule::RequiredAdded, &at, "the field becomes required"),
+            }
+        }
+        for name in before.iter().filter(|name| !after.contains(name)) {
+            // A removed field is named as such.
+            if new.property(name).is_some() {
+                let text = "the field is no longer required";
+                self.add(Rule::RequiredRemoved, &format!("{path}.{name}"), text);
+            }
+        }
+    }
+
+    /// Compares the named fields.
+    fn properties(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        let added = || new.properties().filter(|(name, _)| old.property(name).is_none());
+        for (name, field) in old.properties().filter(|(name, _)| !old.is_common_field(name)) {
+            let below = format!("{path}.{name}");
+            match new.field(name) {
+                Ok(Some(new)) => self.node(Node::of(field), new, &below),
+                Ok(None) => {
+                    if !new.is_common_field(name) && !Node::of(field).is_free() {
+                        let text = "the field is kept without a schema";
+                        self.add(Rule::ConstraintRemoved, &below, text);
+                    }
+                }
+                Err(()) => {
+                    let same = added().find(|(_, new)| has_same_shape(field, new));
+                    let text = match same {
+                        Some((new, _)) => format!(
+                            "the field is removed (renamed to `{new}`, which is new and of the same shape?)"
+                        ),
+                        None => "the field is removed".to_owned(),
+                    };
+                    self.add(Rule::FieldRemoved, &below, text);
+                }
+            }
+        }
+        let is_required = |name: &str| {
+            let names = new.schema.get("required").unwrap_or(&Value::Null);
+            list(names).iter().any(|required| text(required) == name)
+        };
+        for (name, field) in added() {
+            let below = format!("{path}.{name}");
+            if old.is_common_field(name) || old.additional_properties().is_some() {
+                continue;
+            }
+            if old.keeps_unknown() {
+                if !Node::of(field).is_free() {
+                    let text = "the field, which was kept without a schema, gets one";
+                    self.add(Rule::FieldDescribed, &below, text);
+                }
+            } else if !is_required(name) {
+                self.add(Rule::FieldAdded, &below, "the field is new");
+            }
+        }
+    }
+
+    /// Compares the constraints of an object's name. The rest of the metadata has no schema of a
+    /// definition.
+    fn metadata(&mut self, old: Node<'_>, new: Node<'_>) {
+        let text = json!({ "type": "string" });
+        for name in ["name", "generateName"].into_iter().filter(|_| old.is_root) {
+            let before = old.property("metadata").and_then(|metadata| metadata.property(name));
+            let after = new.property("metadata").and_then(|metadata| metadata.property(name));
+            if before.is_some() || after.is_some() {
+                let none = Node::of(&text);
+                let (before, after) = (before.unwrap_or(none), after.unwrap_or(none));
+                self.node(before, after, &format!(".metadata.{name}"));
+            }
+        }
+    }
+
+    /// Compares whether a value is a whole object with metadata.
+    fn embedded(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        const KEY: &str = "x-kubernetes-embedded-resource";
+        match (old.is(KEY), new.is(KEY)) {
+            (true, false) => {
+                for name in COMMON_FIELDS.iter().filter(|name| new.field(name).is_err()) {
+                    let text = "the field is removed";
+                    self.add(Rule::FieldRemoved, &format!("{path}.{name}"), text);
+                }
+                self.add(Rule::EmbeddedRemoved, path, format!("`{KEY}` is removed"));
+            }
+            (false, true) => self.add(Rule::EmbeddedAdded, path, format!("`{KEY}` is new")),
+            _ => {}
+        }
+    }
+
+    /// Compares the elements of a list.
+    fn items(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        let Some(items) = old.schema.get("items").filter(|items| items.is_object()) else {
+            return;
+        };
+        let below = format!("{path}[]");
+        match new.schema.get("items") {
+            Some(new) => self.node(Node::of(items), Node::of(new), &below),
+            None if new.keeps_unknown() => {}
+            None => self.add(Rule::FieldRemoved, &below, "the elements are no longer described"),
+        }
+    }
+}
+
+/// Whether two schemas describe the same values.
+fn has_same_shape(old: &Value, new: &Value) -> bool {
+    let mut ignored = Vec::new();
+    Walk { found: &mut ignored }.node(Node::of(old), Node::of(new), "");
+    ignored.iter().all(|change| {
+        change.kind == ChangeKind::Compatible && matches!(change.rule, Rule::Described)
+    })
+}
+
+/// Whether a function of this module, or one that it calls, compares the keyword.
+fn is_compared(key: &str) -> bool {
+    values::is_compared(key)
+        || matches!(
+            key,
+            "additionalProperties"
+                | "default"
+                | "items"
+                | "properties"
+                | "required"
+                | "type"
+                | "x-kubernetes-embedded-resource"
+                | "x-kubernetes-int-or-string"
+                | "x-kubernetes-list-map-keys"
+                | "x-kubernetes-list-type"
+                | "x-kubernetes-map-type"
+                | "x-kubernetes-preserve-unknown-fields"
+                | "x-kubernetes-validations"
+        )
+}

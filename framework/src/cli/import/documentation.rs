@@ -1,0 +1,60 @@
+//! Descriptions as doc comments.
+
+/// Doc comment of an item, and its description where that differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Documentation {
+    /// Lines of the comment, without `///`.
+    pub(super) lines: Vec<String>,
+    /// The description, if the comment does not print as it is.
+    pub(super) description: Option<String>,
+}
+
+impl Documentation {
+    /// Creates the documentation of a description.
+    ///
+    /// A doc comment is Markdown that rustdoc compiles: a block of code is a test. So blocks are
+    /// marked as text, and indented lines, which are blocks as well, begin at the margin.
+    pub(super) fn of(description: &str) -> Self {
+        if description.is_empty() {
+            return Self::default();
+        }
+        let mut is_block = false;
+        let mut lines = Vec::new();
+        for line in description.split('\n') {
+            let mut line = line.replace('\t', "    ").trim_end().to_owned();
+            if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
+                let fence = line.trim_start()[..3].to_owned();
+                line = if is_block { fence } else { format!("{fence}text") };
+                is_block = !is_block;
+            } else if !is_block && line.starts_with("    ") {
+                line = line.trim_start().to_owned();
+            }
+            lines.push(line);
+        }
+        if is_block {
+            lines.push("```".to_owned());
+        }
+        let is_same = lines.join("\n") == description
+            && description.trim_matches(|c: char| c.is_ascii_whitespace()) == description
+            // A heading would be taken as the title.
+            && !description.starts_with('#');
+        if description.trim().is_empty() {
+            lines.clear();
+        }
+        Self { lines, description: (!is_same).then(|| description.to_owned()) }
+    }
+
+    /// Whether the text of the comment is another one, not only its white space and its heading.
+    pub(super) fn is_changed(&self) -> bool {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        self.description.as_ref().is_some_and(|text| words(text) != words(&self.lines.join("\n")))
+    }
+
+    /// Adds the lines of the comment.
+    pub(super) fn print(&self, indent: &str, out: &mut String) {
+        for line in &self.lines {
+            let space = if line.is_empty() { "" } else { " " };
+            out.push_str(&format!("{indent}///{space}{line}\n"));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Schemas without keywords that derived schemas cannot have; each becomes a warning.
+
+use serde_json::{Value, json};
+
+use super::types::Node;
+
+/// Formats that derived schemas can have; others are not checked by API servers.
+const FORMATS: [&str; 28] = [
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "password",
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "bsonobjectid",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+];
+/// Keywords that only check a value and may stand in an alternative.
+const CHECKS: [&str; 12] = [
+    "enum",
+    "maximum",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "minimum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "multipleOf",
+    "pattern",
+    "required",
+];
+
+/// Removes keywords from a schema and from all below it.
+pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) {
+    let place = if path.is_empty() { "the object" } else { path };
+    let mut left_out = |text: String| warnings.push(format!("{place}: {text}"));
+    for key in [
+        "nullable",
+        "uniqueItems",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-preserve-unknown-fields",
+    ] {
+        if node.get(key) == Some(&Value::Bool(false)) {
+            node.remove(key);
+        }
+    }
+    for key in ["title", "example", "externalDocs", "not", "$ref", "$schema", "id"] {
+        if node.remove(key).is_some() {
+            left_out(format!("`{key}` is left out"));
+        }
+    }
+    if node.get("format").and_then(Value::as_str).is_some_and(|name| !FORMATS.contains(&name))
+        && let Some(format) = node.remove("format")
+    {
+        left_out(format!("the format {format} is left out: API servers do not know it"));
+    }
+    all_of(node, &mut left_out);
+    alternatives(node, &mut left_out);
+    if let Some(Value::Array(values)) = node.get_mut("enum") {
+        // Null is allowed by `nullable`.
+        values.retain(|value| !value.is_null());
+    }
+    maps(node, &mut left_out);
+    if let Some(Value::Object(properties)) = node.get_mut("properties") {
+        for (name, field) in properties {
+            below(field, &format!("{path}.{name}"), warnings);
+        }
+    }
+    for (key, step) in [("items", "[]"), ("additionalProperties", ".*")] {
+        if let Some(schema) = node.get_mut(key) {
+            below(schema, &format!("{path}{step}"), warnings);
+        }
+    }
+}
+
+fn below(schema: &mut Value, path: &str, warnings: &mut Vec<String>) {
+    if let Value::Object(node) = schema {
+        simplify(node, path, warnings);
+    }
+}
+
+/// Moves checks out of `allOf` where that changes nothing, and removes the rest.
+fn all_of(node: &mut Node, left_out: &mut impl FnMut(String)) {
+    let Some(Value::Array(parts)) = node.remove("allOf") else { return };
+    for part in parts {
+        let Value::Object(part) = part else { continue };
+        let is_union = part.len() == 1 && part.get("anyOf").is_some_and(is_int_or_string);
+        if is_union && node.contains_key("x-kubernetes-int-or-string") {
+            continue;
+        }
+        let is_check = |key: &String| CHECKS.contains(&key.as_str()) && !node.contains_key(key);
+        if part.keys().all(is_check) {
+            node.extend(part);
+        } else {
+            left_out(format!("`allOf` of {} is left out", Value::Object(part)));
+        }
+    }
+}
+
+/// Removes alternatives that repeat the type or that a derived schema cannot have.
+fn alternatives(node: &mut Node, left_out: &mut impl FnMut(String)) {
+    if node.contains_key("x-kubernetes-int-or-string")
+        && node.get("anyOf").is_some_and(is_int_or_string)
+    {
+        node.remove("anyOf");
+    }
+    let is_object = node.get("type").and_then(Value::as_str) == Some("object")
+        && node.contains_key("properties");
+    // Two lists of alternatives become a part of `allOf`.
+    let both = node.contains_key("anyOf") && node.contains_key("oneOf");
+    for key in ["anyOf", "oneOf"] {
+        let Some(value) = node.get(key) else { continue };
+        if is_object && !both && is_simple(value) {
+            continue;
+        }
+        left_out(format!("`{key}` is left out"));
+        node.remove(key);
+    }
+}
+
+/// Whether the alternatives are those of a number or a text.
+fn is_int_or_string(value: &Value) -> bool {
+    *value == json!([{ "type": "integer" }, { "type": "string" }])
+        || *value == json!([{ "type": "string" }, { "type": "integer" }])
+}
+
+/// Whether each alternative only requires fields, and not all require the same ones.
+fn is_simple(value: &Value) -> bool {
+    let Some(branches) = value.as_array() else { return false };
+    let is_branch = |branch: &Value| {
+        branch.as_object().is_some_and(|branch| {
+            let required = branch.get("required").and_then(Value::as_array);
+            branch.len() == 1 && required.is_some_and(|names| !names.is_empty())
+        })
+    };
+    branches.iter().all(is_branch) && branches.iter().any(|branch| *branch != branches[0])
+}
+
+/// Replaces forms of maps that derived schemas have in another way.
+fn maps(node: &mut Node, left_out: &mut impl FnMut(String)) {
+    match node.get("additionalProperties") {
+        Some(Value::Bool(false)) => {
+            node.remove("additionalProperties");
+        }
+        Some(Value::Bool(true)) => {
+            node.remove("additionalProperties");
+            node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
+            let text = "`additionalProperties: true` becomes \
+                        `x-kubernetes-preserve-unknown-fields: true`";
+            left_out(text.to_owned());
+        }
+        _ => {}
+    }
+    if node.get("properties") == Some(&json!({})) {
+        node.remove("properties");
+    }
+    if node.get("required") == Some(&json!([])) {
+        node.remove("required");
+    }
+}

@@ -1,0 +1,150 @@
+//! Selection of definitions and versions, and schemas that no type can describe.
+//!
+//! The printed types of public definitions, and the comparison of their schemas with the imported
+//! ones, are tests of `windlass-tests` (`tests/import.rs`), where the types are compiled.
+
+use serde_json::{Map, Value, json};
+
+use super::names::{Names, camel, singular, snake};
+use super::*;
+
+/// A definition whose versions have these schemas; the last one is stored.
+fn definition(plural: &str, versions: &[(&str, Value)]) -> String {
+    let last = versions.len() - 1;
+    let versions: Vec<Value> = versions
+        .iter()
+        .enumerate()
+        .map(|(at, (name, spec))| {
+            let schema = json!({ "type": "object", "properties": { "spec": spec } });
+            json!({ "name": name, "served": true, "storage": at == last,
+                    "schema": { "openAPIV3Schema": schema } })
+        })
+        .collect();
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("{plural}.example.dev") },
+        "spec": {
+            "group": "example.dev", "scope": "Namespaced",
+            "names": { "kind": "Site", "plural": plural }, "versions": versions,
+        },
+    })
+    .to_string()
+}
+
+fn field(name: &str) -> Value {
+    json!({ "type": "object", "properties": { name: { "type": "string" } } })
+}
+
+fn import(text: &str, options: &ImportOptions) -> Result<ImportOutput, Error> {
+    import_definitions(text, options)
+}
+
+#[test]
+fn the_stored_version_is_printed_unless_another_is_selected() {
+    let text = definition("sites", &[("v1", field("old")), ("v2", field("new"))]);
+    let stored = import(&text, &ImportOptions::default()).unwrap();
+    assert!(stored.source.contains("pub new: Option<String>"), "{}", stored.source);
+    assert_eq!(stored.warnings, ["sites.example.dev: the versions v1 are left out"]);
+    let old = import(&text, &ImportOptions::default().version("v1")).unwrap();
+    assert!(old.source.contains("pub old: Option<String>"), "{}", old.source);
+    let error = import(&text, &ImportOptions::default().version("v3")).unwrap_err();
+    assert!(error.to_string().contains(r#"no version "v3", but ["v1", "v2"]"#), "{error}");
+}
+
+#[test]
+fn several_definitions_are_modules_and_one_can_be_selected() {
+    let one = |plural: &str| definition(plural, &[("v1", field("a"))]);
+    let text = format!("{}\n---\n{}\n", one("sites"), one("types"));
+    let all = import(&text, &ImportOptions::default()).unwrap().source;
+    assert!(all.contains("pub mod sites {\n    // Rust types of sites.example.dev"), "{all}");
+    assert!(all.contains("pub mod types {") && all.ends_with("}\n"), "{all}");
+    let selected = ImportOptions::default().name("types.example.dev");
+    let one = import(&text, &selected).unwrap().source;
+    assert!(one.starts_with("// Rust types of types.example.dev, version v1"), "{one}");
+    let error = import(&text, &ImportOptions::default().name("pages.example.dev")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("\"sites.example.dev\""), "{error}");
+    let error = import("kind: Namespace\n", &ImportOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("no custom resource definition"), "{error}");
+}
+
+#[test]
+fn deep_schemas_end_in_values_with_their_whole_schema() {
+    let mut spec = json!({ "type": "string" });
+    for _ in 0..50 {
+        spec = json!({ "type": "object", "properties": { "a": spec } });
+    }
+    let output = import(&definition("sites", &[("v1", spec)]), &ImportOptions::default()).unwrap();
+    assert_eq!(output.source.matches("pub struct").count(), 24);
+    assert!(output.source.contains("pub a: Option<Value>"), "{}", output.source);
+    assert_eq!(output.warnings, [""; 0]);
+}
+
+#[test]
+fn many_types_end_in_values() {
+    let fields: Map<String, Value> =
+        (0..4_100).map(|at| (format!("f{at}"), field(&format!("g{at}")))).collect();
+    let spec = json!({ "type": "object", "properties": fields });
+    let output = import(&definition("sites", &[("v1", spec)]), &ImportOptions::default()).unwrap();
+    assert!(output.source.matches("pub struct").count() <= 4_001);
+}
+
+#[test]
+fn names_become_identifiers_that_serde_reads_back() {
+    for (json, identifier) in [
+        ("hostName", "host_name"),
+        ("clusterIP", "cluster_ip"),
+        ("podIPs", "pod_i_ps"),
+        ("HTTPRoute", "http_route"),
+        ("x-y", "x_y"),
+        ("$ref", "ref"),
+        ("a1B2", "a1_b2"),
+        ("ä", ""),
+    ] {
+        assert_eq!(snake(json), identifier);
+    }
+    assert_eq!(camel("host_name"), "hostName");
+    assert_eq!(camel("r#type"), "type");
+    let mut names = Names::default();
+    let fields: Vec<String> = ["type", "self", "crate", "3d", "ä", "a-b", "a_b", "gen"]
+        .iter()
+        .map(|name| names.field(name))
+        .collect();
+    assert_eq!(fields, ["r#type", "self_", "crate_", "_3d", "field", "a_b", "a_b_2", "r#gen"]);
+    let mut names = Names::default();
+    let variants: Vec<String> =
+        ["", "*", "a", "A", "1", "Self", "=="].iter().map(|text| names.variant(text)).collect();
+    assert_eq!(variants, ["Empty", "Other", "A", "A2", "V1", "SelfValue", "Other2"]);
+    let mut names = Names::default();
+    assert_eq!(
+        [names.kind("Option"), names.kind("Site"), names.kind("Site")],
+        ["OptionObject", "Site", "Site2"]
+    );
+}
+
+#[test]
+fn elements_of_a_list_are_named_in_the_singular() {
+    for (plural, one) in [
+        ("SiteRules", "SiteRule"),
+        ("SitePolicies", "SitePolicy"),
+        ("SiteBoxes", "SiteBox"),
+        ("SiteAddress", "SiteAddress"),
+        ("SiteStatus", "SiteStatus"),
+        ("SiteData", "SiteData"),
+    ] {
+        assert_eq!(singular(plural), one);
+    }
+}
+
+#[test]
+fn literals_of_large_values_need_no_recursion_of_the_compiler() {
+    use super::literals::{json as literal, string};
+    assert_eq!(
+        literal(&json!({ "a": [1, "b\"", null, 5_000_000_000_i64, -1.5] })),
+        r##"{ "a": [1, r#"b""#, null, 5000000000i64, -1.5] }"##
+    );
+    let large = literal(&json!((0..20).collect::<Vec<_>>()));
+    assert!(large.starts_with("serde_json::from_str::<serde_json::Value>(\"[0,1,"), "{large}");
+    assert_eq!(string("a\u{1b}\n"), r#""a\u{1b}\n""#);
+    assert_eq!(string(r##"\d"#"##), r###"r##"\d"#"##"###);
+}

@@ -1,0 +1,47 @@
+// Rust types of storageprofiles.shapes.example.dev, version v1, printed by `windlass import`.
+//
+// Differences from the imported definition:
+// - 4 optional fields accept null as well (`--exact` prevents it)
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use windlass::CustomResource;
+
+/// A profile of storage.
+#[derive(CustomResource, Clone, Debug, PartialEq)]
+#[resource(group = "shapes.example.dev", version = "v1", cluster, plural = "storageprofiles")]
+pub struct StorageProfile {
+    pub metadata: ObjectMeta,
+    pub allow_expansion: Option<bool>,
+    pub mount_options: Option<StorageProfileMountOptions>,
+    pub parameters: BTreeMap<String, String>,
+    /// Name of the driver.
+    pub provisioner: StorageProfileProvisioner,
+    pub reclaim_policy: Option<StorageProfileReclaimPolicy>,
+    pub topology: Option<StorageProfileTopology>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("items" = { "maxLength": 5, "type": "string" }, "x-kubernetes-list-type" = "set"))]
+pub struct StorageProfileMountOptions(pub Vec<String>);
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("minLength" = 1))]
+pub struct StorageProfileProvisioner(pub String);
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub enum StorageProfileReclaimPolicy {
+    Retain,
+    Delete,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+pub struct StorageProfileTopology(pub Value);
