@@ -426,7 +426,7 @@ async fn d7_the_deployment_gives_the_drain_its_time_and_is_restricted() {
 #[test]
 fn bounds_are_printed_as_people_write_them() {
     let mut value = serde_json::json!({ "maximum": 50.0, "items": [{ "minimum": 0.5 }, 7] });
-    super::manifests::plain_numbers(&mut value);
+    windlass_core::crd::compat::plain_numbers(&mut value);
     let expected = serde_json::json!({ "maximum": 50, "items": [{ "minimum": 0.5 }, 7] });
     assert_eq!(value, expected);
     assert_eq!(value.to_string(), r#"{"items":[{"minimum":0.5},7],"maximum":50}"#);
