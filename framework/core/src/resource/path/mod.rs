@@ -21,7 +21,7 @@ pub use leaf::{
 pub use names::{Declared, FieldSource, Name, Probed, TypeOf, Undeclared};
 pub use segment::Segment;
 pub(crate) use segment::{json_path, parsed};
-pub use walk::{FieldRef, Inner, Items, Keys, ListItems, MapEntries, Walk};
+pub use walk::{FieldRef, Inner, Items, Keys, ListItems, MapEntries, SameAs, Walk};
 
 use std::fmt;
 
