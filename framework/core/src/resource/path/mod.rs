@@ -6,6 +6,7 @@
 
 // DESIGN.md, 133: A path is a walk over references
 
+mod fields;
 mod leaf;
 mod names;
 mod segment;
@@ -13,6 +14,7 @@ mod segment;
 mod tests;
 mod walk;
 
+pub use fields::{FieldName, FieldNames};
 pub use leaf::{
     AnyClass, AnyJson, JsonBoolean, JsonList, JsonMap, JsonNumber, JsonText, MayBeScalar, NoScalar,
     OfAnyClass, ReadsAs, Replicas, ScalarClass, SelectorText, reads, replicas, scalar,

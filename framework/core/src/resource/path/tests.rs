@@ -5,7 +5,6 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::__private::{FieldName, FieldNames};
 
 #[test]
 fn notations_of_a_path_escape_their_own_characters() {
