@@ -1,7 +1,6 @@
 //! Functions for the derive macros and for tests behind the public API. Not public API: it may
 //! change in any release.
 
-mod fields;
 mod found_names;
 mod projected;
 mod root;
@@ -20,7 +19,6 @@ pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::Cust
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
 
-pub use fields::{FieldName, FieldNames};
 pub use found_names::{FoundNames, FoundPaths, MemberName, MemberNames, ProjectedPath};
 pub use projected::{
     Base, Members, ProjectedField, ProjectionOf, SelectedValues, base_info, read_below, read_field,
@@ -40,6 +38,8 @@ pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
 }
 
 pub use crate::crd::definition::{Column, Definition, Field, Place, Rule, Scale, crd};
+pub use crate::resource::path::{FieldName, FieldNames};
+
 /// Walks along paths.
 pub mod path {
     pub use crate::resource::path::*;

@@ -133,6 +133,18 @@ impl ResourceModel {
         self.metadata.as_ref().is_some_and(|metadata| !is_option(&metadata.ty))
     }
 
+    /// Whether a part of the definition names Rust fields.
+    pub(super) fn has_walks(&self) -> bool {
+        let columns = self.columns.iter().filter_map(|column| column.place.as_ref());
+        let scale = self
+            .scale
+            .iter()
+            .flat_map(|scale| [&scale.spec, &scale.status, &scale.selector].into_iter().flatten());
+        let rules = self.rules.iter().filter_map(|rule| rule.path.as_ref());
+        let mut places = columns.chain(scale).chain(&self.selectable).chain(rules);
+        places.any(|place| matches!(place, Place::Fields(_)))
+    }
+
     /// Returns the field of that name.
     pub(super) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| plain(&field.ident) == name)

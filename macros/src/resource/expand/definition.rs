@@ -30,6 +30,13 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
     let deprecated = option(model.deprecated.as_ref().map(|warning| text(warning.as_ref())));
     let (labels, annotations) = (pairs(&model.labels), pairs(&model.annotations));
     let fields = model.fields.iter().map(field);
+    // For the walks below.
+    let walk_traits = (!faulty && model.has_walks()).then(|| {
+        quote! {
+            #[allow(unused_imports)]
+            use #p::path::{AnyClass as _, Declared as _, Inner as _, Probed as _, Undeclared as _};
+        }
+    });
     let index_paths = model.indexes.iter().filter_map(|index| match &index.source {
         Place::Text(path) => {
             let (name, path) = (index.plain_name(), &path.value);
@@ -46,6 +53,7 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
             > {
                 #[allow(unused_imports)]
                 use #p::AlwaysThere as _;
+                #walk_traits
                 #p::crd(&#p::Definition {
                     group: #group,
                     version: #version,
@@ -168,8 +176,6 @@ impl Places<'_> {
             _ => quote_spanned!(end=> let __w = __w.inner().inner().inner();),
         };
         quote! {
-            #[allow(unused_imports)]
-            use #p::path::{AnyClass as _, Declared as _, Inner as _, Probed as _, Undeclared as _};
             let __w = #p::path::Walk::<'_, #ident>::types();
             #steps
             #inner

@@ -6,6 +6,7 @@
 
 // DESIGN.md, 133: A path is a walk over references
 
+mod fields;
 mod leaf;
 mod names;
 mod segment;
@@ -13,6 +14,7 @@ mod segment;
 mod tests;
 mod walk;
 
+pub use fields::{FieldName, FieldNames};
 pub use leaf::{
     AnyClass, AnyJson, JsonBoolean, JsonList, JsonMap, JsonNumber, JsonText, MayBeScalar, NoScalar,
     OfAnyClass, ReadsAs, Replicas, ScalarClass, SelectorText, reads, replicas, scalar,
@@ -21,7 +23,7 @@ pub use leaf::{
 pub use names::{Declared, FieldSource, Name, Probed, TypeOf, Undeclared};
 pub use segment::Segment;
 pub(crate) use segment::{json_path, parsed};
-pub use walk::{FieldRef, Inner, Items, Keys, ListItems, MapEntries, Walk};
+pub use walk::{FieldRef, Inner, Items, Keys, ListItems, MapEntries, SameAs, Walk};
 
 use std::fmt;
 

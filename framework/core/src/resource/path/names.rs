@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 
+use super::fields::FieldNames;
 use super::short_name;
-use crate::__private::FieldNames;
 
 /// Name of a field in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::__private::{FieldName, FieldNames};
 
 #[test]
 fn notations_of_a_path_escape_their_own_characters() {
@@ -51,7 +50,7 @@ struct Spec {
     host_name: Option<String>,
     #[serde(rename = "kind")]
     r#type: Option<String>,
-    ports: Option<Vec<Box<Port>>>,
+    ports: Option<Vec<Option<Port>>>,
     by_name: BTreeMap<String, Port>,
 }
 
@@ -125,7 +124,7 @@ fn values_are_found_through_options_lists_and_maps() {
     let port = |number| Port { number };
     let spec = Spec {
         host_name: Some("a.example".into()),
-        ports: Some(vec![Box::new(port(80)), Box::new(port(443))]),
+        ports: Some(vec![Some(port(80)), Some(port(443))]),
         by_name: BTreeMap::from([("http".into(), port(8080))]),
         ..Spec::default()
     };

@@ -66,43 +66,43 @@ impl<'a, T> Walk<'a, T> {
     }
 
     /// Goes to each element of a list or value of a map.
-    pub fn each(self) -> T::Each<'a>
+    pub fn each<C: Items + 'a>(self) -> C::Each<'a>
     where
-        T: Items,
+        Self: SameAs<Walk<'a, C>>,
     {
-        T::each(self)
+        C::each(self.same())
     }
 
     /// Goes to one element of a list.
-    pub fn item(self, place: usize) -> T::Item<'a>
+    pub fn item<C: ListItems + 'a>(self, place: usize) -> C::Item<'a>
     where
-        T: ListItems,
+        Self: SameAs<Walk<'a, C>>,
     {
-        T::item(self, place)
+        C::item(self.same(), place)
     }
 
     /// Goes to one value of a map.
-    pub fn key(self, name: &'static str) -> T::Value<'a>
+    pub fn key<C: MapEntries + 'a>(self, name: &'static str) -> C::Value<'a>
     where
-        T: MapEntries,
+        Self: SameAs<Walk<'a, C>>,
     {
-        T::key(self, name)
+        C::key(self.same(), name)
     }
 
     /// Goes to each key of a map.
-    pub fn keys(self) -> T::Key<'a>
+    pub fn keys<C: Keys + 'a>(self) -> C::Key<'a>
     where
-        T: Keys,
+        Self: SameAs<Walk<'a, C>>,
     {
-        T::keys(self)
+        C::keys(self.same())
     }
 
     /// Goes to each value of a map.
-    pub fn values(self) -> T::Value<'a>
+    pub fn values<C: Keys + 'a>(self) -> C::Value<'a>
     where
-        T: Keys,
+        Self: SameAs<Walk<'a, C>>,
     {
-        T::values(self)
+        C::values(self.same())
     }
 
     /// Returns the values.
@@ -217,6 +217,20 @@ impl<T> Inner for Walk<'_, T> {}
 // Steps return an associated type instead of `Walk<'a, …>`. Behind a field that does not exist the
 // compiler then knows nothing of the next receiver, and reports the field alone; of a `Walk` of an
 // unknown type it would report every method `inner` as well.
+
+/// Holds for a type and itself. A method with a bound on a parameter of its own, which this trait
+/// makes the same as that of the type, reports the bound with its own text (E0277); with a bound on
+/// the parameter of the type the method would not exist (E0599).
+pub trait SameAs<T> {
+    /// The same value.
+    fn same(self) -> T;
+}
+
+impl<T> SameAs<T> for T {
+    fn same(self) -> T {
+        self
+    }
+}
 
 /// References to fields.
 pub trait FieldRef<'a> {

@@ -44,8 +44,9 @@ use std::sync::Arc;
 use windlass_cache::informer::Change;
 use windlass_cache::store::{Cached, Event};
 use windlass_core::panics::panic_text;
-use windlass_core::resource::{Resource, Selector};
+use windlass_core::resource::{FieldPath, Resource, Segment, Selector};
 use windlass_core::wire::value_at_path;
+use windlass_core::{Error, ErrorKind};
 
 /// Test of a change; returns `None` if user code panicked, so that the result is unknown.
 type Test<K> = Arc<dyn Fn(&Change<K>) -> Option<bool> + Send + Sync>;
@@ -235,6 +236,30 @@ pub fn field_changed<K: Resource>(path: &'static [&'static str]) -> Predicate<K>
     differs_at(format!("field_changed({})", path.join(".")), path)
 }
 
+/// As [`field_changed`], at a path that the compiler checks: `path_changed(path!(Website: spec.host))?`.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] when a name of the path is not known in JSON
+/// ([`FieldPath::segments`]), or the path goes into a list: compare the whole list.
+pub fn path_changed<K: Resource, V>(path: FieldPath<K, V>) -> Result<Predicate<K>, Error> {
+    let name = |segment| match segment {
+        Segment::Field(name) => Some(name),
+        _ => None,
+    };
+    let Some(names) = path.segments()?.into_iter().map(name).collect::<Option<Vec<String>>>()
+    else {
+        let message = format!(
+            "cannot compare the values at `{path:?}`: the path goes into a list; compare the whole \
+             list, by the path up to it"
+        );
+        return Err(Error::new(ErrorKind::Usage, message));
+    };
+    Ok(differs(format!("path_changed({})", names.join(".")), move |bytes| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        value_at_path(bytes, &names)
+    }))
+}
+
 /// Passes only deletions: the object is marked for deletion, is first seen so, or is gone.
 pub fn deletion<K: Resource>() -> Predicate<K> {
     Predicate::quick("deletion", |change| match change {
@@ -273,13 +298,21 @@ pub fn labelled<K: Resource>(selector: Selector) -> Predicate<K> {
 
 /// A predicate that passes updates whose bytes at `path` differ.
 fn differs_at<K: Resource>(text: String, path: &'static [&'static str]) -> Predicate<K> {
+    differs(text, move |bytes| value_at_path(bytes, path))
+}
+
+/// A predicate that passes updates with different bytes where `find` finds them.
+fn differs<K: Resource>(
+    text: String,
+    find: impl for<'a> Fn(&'a [u8]) -> Option<&'a [u8]> + Send + Sync + 'static,
+) -> Predicate<K> {
     Predicate::on_update(text, move |old, new| {
         // A resync delivers the same state twice: no bytes need to be compared.
         if old.is_same(new) {
             return false;
         }
         let (old_bytes, new_bytes) = (old.raw(), new.raw());
-        value_at_path(&old_bytes, path) != value_at_path(&new_bytes, path) || !is_one(old, new)
+        find(&old_bytes) != find(&new_bytes) || !is_one(old, new)
     })
 }
 
@@ -376,6 +409,21 @@ mod tests {
             }
         }
         assert!(resource_version_changed().passes(&same), "another version, nothing else");
+    }
+
+    #[test]
+    fn a_path_of_fields_is_compared_by_its_names_in_json() {
+        let maker = Maker::new();
+        let predicate =
+            path_changed(windlass_macros::field_path!(::windlass; ConfigMap: metadata.labels["x"]));
+        let predicate = predicate.expect("a path through maps");
+        assert_eq!(format!("{predicate:?}"), "path_changed(metadata.labels.x)");
+        let labels = |value: &str| json!({ "labels": { "x": value, "y": "1" } });
+        assert!(predicate.passes(&maker.update(labels("1"), labels("2"))));
+        assert!(!predicate.passes(&maker.update(labels("1"), labels("1"))));
+        let list = windlass_macros::field_path!(::windlass; ConfigMap: metadata.finalizers[0]);
+        let error = path_changed(list).expect_err("a path into a list").to_string();
+        assert!(error.contains("`.metadata.finalizers[0]`"), "{error}");
     }
 
     #[test]
