@@ -20,6 +20,7 @@ mod keys;
 mod names;
 mod projection;
 mod resource;
+mod schema;
 
 use proc_macro::TokenStream;
 
@@ -42,4 +43,11 @@ pub fn controller(input: TokenStream) -> TokenStream {
 pub fn projection(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     projection::derive(&input).into()
+}
+
+#[doc = include_str!("../docs/schema.md")]
+#[proc_macro_derive(Schema, attributes(schema, serde, schemars, kube, x_kube))]
+pub fn schema(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    schema::derive(&input).into()
 }

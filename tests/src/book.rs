@@ -45,3 +45,6 @@ pub mod controllers_reconcile_and_requeue {}
 
 #[doc = include_str!("../../book/src/reference/rules.md")]
 pub mod reference_rules {}
+
+#[doc = include_str!("../../book/src/resources/schema.md")]
+pub mod resources_schema {}

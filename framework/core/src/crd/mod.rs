@@ -26,6 +26,8 @@
 //! ```
 
 pub(crate) mod definition;
+pub(crate) mod derived;
+mod kubernetes;
 mod schema;
 pub mod shapes;
 

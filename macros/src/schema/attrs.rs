@@ -1,0 +1,480 @@
+//! Reads `#[schema(…)]`.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, LitStr, Path, Token, Type, parenthesized};
+
+use super::hints::hint;
+use super::key::{Key, Kind, Many, Rule, RulePath};
+use crate::errors::Errors;
+use crate::keys::{self, unknown};
+
+/// Keys on a field, and on the field of a variant.
+pub(crate) const FIELD_KEYS: &[&str] = &[
+    "atomic", "default", "docs", "each", "embedded", "example", "exclusive_max", "exclusive_min",
+    "extend", "format", "immutable", "int_or_string", "items", "length", "list", "map", "max", "min",
+    "multiple_of", "nullable", "opaque", "optional", "pattern", "preserve", "properties", "range",
+    "required", "rule", "schema_with", "set", "skip", "title", "transform", "with",
+];
+
+/// Keys on the type.
+pub(crate) const TYPE_KEYS: &[&str] = &[
+    "at_least_one_of", "at_most_one_of", "atomic", "crate", "docs", "example", "extend", "map",
+    "one_of", "preserve", "properties", "rule", "title", "transform",
+];
+
+/// Keys on a variant of an enum.
+pub(crate) const VARIANT_KEYS: &[&str] = &["extend", "title", "transform"];
+
+/// Parts of `rule(…)`.
+pub(crate) const RULE_KEYS: &[&str] =
+    &["message", "message_expression", "optional_old_self", "path", "reason"];
+
+/// Parts of `each(…)`.
+pub(crate) const EACH_KEYS: &[&str] =
+    &["format", "length", "max", "min", "multiple_of", "pattern", "range"];
+
+/// Keywords of Kubernetes for `extend(…)`.
+const EXTENSIONS: &[&str] = &[
+    "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+];
+
+/// Place of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Type,
+    Variant,
+    Field,
+}
+
+impl Place {
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Type => TYPE_KEYS,
+            Self::Variant => VARIANT_KEYS,
+            Self::Field => FIELD_KEYS,
+        }
+    }
+}
+
+/// What the attributes of a place say.
+#[derive(Debug, Default)]
+pub(super) struct Attrs {
+    pub(super) keys: Vec<Key>,
+    /// `crate = path`
+    pub(super) krate: Option<Path>,
+}
+
+impl Attrs {
+    /// Reads all attributes of a place.
+    pub(super) fn read(attributes: &[Attribute], place: Place, errors: &mut Errors) -> Self {
+        let mut read = Self::default();
+        for attribute in attributes {
+            let path = attribute.path();
+            if path.is_ident("schemars") || path.is_ident("validate") {
+                let message = "this derive reads `#[schema(…)]`, whose keys are nearly the same: \
+                               `#[schema(range(min = 1, max = 9))]`";
+                errors.at(path.span(), message);
+            } else if path.is_ident("kube") || path.is_ident("x_kube") {
+                let message = "this derive is windlass's: write `#[schema(…)]` on fields and nested types, \
+                               `#[resource(…)]` on the kind";
+                errors.at(path.span(), message);
+            }
+        }
+        keys::attributes(attributes, "schema", errors, |input, errors| {
+            read.keys(input, place, errors);
+        });
+        read
+    }
+
+    /// Reads `key …, key …`; goes on behind faults.
+    fn keys(&mut self, input: ParseStream<'_>, place: Place, errors: &mut Errors) {
+        while !input.is_empty() {
+            match self.key(input, place, errors) {
+                Ok(()) if input.is_empty() || input.peek(Token![,]) => {}
+                Ok(()) => errors.at(input.span(), "expected `,`"),
+                Err(fault) => errors.add(fault),
+            }
+            keys::skip_to_comma(input);
+            let _ = input.parse::<Option<Token![,]>>();
+        }
+    }
+
+    fn key(
+        &mut self,
+        input: ParseStream<'_>,
+        place: Place,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
+        if input.peek(LitStr) {
+            let message = "expected a key; a rule is written `rule(\"self > 0\")`";
+            return Err(syn::Error::new(input.span(), message));
+        }
+        let ident = input.call(Ident::parse_any)?;
+        let key = keys::Key { name: ident.unraw().to_string(), span: ident.span() };
+        if !place.keys().contains(&key.name.as_str()) {
+            return Err(syn::Error::new(key.span, not_here(&key.name, place)));
+        }
+        if key.name == "crate" {
+            let path = keys::value(&key, input, "::my::windlass")?;
+            keys::set(&mut self.krate, &key, path, errors);
+            return Ok(());
+        }
+        for kind in kinds(&key, input, errors)? {
+            self.add(Key { span: key.span, kind }, &key.name, errors);
+        }
+        Ok(())
+    }
+
+    /// Adds a key; one that may be given once is a fault the second time.
+    fn add(&mut self, key: Key, name: &str, errors: &mut Errors) {
+        let same = |other: &Key| match (&key.kind, &other.kind) {
+            (Kind::Keyword(a, _), Kind::Keyword(b, _)) | (Kind::Item(a, _), Kind::Item(b, _)) => a == b,
+            (Kind::Extend(a, _), Kind::Extend(b, _)) => a.value() == b.value(),
+            (Kind::Rule(_) | Kind::OneOf(..) | Kind::Example(_) | Kind::Transform(_), _) => false,
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        };
+        if self.keys.iter().any(same) {
+            errors.at(key.span, format_args!("duplicate key `{name}`: it is set above"));
+        } else {
+            self.keys.push(key);
+        }
+    }
+}
+
+/// The answer to a key that this place does not have.
+fn not_here(name: &str, place: Place) -> String {
+    let elsewhere = |place: Place, text: &str| {
+        place.keys().contains(&name).then(|| format!("`{name}` is a key of {text}, not of this place"))
+    };
+    if let Some(hint) = hint(name) {
+        return hint;
+    }
+    let other = match place {
+        Place::Type => elsewhere(Place::Field, "a field"),
+        Place::Field => elsewhere(Place::Type, "the type"),
+        Place::Variant if name == "rule" => Some(
+            "an API server has no rules for one variant: write the rule on the type, with a condition that says \
+             for which variant it holds"
+                .to_owned(),
+        ),
+        Place::Variant => {
+            elsewhere(Place::Field, "a field").or_else(|| elsewhere(Place::Type, "the type"))
+        }
+    };
+    other.unwrap_or_else(|| unknown("key", name, place.keys()))
+}
+
+/// Reads the value of a key.
+fn kinds(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Vec<Kind>> {
+    let keyword = |name| -> syn::Result<Vec<Kind>> {
+        Ok(vec![Kind::Keyword(name, expression(key, input, "1")?)])
+    };
+    let flag = |name, value: &str| {
+        let value = LitStr::new(value, key.span);
+        vec![Kind::Keyword(name, value.to_token_stream())]
+    };
+    let set = |name| vec![Kind::Keyword(name, quote!(true))];
+    Ok(match key.name.as_str() {
+        "min" => keyword("minimum")?,
+        "max" => keyword("maximum")?,
+        "exclusive_min" => keyword("exclusiveMinimum")?,
+        "exclusive_max" => keyword("exclusiveMaximum")?,
+        "multiple_of" => keyword("multipleOf")?,
+        "range" => bounds(key, input, "range(min = 1, max = 10)", ["minimum", "maximum"])?,
+        "length" => bounds(key, input, "length(min = 1, max = 63)", ["minLength", "maxLength"])?,
+        "items" => bounds(key, input, "items(min = 1, max = 10)", ["minItems", "maxItems"])?,
+        "properties" => {
+            bounds(key, input, "properties(min = 1, max = 10)", ["minProperties", "maxProperties"])?
+        }
+        "pattern" => vec![Kind::Keyword("pattern", pattern(key, input)?)],
+        "format" => vec![Kind::Keyword("format", format(key, input)?)],
+        "title" => vec![Kind::Keyword("title", expression(key, input, "\"…\"")?)],
+        "docs" => {
+            let url = keys::text(key, input)?.value;
+            vec![Kind::Keyword("externalDocs", quote!(__s::json!({ "url": #url })))]
+        }
+        "each" => each(key, input, errors)?,
+        "set" => flag("x-kubernetes-list-type", "set"),
+        "atomic" => vec![Kind::Atomic],
+        "list" => vec![list(key, input)?],
+        "map" => vec![map(key, input)?],
+        "rule" => vec![Kind::Rule(rule(key, input, errors)?)],
+        "immutable" => vec![Kind::Rule(immutable(key.span))],
+        "one_of" => vec![Kind::OneOf(Many::Exactly, names(key, input)?)],
+        "at_most_one_of" => vec![Kind::OneOf(Many::AtMost, names(key, input)?)],
+        "at_least_one_of" => vec![Kind::OneOf(Many::AtLeast, names(key, input)?)],
+        "default" => vec![Kind::Default(keys::value(key, input, "3")?)],
+        "example" => vec![Kind::Example(keys::value(key, input, "3")?)],
+        "transform" => vec![Kind::Transform(keys::value(key, input, "function")?)],
+        "extend" => extend(key, input, errors)?,
+        "with" => vec![Kind::With(named::<Type>(key, input, "Type")?)],
+        "schema_with" => vec![Kind::By(named::<Path>(key, input, "path::to::function")?)],
+        "preserve" => set("x-kubernetes-preserve-unknown-fields"),
+        "nullable" => set("nullable"),
+        "opaque" => vec![Kind::Opaque],
+        "embedded" => vec![Kind::Embedded],
+        "int_or_string" => vec![Kind::IntOrString],
+        "required" => vec![Kind::Required],
+        "optional" => vec![Kind::Optional],
+        "skip" => vec![Kind::Skip],
+        other => unreachable!("`{other}` is a key without a reader"),
+    })
+}
+
+/// Reads `= path`, with quotes as schemars wants them or without.
+fn named<T: Parse>(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Result<T> {
+    if input.peek(Token![=]) && input.peek2(LitStr) {
+        return keys::value::<LitStr>(key, input, example)?.parse();
+    }
+    keys::value(key, input, example)
+}
+
+fn expression(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Result<TokenStream> {
+    keys::value::<Expr>(key, input, example).map(ToTokens::into_token_stream)
+}
+
+/// Reads `(min = 1, max = 2)`; `equal` stands for both.
+fn bounds(
+    key: &keys::Key,
+    input: ParseStream<'_>,
+    example: &str,
+    [least, most]: [&'static str; 2],
+) -> syn::Result<Vec<Kind>> {
+    keys::group(key, input, example, |content| {
+        let mut bounds: Vec<Kind> = Vec::new();
+        while !content.is_empty() {
+            let name = content.call(Ident::parse_any)?;
+            let part = keys::Key { name: name.to_string(), span: name.span() };
+            let names: &[&str] = match part.name.as_str() {
+                "min" => &[least],
+                "max" => &[most],
+                "equal" => &[least, most],
+                other => {
+                    let message = unknown("key", other, &["min", "max", "equal"]);
+                    return Err(syn::Error::new(part.span, message));
+                }
+            };
+            let value = expression(&part, content, "1")?;
+            let known = |name| [least, most].into_iter().find(|known| *known == name);
+            bounds.extend(
+                names.iter().filter_map(|name| Some(Kind::Keyword(known(*name)?, value.clone()))),
+            );
+            if !content.is_empty() {
+                content.parse::<Token![,]>()?;
+            }
+        }
+        if bounds.is_empty() {
+            let message = format!("`{}` is written `{example}`", key.name);
+            return Err(syn::Error::new(key.span, message));
+        }
+        Ok(bounds)
+    })
+}
+
+/// Reads the keys of list items.
+fn each(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Vec<Kind>> {
+    keys::group(key, input, "each(pattern = \"^[a-z]+$\")", |content| {
+        let mut found = Vec::new();
+        keys::each_key(content, EACH_KEYS, errors, |part, value, errors| {
+            found.extend(kinds(part, value, errors)?.into_iter().filter_map(|kind| match kind {
+                Kind::Keyword(name, value) => Some(Kind::Item(name, value)),
+                _ => None,
+            }));
+            Ok(())
+        });
+        Ok(found)
+    })
+}
+
+/// Reads a pattern, and refuses groups that the API server's regular expressions do not have.
+fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let text = keys::text(key, input)?;
+    let bad = ["(?=", "(?!", "(?<=", "(?<!", "(?>"].iter().find(|group| text.value.contains(**group));
+    if let Some(group) = bad {
+        let message = format!(
+            "the pattern uses `{group}`, which the API server's regular expressions do not have; say it without \
+             looking around, or as a `rule`"
+        );
+        return Err(syn::Error::new(text.span, message));
+    }
+    let mut escaped = false;
+    for c in text.value.chars() {
+        if escaped && matches!(c, '1'..='9') {
+            let message = "the pattern refers back to a group, which the API server's regular expressions cannot do";
+            return Err(syn::Error::new(text.span, message));
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    Ok(LitStr::new(&text.value, text.span).to_token_stream())
+}
+
+/// Formats that the API server checks; it ignores others.
+const FORMATS: &[&str] = &[
+    "bsonobjectid", "byte", "cidr", "creditcard", "date", "date-time", "double", "duration", "email",
+    "float", "hexcolor", "hostname", "int32", "int64", "ipv4", "ipv6", "isbn", "isbn10", "isbn13",
+    "mac", "password", "rgbcolor", "ssn", "uri", "uuid", "uuid3", "uuid4", "uuid5",
+];
+
+fn format(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let text = keys::text(key, input)?;
+    if !FORMATS.contains(&text.value.as_str()) {
+        let message = unknown("format", &text.value, FORMATS);
+        return Err(syn::Error::new(text.span, message));
+    }
+    Ok(LitStr::new(&text.value, text.span).to_token_stream())
+}
+
+/// Reads `list(map, keys(name))`, `list(set)` or `list(atomic)`.
+fn list(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Kind> {
+    let example = "list(map, keys(name))";
+    keys::group(key, input, example, |content| {
+        let kind = content.call(Ident::parse_any)?;
+        match kind.to_string().as_str() {
+            word @ ("set" | "atomic") => Ok(Kind::Keyword(
+                "x-kubernetes-list-type",
+                LitStr::new(word, kind.span()).to_token_stream(),
+            )),
+            "map" => {
+                let message = "a list of kind `map` needs the fields that tell its items apart: \
+                               `list(map, keys(name))`";
+                content
+                    .parse::<Token![,]>()
+                    .map_err(|_| syn::Error::new(kind.span(), message))?;
+                let word = content.call(Ident::parse_any)?;
+                if word != "keys" {
+                    return Err(syn::Error::new(word.span(), message));
+                }
+                let key = keys::Key { name: "keys".to_owned(), span: word.span() };
+                names(&key, content).map(Kind::ListMap)
+            }
+            other => {
+                let message = unknown("kind of list", other, &["map", "set", "atomic"]);
+                Err(syn::Error::new(kind.span(), message))
+            }
+        }
+    })
+}
+
+/// Reads `map(granular)` or `map(atomic)`.
+fn map(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Kind> {
+    keys::group(key, input, "map(granular)", |content| {
+        let kind = content.call(Ident::parse_any)?;
+        match kind.to_string().as_str() {
+            word @ ("granular" | "atomic") => Ok(Kind::Keyword(
+                "x-kubernetes-map-type",
+                LitStr::new(word, kind.span()).to_token_stream(),
+            )),
+            other => {
+                let message = unknown("kind of map", other, &["granular", "atomic"]);
+                Err(syn::Error::new(kind.span(), message))
+            }
+        }
+    })
+}
+
+/// Reads `(a, b)`: fields by their names in Rust.
+fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
+    let example = format!("{}(a, b)", key.name);
+    keys::group(key, input, &example, |content| {
+        let mut names = Vec::new();
+        while !content.is_empty() {
+            if content.peek(LitStr) {
+                let text: LitStr = content.parse()?;
+                let message = "fields are named as in Rust, without quotes; the names in JSON follow";
+                return Err(syn::Error::new(text.span(), message));
+            }
+            names.push(content.call(Ident::parse_any)?);
+            if !content.is_empty() {
+                content.parse::<Token![,]>()?;
+            }
+        }
+        if names.is_empty() {
+            return Err(syn::Error::new(key.span, format!("`{}` is written `{example}`", key.name)));
+        }
+        Ok(names)
+    })
+}
+
+/// Reads `("self > 0", message = "…", …)`.
+fn rule(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Rule> {
+    keys::group(key, input, "rule(\"self > 0\", message = \"…\")", |content| {
+        if !content.peek(LitStr) {
+            let message = "a rule begins with its expression: `rule(\"self > 0\", message = \"…\")`";
+            return Err(syn::Error::new(content.span(), message));
+        }
+        let mut rule = Rule {
+            rule: content.parse()?,
+            message: None,
+            message_expression: None,
+            reason: None,
+            path: None,
+            optional_old_self: false,
+        };
+        if !content.is_empty() {
+            content.parse::<Token![,]>()?;
+        }
+        keys::each_key(content, RULE_KEYS, errors, |part, value, errors| {
+            let literal = |value| keys::text(part, value).map(|it| LitStr::new(&it.value, it.span));
+            match part.name.as_str() {
+                "message" => keys::set(&mut rule.message, part, literal(value)?, errors),
+                "message_expression" => {
+                    keys::set(&mut rule.message_expression, part, literal(value)?, errors);
+                }
+                "reason" => keys::set(&mut rule.reason, part, literal(value)?, errors),
+                "path" => keys::set(&mut rule.path, part, rule_path(part, value)?, errors),
+                _ => rule.optional_old_self = true,
+            }
+            Ok(())
+        });
+        Ok(rule)
+    })
+}
+
+fn rule_path(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<RulePath> {
+    if input.peek(Token![=]) && input.peek2(LitStr) {
+        let text = keys::text(key, input)?;
+        return Ok(RulePath::Json(LitStr::new(&text.value, text.span)));
+    }
+    keys::value(key, input, "field").map(RulePath::Field)
+}
+
+/// The rule of a value that never changes.
+fn immutable(span: Span) -> Rule {
+    Rule {
+        rule: LitStr::new("self == oldSelf", span),
+        message: Some(LitStr::new("field is immutable", span)),
+        message_expression: None,
+        reason: None,
+        path: None,
+        optional_old_self: false,
+    }
+}
+
+/// Reads `("x-name" = json, …)`.
+fn extend(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Vec<Kind>> {
+    if !input.peek(syn::token::Paren) {
+        let message = "`extend` is written `extend(\"x-kubernetes-map-type\" = \"atomic\")`";
+        return Err(syn::Error::new(key.span, message));
+    }
+    let content;
+    parenthesized!(content in input);
+    let mut found = Vec::new();
+    while !content.is_empty() {
+        let name: LitStr = content.parse()?;
+        content.parse::<Token![=]>()?;
+        let value = keys::left_over(&content);
+        let text = name.value();
+        if text.starts_with("x-kubernetes-") && !EXTENSIONS.contains(&text.as_str()) {
+            errors.at(name.span(), unknown("keyword", &text, EXTENSIONS));
+        }
+        found.push(Kind::Extend(name, value));
+        let _ = content.parse::<Option<Token![,]>>();
+    }
+    Ok(found)
+}
