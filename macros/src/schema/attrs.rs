@@ -14,16 +14,58 @@ use crate::keys::{self, unknown};
 
 /// Keys on a field, and on the field of a variant.
 pub(crate) const FIELD_KEYS: &[&str] = &[
-    "atomic", "default", "docs", "each", "embedded", "example", "exclusive_max", "exclusive_min",
-    "extend", "format", "immutable", "int_or_string", "items", "length", "list", "map", "max", "min",
-    "multiple_of", "nullable", "opaque", "optional", "pattern", "preserve", "properties", "range",
-    "required", "rule", "schema_with", "set", "skip", "title", "transform", "with",
+    "atomic",
+    "default",
+    "docs",
+    "each",
+    "embedded",
+    "example",
+    "exclusive_max",
+    "exclusive_min",
+    "extend",
+    "format",
+    "immutable",
+    "int_or_string",
+    "items",
+    "length",
+    "list",
+    "map",
+    "max",
+    "min",
+    "multiple_of",
+    "nullable",
+    "opaque",
+    "optional",
+    "pattern",
+    "preserve",
+    "properties",
+    "range",
+    "required",
+    "rule",
+    "schema_with",
+    "set",
+    "skip",
+    "title",
+    "transform",
+    "with",
 ];
 
 /// Keys on the type.
 pub(crate) const TYPE_KEYS: &[&str] = &[
-    "at_least_one_of", "at_most_one_of", "atomic", "crate", "docs", "example", "extend", "map",
-    "one_of", "preserve", "properties", "rule", "title", "transform",
+    "at_least_one_of",
+    "at_most_one_of",
+    "atomic",
+    "crate",
+    "docs",
+    "example",
+    "extend",
+    "map",
+    "one_of",
+    "preserve",
+    "properties",
+    "rule",
+    "title",
+    "transform",
 ];
 
 /// Keys on a variant of an enum.
@@ -39,8 +81,12 @@ pub(crate) const EACH_KEYS: &[&str] =
 
 /// Keywords of Kubernetes for `extend(…)`.
 const EXTENSIONS: &[&str] = &[
-    "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
     "x-kubernetes-validations",
 ];
 
@@ -62,7 +108,7 @@ impl Place {
     }
 }
 
-/// What the attributes of a place say.
+/// The attributes of one place.
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
     pub(super) keys: Vec<Key>,
@@ -134,7 +180,9 @@ impl Attrs {
     /// Adds a key; one that may be given once is a fault the second time.
     fn add(&mut self, key: Key, name: &str, errors: &mut Errors) {
         let same = |other: &Key| match (&key.kind, &other.kind) {
-            (Kind::Keyword(a, _), Kind::Keyword(b, _)) | (Kind::Item(a, _), Kind::Item(b, _)) => a == b,
+            (Kind::Keyword(a, _), Kind::Keyword(b, _)) | (Kind::Item(a, _), Kind::Item(b, _)) => {
+                a == b
+            }
             (Kind::Extend(a, _), Kind::Extend(b, _)) => a.value() == b.value(),
             (Kind::Rule(_) | Kind::OneOf(..) | Kind::Example(_) | Kind::Transform(_), _) => false,
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
@@ -150,7 +198,10 @@ impl Attrs {
 /// The answer to a key that this place does not have.
 fn not_here(name: &str, place: Place) -> String {
     let elsewhere = |place: Place, text: &str| {
-        place.keys().contains(&name).then(|| format!("`{name}` is a key of {text}, not of this place"))
+        place
+            .keys()
+            .contains(&name)
+            .then(|| format!("`{name}` is a key of {text}, not of this place"))
     };
     if let Some(hint) = hint(name) {
         return hint;
@@ -172,59 +223,63 @@ fn not_here(name: &str, place: Place) -> String {
 
 /// Reads the value of a key.
 fn kinds(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Vec<Kind>> {
-    let keyword = |name| -> syn::Result<Vec<Kind>> {
-        Ok(vec![Kind::Keyword(name, expression(key, input, "1")?)])
-    };
-    let flag = |name, value: &str| {
-        let value = LitStr::new(value, key.span);
-        vec![Kind::Keyword(name, value.to_token_stream())]
-    };
-    let set = |name| vec![Kind::Keyword(name, quote!(true))];
+    if let Some(found) = validation(key, input)? {
+        return Ok(found);
+    }
     Ok(match key.name.as_str() {
-        "min" => keyword("minimum")?,
-        "max" => keyword("maximum")?,
-        "exclusive_min" => keyword("exclusiveMinimum")?,
-        "exclusive_max" => keyword("exclusiveMaximum")?,
-        "multiple_of" => keyword("multipleOf")?,
-        "range" => bounds(key, input, "range(min = 1, max = 10)", ["minimum", "maximum"])?,
-        "length" => bounds(key, input, "length(min = 1, max = 63)", ["minLength", "maxLength"])?,
-        "items" => bounds(key, input, "items(min = 1, max = 10)", ["minItems", "maxItems"])?,
-        "properties" => {
-            bounds(key, input, "properties(min = 1, max = 10)", ["minProperties", "maxProperties"])?
-        }
-        "pattern" => vec![Kind::Keyword("pattern", pattern(key, input)?)],
-        "format" => vec![Kind::Keyword("format", format(key, input)?)],
-        "title" => vec![Kind::Keyword("title", expression(key, input, "\"…\"")?)],
+        "each" => each(key, input, errors)?,
+        "extend" => extend(key, input, errors)?,
+        name => vec![match name {
+            "atomic" => Kind::Atomic,
+            "list" => list(key, input)?,
+            "map" => map(key, input)?,
+            "rule" => Kind::Rule(rule(key, input, errors)?),
+            "immutable" => Kind::Rule(immutable(key.span)),
+            "one_of" => Kind::OneOf(Many::Exactly, names(key, input)?),
+            "at_most_one_of" => Kind::OneOf(Many::AtMost, names(key, input)?),
+            "at_least_one_of" => Kind::OneOf(Many::AtLeast, names(key, input)?),
+            "default" => Kind::Default(keys::value(key, input, "3")?),
+            "example" => Kind::Example(keys::value(key, input, "3")?),
+            "transform" => Kind::Transform(keys::value(key, input, "function")?),
+            "with" => Kind::With(named::<Type>(key, input, "Type")?),
+            "schema_with" => Kind::By(named::<Path>(key, input, "path::to::function")?),
+            "opaque" => Kind::Opaque,
+            "embedded" => Kind::Embedded,
+            "int_or_string" => Kind::IntOrString,
+            "required" => Kind::Required,
+            "optional" => Kind::Optional,
+            // The last of the known keys.
+            _ => Kind::Skip,
+        }],
+    })
+}
+
+/// Reads a key that is a keyword of the schema.
+fn validation(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Option<Vec<Kind>>> {
+    let one = |name, value| Ok(Some(vec![Kind::Keyword(name, value)]));
+    let range = |example, names| bounds(key, input, example, names).map(Some);
+    match key.name.as_str() {
+        "min" => one("minimum", expression(key, input, "1")?),
+        "max" => one("maximum", expression(key, input, "10")?),
+        "exclusive_min" => one("exclusiveMinimum", expression(key, input, "0")?),
+        "exclusive_max" => one("exclusiveMaximum", expression(key, input, "1")?),
+        "multiple_of" => one("multipleOf", expression(key, input, "5")?),
+        "range" => range("range(min = 1, max = 10)", ["minimum", "maximum"]),
+        "length" => range("length(min = 1, max = 63)", ["minLength", "maxLength"]),
+        "items" => range("items(min = 1, max = 10)", ["minItems", "maxItems"]),
+        "properties" => range("properties(min = 1)", ["minProperties", "maxProperties"]),
+        "pattern" => one("pattern", pattern(key, input)?),
+        "format" => one("format", format(key, input)?),
+        "title" => one("title", expression(key, input, "\"…\"")?),
         "docs" => {
             let url = keys::text(key, input)?.value;
-            vec![Kind::Keyword("externalDocs", quote!(__s::json!({ "url": #url })))]
+            one("externalDocs", quote!(__s::json!({ "url": #url })))
         }
-        "each" => each(key, input, errors)?,
-        "set" => flag("x-kubernetes-list-type", "set"),
-        "atomic" => vec![Kind::Atomic],
-        "list" => vec![list(key, input)?],
-        "map" => vec![map(key, input)?],
-        "rule" => vec![Kind::Rule(rule(key, input, errors)?)],
-        "immutable" => vec![Kind::Rule(immutable(key.span))],
-        "one_of" => vec![Kind::OneOf(Many::Exactly, names(key, input)?)],
-        "at_most_one_of" => vec![Kind::OneOf(Many::AtMost, names(key, input)?)],
-        "at_least_one_of" => vec![Kind::OneOf(Many::AtLeast, names(key, input)?)],
-        "default" => vec![Kind::Default(keys::value(key, input, "3")?)],
-        "example" => vec![Kind::Example(keys::value(key, input, "3")?)],
-        "transform" => vec![Kind::Transform(keys::value(key, input, "function")?)],
-        "extend" => extend(key, input, errors)?,
-        "with" => vec![Kind::With(named::<Type>(key, input, "Type")?)],
-        "schema_with" => vec![Kind::By(named::<Path>(key, input, "path::to::function")?)],
-        "preserve" => set("x-kubernetes-preserve-unknown-fields"),
-        "nullable" => set("nullable"),
-        "opaque" => vec![Kind::Opaque],
-        "embedded" => vec![Kind::Embedded],
-        "int_or_string" => vec![Kind::IntOrString],
-        "required" => vec![Kind::Required],
-        "optional" => vec![Kind::Optional],
-        "skip" => vec![Kind::Skip],
-        other => unreachable!("`{other}` is a key without a reader"),
-    })
+        "set" => one("x-kubernetes-list-type", quote!("set")),
+        "preserve" => one("x-kubernetes-preserve-unknown-fields", quote!(true)),
+        "nullable" => one("nullable", quote!(true)),
+        _ => Ok(None),
+    }
 }
 
 /// Reads `= path`, with quotes as schemars wants them or without.
@@ -295,7 +350,8 @@ fn each(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
 /// Reads a pattern, and refuses groups that the API server's regular expressions do not have.
 fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let text = keys::text(key, input)?;
-    let bad = ["(?=", "(?!", "(?<=", "(?<!", "(?>"].iter().find(|group| text.value.contains(**group));
+    let bad =
+        ["(?=", "(?!", "(?<=", "(?<!", "(?>"].iter().find(|group| text.value.contains(**group));
     if let Some(group) = bad {
         let message = format!(
             "the pattern uses `{group}`, which the API server's regular expressions do not have; say it without \
@@ -316,9 +372,34 @@ fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> 
 
 /// Formats that the API server checks; it ignores others.
 const FORMATS: &[&str] = &[
-    "bsonobjectid", "byte", "cidr", "creditcard", "date", "date-time", "double", "duration", "email",
-    "float", "hexcolor", "hostname", "int32", "int64", "ipv4", "ipv6", "isbn", "isbn10", "isbn13",
-    "mac", "password", "rgbcolor", "ssn", "uri", "uuid", "uuid3", "uuid4", "uuid5",
+    "bsonobjectid",
+    "byte",
+    "cidr",
+    "creditcard",
+    "date",
+    "date-time",
+    "double",
+    "duration",
+    "email",
+    "float",
+    "hexcolor",
+    "hostname",
+    "int32",
+    "int64",
+    "ipv4",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "mac",
+    "password",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
 ];
 
 fn format(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
@@ -343,9 +424,7 @@ fn list(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Kind> {
             "map" => {
                 let message = "a list of kind `map` needs the fields that tell its items apart: \
                                `list(map, keys(name))`";
-                content
-                    .parse::<Token![,]>()
-                    .map_err(|_| syn::Error::new(kind.span(), message))?;
+                content.parse::<Token![,]>().map_err(|_| syn::Error::new(kind.span(), message))?;
                 let word = content.call(Ident::parse_any)?;
                 if word != "keys" {
                     return Err(syn::Error::new(word.span(), message));
@@ -386,7 +465,8 @@ fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
         while !content.is_empty() {
             if content.peek(LitStr) {
                 let text: LitStr = content.parse()?;
-                let message = "fields are named as in Rust, without quotes; the names in JSON follow";
+                let message =
+                    "fields are named as in Rust, without quotes; the names in JSON follow";
                 return Err(syn::Error::new(text.span(), message));
             }
             names.push(content.call(Ident::parse_any)?);
@@ -395,7 +475,10 @@ fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
             }
         }
         if names.is_empty() {
-            return Err(syn::Error::new(key.span, format!("`{}` is written `{example}`", key.name)));
+            return Err(syn::Error::new(
+                key.span,
+                format!("`{}` is written `{example}`", key.name),
+            ));
         }
         Ok(names)
     })
@@ -405,7 +488,8 @@ fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
 fn rule(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Rule> {
     keys::group(key, input, "rule(\"self > 0\", message = \"…\")", |content| {
         if !content.peek(LitStr) {
-            let message = "a rule begins with its expression: `rule(\"self > 0\", message = \"…\")`";
+            let message =
+                "a rule begins with its expression: `rule(\"self > 0\", message = \"…\")`";
             return Err(syn::Error::new(content.span(), message));
         }
         let mut rule = Rule {

@@ -5,7 +5,7 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Lit};
 
 use super::class::{Class, class, element, is_option};
-use super::key::{Key, Kind, Many};
+use super::key::{Key, Kind, Many, RulePath};
 use super::model::{Data, Field, Model, Remarks};
 use super::rules::{Subject, no_field};
 use crate::errors::Errors;
@@ -79,7 +79,11 @@ fn names_differ(fields: &[Field], errors: &mut Errors) {
         fields.iter().filter(|it| it.is_described() && it.serde.flatten.is_none()).collect();
     for (place, field) in described.iter().enumerate() {
         if let Some(other) = described[..place].iter().find(|other| other.json == field.json) {
-            let message = format!("`{}` and this field have one name in JSON: `{}`", other.rust(), field.json);
+            let message = format!(
+                "`{}` and this field have one name in JSON: `{}`",
+                other.rust(),
+                field.json
+            );
             errors.at(field.member.span(), message);
         }
     }
@@ -107,17 +111,36 @@ fn of_field(field: &Field, errors: &mut Errors) {
     let subject = Subject::of_field(field);
     for key in keys {
         match &key.kind {
-            Kind::Rule(rule) => subject.check(rule, errors),
-            Kind::Keyword(name, _) if !field.is_replaced() => fits(name, class(&field.ty), key, errors),
+            Kind::Rule(rule) => {
+                subject.check(rule, errors);
+                if let (
+                    Some(RulePath::Json(path)),
+                    Class::Text | Class::Integer | Class::Number | Class::Bool,
+                ) = (&rule.path, class(&field.ty))
+                {
+                    let message = format!("{} has no fields", class(&field.ty).name());
+                    errors.at(path.span(), message);
+                }
+            }
+            Kind::Keyword(name, _) if !field.is_replaced() => {
+                fits(name, class(&field.ty), key, errors)
+            }
             Kind::Item(name, _) => match element(&field.ty) {
-                Some(item) if class(&field.ty) == Class::List => fits(name, class(item), key, errors),
+                Some(item) if class(&field.ty) == Class::List => {
+                    fits(name, class(item), key, errors)
+                }
                 _ if class(&field.ty) == Class::Unknown => {}
                 _ => errors.at(key.span, not_for("each", "lists", class(&field.ty))),
             },
             Kind::ListMap(_) if !matches!(class(&field.ty), Class::List | Class::Unknown) => {
                 errors.at(key.span, not_for("list", "lists", class(&field.ty)));
             }
-            Kind::Atomic if matches!(class(&field.ty), Class::Text | Class::Integer | Class::Number | Class::Bool) => {
+            Kind::Atomic
+                if matches!(
+                    class(&field.ty),
+                    Class::Text | Class::Integer | Class::Number | Class::Bool
+                ) =>
+            {
                 errors.at(key.span, not_for("atomic", "lists, maps and structs", class(&field.ty)));
             }
             _ => {}
@@ -137,9 +160,13 @@ fn fits(keyword: &str, class: Class, key: &Key, errors: &mut Errors) {
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
             ("bounds and multiples are for numbers", &[Class::Integer, Class::Number])
         }
-        "minLength" | "maxLength" => ("a length is for texts and lists", &[Class::Text, Class::List]),
+        "minLength" | "maxLength" => {
+            ("a length is for texts and lists", &[Class::Text, Class::List])
+        }
         "pattern" => ("a pattern is for texts", &[Class::Text]),
-        "format" => ("a format is for texts and numbers", &[Class::Text, Class::Integer, Class::Number]),
+        "format" => {
+            ("a format is for texts and numbers", &[Class::Text, Class::Integer, Class::Number])
+        }
         "minItems" | "maxItems" => ("a number of items is for lists", &[Class::List]),
         "x-kubernetes-list-type" => ("kinds of lists are for lists", &[Class::List]),
         "minProperties" | "maxProperties" => ("a number of properties is for maps", &[Class::Map]),
@@ -202,7 +229,9 @@ fn conflicts(keys: &[Key], errors: &mut Errors) {
                        `schema_with`";
         errors.at(key.span, message);
     }
-    if let Some(key) = second(|kind| matches!(kind, Kind::Required | Kind::Optional | Kind::Default(_))) {
+    if let Some(key) =
+        second(|kind| matches!(kind, Kind::Required | Kind::Optional | Kind::Default(_)))
+    {
         errors.at(key.span, "a field is required, or optional, or has a default");
     }
 }

@@ -2,7 +2,7 @@
 
 use syn::{GenericArgument, PathArguments, Type};
 
-/// What a macro can know of a type: the names of std, with options and boxes removed.
+/// The part of a type that a macro can know: names of std, with options and boxes removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Text,
@@ -52,7 +52,9 @@ pub(super) fn peeled(ty: &Type) -> &Type {
         Type::Reference(reference) => peeled(&reference.elem),
         Type::Group(group) => peeled(&group.elem),
         Type::Paren(paren) => peeled(&paren.elem),
-        Type::Path(_) if matches!(last_segment(ty), Some("Option" | "Box" | "Arc" | "Rc" | "Cow")) => {
+        Type::Path(_)
+            if matches!(last_segment(ty), Some("Option" | "Box" | "Arc" | "Rc" | "Cow")) =>
+        {
             argument(ty).map_or(ty, peeled)
         }
         _ => ty,
@@ -88,10 +90,40 @@ pub(super) fn argument(ty: &Type) -> Option<&Type> {
 /// Returns the last segment of a path that is one of the known names.
 fn last_segment(ty: &Type) -> Option<&'static str> {
     const KNOWN: &[&str] = &[
-        "String", "str", "char", "PathBuf", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32",
-        "u64", "usize", "NonZeroU8", "NonZeroU16", "NonZeroU32", "NonZeroU64", "f32", "f64",
-        "bool", "Vec", "VecDeque", "BTreeSet", "HashSet", "IndexSet", "BTreeMap", "HashMap",
-        "IndexMap", "Option", "Box", "Arc", "Rc", "Cow",
+        "String",
+        "str",
+        "char",
+        "PathBuf",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "isize",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "usize",
+        "NonZeroU8",
+        "NonZeroU16",
+        "NonZeroU32",
+        "NonZeroU64",
+        "f32",
+        "f64",
+        "bool",
+        "Vec",
+        "VecDeque",
+        "BTreeSet",
+        "HashSet",
+        "IndexSet",
+        "BTreeMap",
+        "HashMap",
+        "IndexMap",
+        "Option",
+        "Box",
+        "Arc",
+        "Rc",
+        "Cow",
     ];
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last()?;

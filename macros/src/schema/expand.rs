@@ -9,6 +9,7 @@ use syn::{GenericParam, Generics};
 use super::fields::{named, remarks, shape, shape_of};
 use super::model::{Data, Field, Model, Variant};
 use super::serde::Default;
+use crate::keys::same_tokens;
 
 /// The generated code of a model without faults.
 pub(super) fn all(model: &Model) -> TokenStream {
@@ -61,9 +62,10 @@ fn items(model: &Model, body: &TokenStream) -> TokenStream {
 /// Names of the fields of a struct, for code that names them.
 fn field_names(model: &Model) -> TokenStream {
     let Data::Named(fields) = &model.data else { return TokenStream::new() };
-    let fields = fields.iter().filter(|field| field.is_described()).map(|field| {
-        let (rust, json, flattened) = (field.rust(), &field.json, field.serde.flatten.is_some());
-        quote!(__s::FieldName { rust: #rust, json: #json, flattened: #flattened })
+    let fields = fields.iter().filter(|field| field.is_read()).map(|field| {
+        let (rust, json) = (field.rust(), &field.json);
+        let is_flattened = field.serde.flatten.is_some();
+        if is_flattened { quote!(__s::flattened(#rust)) } else { quote!(__s::named(#rust, #json)) }
     });
     let ident = &model.ident;
     let (impl_generics, type_generics, where_clause) = model.generics.split_for_impl();
@@ -136,7 +138,14 @@ fn body(model: &Model) -> TokenStream {
     let keys = remarks(&model.remarks, None, model.named());
     if let Some(from) = &model.serde.from {
         let shape = shape_of(from);
-        return quote!(__s::same_as(__generator, #shape) #keys .finish());
+        let shape = match &model.serde.into {
+            Some(into) if !same_tokens(into, from) => {
+                let into = shape_of(into);
+                quote!(if __generator.contract().is_serialize() { #into } else { #shape })
+            }
+            _ => shape,
+        };
+        return quote!({ let __shape = #shape; __s::same_as(__generator, __shape) #keys .finish() });
     }
     let whole = (!model.remarks.is_empty()).then(|| quote!(.whole() #keys));
     match &model.data {
@@ -153,24 +162,27 @@ fn body(model: &Model) -> TokenStream {
             let values = tuple(fields);
             quote!(__s::Content::of_struct(__generator).tuple() #values #whole .finish())
         }
-        Data::Named(fields) => {
-            let closed = model.serde.closed;
-            let variable = format_ident!("__whole");
-            let value = model.serde.default.as_ref().map(|default| match default {
-                Default::Trait => quote!(<Self as ::core::default::Default>::default()),
-                Default::Function(function) => quote!(#function()),
-            });
-            let statement = value.map(|value| quote!(let #variable: Self = #value;));
-            let calls = named(fields, statement.as_ref().map(|_| &variable));
-            quote!(#statement __s::Fields::new(__generator, #closed) #calls #whole .finish())
-        }
+        Data::Named(fields) => object(model, fields, whole.as_ref()),
         Data::Enum(variants) => {
             let tagging = tagging(model);
             let closed = model.serde.closed;
-            let calls = variants.iter().filter(|it| !it.serde.skipped).map(|it| variant(it, model));
+            let calls = variants.iter().filter(|it| !it.serde.skipped).map(variant);
             quote!(__s::Variants::new(__generator, #tagging, #closed) #(#calls)* #whole .finish())
         }
     }
+}
+
+/// A struct with named fields.
+fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> TokenStream {
+    let closed = model.serde.closed;
+    let variable = format_ident!("__whole");
+    let value = model.serde.default.as_ref().map(|default| match default {
+        Default::Trait => quote!(<Self as ::core::default::Default>::default()),
+        Default::Function(function) => quote!(#function()),
+    });
+    let statement = value.map(|value| quote!(let #variable: Self = #value;));
+    let calls = named(fields, statement.as_ref().map(|_| &variable));
+    quote!(#statement __s::Fields::new(__generator, #closed) #calls #whole .finish())
 }
 
 /// A type that is written as its field.
@@ -198,13 +210,12 @@ fn tagging(model: &Model) -> TokenStream {
     }
 }
 
-fn variant(variant: &Variant, model: &Model) -> TokenStream {
+fn variant(variant: &Variant) -> TokenStream {
     let json = &variant.json;
     let keys = remarks(&variant.remarks, None, &[]);
     let content: Ident = format_ident!("__content");
     let value = match &variant.data {
         Data::Unit if !variant.serde.untagged => {
-            let _ = model;
             return if variant.remarks.is_empty() {
                 quote!(.name(#json))
             } else {

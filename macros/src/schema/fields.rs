@@ -17,7 +17,11 @@ fn at(place: Span) -> Span {
 
 /// The calls that describe fields with names. `whole` is the variable with the default of the type.
 pub(super) fn named(fields: &[Field], whole: Option<&Ident>) -> TokenStream {
-    fields.iter().filter(|field| field.is_described()).map(|field| one_named(field, whole)).collect()
+    fields
+        .iter()
+        .filter(|field| field.is_described())
+        .map(|field| one_named(field, whole))
+        .collect()
 }
 
 fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
@@ -29,10 +33,15 @@ fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
     let json = &field.json;
     let remarks = remarks(&field.remarks, Some(field), &[]);
     let default = default(field, whole);
-    let write_only = field.serde.not_written.then(|| quote!(.keyword("writeOnly", true)));
     let list_map = list_map(field);
+    let left_out = field.serde.skip_if.is_some().then(|| quote!(.left_out()));
+    let one_way = match (field.serde.not_read, field.serde.not_written) {
+        (true, _) => quote!(.not_read()),
+        (_, true) => quote!(.not_written()),
+        _ => TokenStream::new(),
+    };
     let call = quote_spanned!(place=> .field(#json, #shape));
-    quote!(#call #remarks #write_only #default #list_map)
+    quote!(#call #remarks #default #left_out #list_map #one_way)
 }
 
 /// The expression of a field's shape.
@@ -50,7 +59,13 @@ pub(super) fn shape(field: &Field) -> TokenStream {
     let is_map = class(ty) == Class::Map;
     let schema = field.remarks.attrs.keys.iter().find_map(|key| {
         let name = |name: &str| {
-            let suffix = if is_list { "_list" } else if is_map { "_map" } else { "" };
+            let suffix = if is_list {
+                "_list"
+            } else if is_map {
+                "_map"
+            } else {
+                ""
+            };
             let function = format_ident!("{name}{suffix}");
             Some(quote!(.by(__s::#function)))
         };
@@ -101,7 +116,9 @@ fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
         Kind::Atomic => quote!(.keyword("x-kubernetes-map-type", "atomic")),
         Kind::Rule(rule) => self::rule(rule, names),
         Kind::OneOf(many, fields) => one_of(*many, fields, names),
-        Kind::Default(value) => field.map_or_else(TokenStream::new, |field| default_key(field, value)),
+        Kind::Default(value) => {
+            field.map_or_else(TokenStream::new, |field| default_key(field, value))
+        }
         Kind::Example(value) => quote!(.example(#value)),
         Kind::Transform(change) => quote_spanned!(at(change.span())=> .transform(#change)),
         Kind::Required => quote!(.required()),
@@ -122,7 +139,8 @@ fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
 fn default_key(field: &Field, value: &Expr) -> TokenStream {
     let inner = if is_option(&field.ty) && !is_some(value) { peeled(&field.ty) } else { &field.ty };
     let text = matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. }));
-    let value = if text { quote!(::core::convert::Into::into(#value)) } else { value.to_token_stream() };
+    let value =
+        if text { quote!(::core::convert::Into::into(#value)) } else { value.to_token_stream() };
     quote_spanned!(at(value.span())=> .default::<#inner>(#value))
 }
 
@@ -158,7 +176,9 @@ fn default(field: &Field, whole: Option<&Ident>) -> Option<TokenStream> {
         ));
     }
     Some(match &field.serde.skip_if {
-        Some(skip) if is_reference => quote_spanned!(place=> .default_unless(#value, |it| #skip(*it))),
+        Some(skip) if is_reference => {
+            quote_spanned!(place=> .default_unless(#value, |it| #skip(*it)))
+        }
         Some(skip) => quote_spanned!(place=> .default_unless(#value, |it: &#ty| #skip(it))),
         None => quote_spanned!(place=> .default(#value)),
     })
@@ -195,7 +215,8 @@ fn rule(rule: &Rule, names: &[Field]) -> TokenStream {
         ("reason", reason.as_ref().map(syn::LitStr::value)),
         ("fieldPath", path),
     ];
-    let pairs = pairs.into_iter().filter_map(|(key, value)| value.map(|value| quote!((#key, #value))));
+    let pairs =
+        pairs.into_iter().filter_map(|(key, value)| value.map(|value| quote!((#key, #value))));
     let pairs: Vec<_> = pairs.collect();
     let old_self = optional_old_self.then(|| quote!(.optional_old_self()));
     quote!(.rule(#rule, &[#(#pairs),*]) #old_self)

@@ -52,8 +52,14 @@ const WORDS: &[(&str, &str)] = &[
 
 /// Keys of which the derive of the kind, or serde, is the place.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("printcolumn", "columns belong to the kind: `#[resource(column(…))]` beside `derive(CustomResource)`"),
-    ("column", "columns belong to the kind: `#[resource(column(…))]` beside `derive(CustomResource)`"),
+    (
+        "printcolumn",
+        "columns belong to the kind: `#[resource(column(…))]` beside `derive(CustomResource)`",
+    ),
+    (
+        "column",
+        "columns belong to the kind: `#[resource(column(…))]` beside `derive(CustomResource)`",
+    ),
     ("group", "a schema is for nested types: the kind has `#[resource(group = …)]`"),
     ("version", "a schema is for nested types: the kind has `#[resource(version = …)]`"),
     ("kind", "a schema is for nested types: the kind has `#[resource(kind = …)]`"),
@@ -66,8 +72,14 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("untagged", "the form in JSON is serde's: `#[serde(untagged)]`"),
     ("deny_unknown_fields", "that is serde's: `#[serde(deny_unknown_fields)]`"),
     ("Enum", "the allowed values are the variants of a Rust enum"),
-    ("Optional", "a field is optional if its type is an `Option` or it has a default; else write `optional`"),
-    ("Required", "a field is required unless its type is an `Option` or it has a default; else write `required`"),
+    (
+        "Optional",
+        "a field is optional if its type is an `Option` or it has a default; else write `optional`",
+    ),
+    (
+        "Required",
+        "a field is required unless its type is an `Option` or it has a default; else write `required`",
+    ),
     ("email", "write `format = \"email\"`"),
     ("url", "write `format = \"uri\"`"),
     ("description", "the description is the doc comment"),

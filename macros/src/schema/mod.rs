@@ -26,10 +26,6 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let model = model::Model::new(input, &mut errors);
     check::check(&model, &mut errors);
     let mut output = errors.finish();
-    output.extend(if output.is_empty() {
-        expand::all(&model)
-    } else {
-        expand::fallback(&model)
-    });
+    output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
     output
 }

@@ -43,7 +43,6 @@ pub(super) struct Remarks {
 pub(super) struct Variant {
     /// Name in JSON.
     pub(super) json: String,
-    pub(super) ident: Ident,
     pub(super) serde: OfVariant,
     pub(super) remarks: Remarks,
     pub(super) data: Data,
@@ -121,7 +120,11 @@ impl Model {
 
 fn fields(fields: &syn::Fields, rename: Rename, errors: &mut Errors) -> Data {
     let read = |errors: &mut Errors| {
-        fields.iter().enumerate().map(|(place, field)| Field::new(field, place, rename, errors)).collect()
+        fields
+            .iter()
+            .enumerate()
+            .map(|(place, field)| Field::new(field, place, rename, errors))
+            .collect()
     };
     match fields {
         syn::Fields::Named(_) => Data::Named(read(errors)),
@@ -136,7 +139,6 @@ impl Variant {
         let name = variant.ident.unraw().to_string();
         Self {
             json: serde.rename.clone().unwrap_or_else(|| of_type.rename_all.variant(&name)),
-            ident: variant.ident.clone(),
             data: fields(&variant.fields, serde.rename_all.or(of_type.rename_all_fields), errors),
             serde,
             remarks: Remarks::new(&variant.attrs, Place::Variant, errors),
@@ -168,9 +170,15 @@ impl Field {
         }
     }
 
-    /// Whether the field is part of the schema.
+    /// Whether the field is part of the schema of what is read or of what is written.
     pub(super) fn is_described(&self) -> bool {
-        !self.serde.skipped && !self.remarks.has(|kind| matches!(kind, Kind::Skip))
+        let is_skipped = self.serde.skipped || (self.serde.not_read && self.serde.not_written);
+        !is_skipped && !self.remarks.has(|kind| matches!(kind, Kind::Skip))
+    }
+
+    /// Whether the field is part of the schema of a definition.
+    pub(super) fn is_read(&self) -> bool {
+        self.is_described() && !self.serde.not_read
     }
 
     /// Whether a key replaces the schema of the type.
@@ -226,8 +234,11 @@ fn doc(attributes: &[Attribute]) -> Option<TokenStream> {
     if let Some(lines) = literals {
         return Some(lines.join("\n").trim().to_token_stream());
     }
-    let parts = parts.iter().map(|part| literal(part).map_or_else(|| part.to_token_stream(), |text| {
-        LitStr::new(&text, proc_macro2::Span::call_site()).to_token_stream()
-    }));
+    let parts = parts.iter().map(|part| {
+        literal(part).map_or_else(
+            || part.to_token_stream(),
+            |text| LitStr::new(&text, proc_macro2::Span::call_site()).to_token_stream(),
+        )
+    });
     Some(quote!(::core::concat!(#(#parts, "\n"),*)))
 }

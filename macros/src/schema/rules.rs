@@ -38,7 +38,7 @@ impl<'a> Subject<'a> {
         if fields.is_empty() || fields.iter().any(|field| field.serde.flatten.is_some()) {
             return Self { ty: Type::Dyn, fields: &[] };
         }
-        let described = fields.iter().filter(|field| field.is_described());
+        let described = fields.iter().filter(|field| field.is_read());
         let mut known: Vec<(Arc<str>, FieldType)> = described
             .filter_map(|field| {
                 let ty = if field.is_replaced() { Type::Dyn } else { cel_type(&field.ty) };
@@ -78,7 +78,9 @@ impl<'a> Subject<'a> {
                                a field of this type: `path = host`";
                 errors.at(path.span(), message);
             }
-            Some(RulePath::Field(name)) if !self.fields.iter().any(|field| name == field.rust().as_str()) => {
+            Some(RulePath::Field(name))
+                if !self.fields.iter().any(|field| name == field.rust().as_str()) =>
+            {
                 errors.at(name.span(), no_field(&name.to_string(), self.fields));
             }
             _ => {}
@@ -139,7 +141,9 @@ pub(super) fn no_field(name: &str, fields: &[Field]) -> String {
     }
     match keys::closest(name, &names) {
         Some(meant) => format!("there is no field `{name}`; did you mean `{meant}`?"),
-        None if names.is_empty() => format!("there is no field `{name}`: the type has no named fields"),
+        None if names.is_empty() => {
+            format!("there is no field `{name}`: the type has no named fields")
+        }
         None => format!("there is no field `{name}`; the fields are {}", list(&names)),
     }
 }

@@ -50,6 +50,7 @@ pub(super) struct OfType {
     pub(super) transparent: bool,
     /// Type of `from` or `try_from`.
     pub(super) from: Option<Type>,
+    pub(super) into: Option<Type>,
 }
 
 /// Attributes of a variant.
@@ -66,8 +67,9 @@ pub(super) struct OfVariant {
 pub(super) struct OfField {
     pub(super) rename: Option<String>,
     pub(super) default: Option<self::Default>,
-    /// Not read: no part of an object.
+    /// Neither read nor written.
     pub(super) skipped: bool,
+    pub(super) not_read: bool,
     pub(super) not_written: bool,
     pub(super) skip_if: Option<ExprPath>,
     pub(super) flatten: Option<Span>,
@@ -96,6 +98,7 @@ impl OfType {
                 "transparent" => read.transparent = true,
                 "default" => read.default = Some(default(meta)?),
                 "from" | "try_from" => read.from = Some(parsed(meta)?),
+                "into" => read.into = Some(parsed(meta)?),
                 _ => return Ok(false),
             }
             Ok(true)
@@ -131,14 +134,16 @@ impl OfField {
             match name(meta).as_str() {
                 "rename" => read.rename = both_ways(meta, errors)?,
                 "default" => read.default = Some(default(meta)?),
-                "skip" | "skip_deserializing" => read.skipped = true,
+                "skip" => read.skipped = true,
+                "skip_deserializing" => read.not_read = true,
                 "skip_serializing" => read.not_written = true,
                 "skip_serializing_if" => read.skip_if = Some(parsed(meta)?),
                 "flatten" => read.flatten = Some(span),
                 "with" => {
                     let module: LitStr = meta.value()?.parse()?;
                     read.read_by_function = true;
-                    read.serialize_with = syn::parse_str(&format!("{}::serialize", module.value())).ok();
+                    read.serialize_with =
+                        syn::parse_str(&format!("{}::serialize", module.value())).ok();
                     read.with = Some(WithSpan::text(&module));
                 }
                 "serialize_with" => read.serialize_with = Some(parsed(meta)?),
@@ -150,6 +155,9 @@ impl OfField {
             }
             Ok(true)
         });
+        if read.not_read && read.default.is_none() {
+            read.default = Some(self::Default::Trait);
+        }
         read
     }
 }
@@ -289,9 +297,9 @@ fn pascal(name: &str) -> String {
 
 fn first_lower(name: &str) -> String {
     let mut letters = name.chars();
-    letters.next().map_or(String::new(), |first| {
-        first.to_ascii_lowercase().to_string() + letters.as_str()
-    })
+    letters
+        .next()
+        .map_or(String::new(), |first| first.to_ascii_lowercase().to_string() + letters.as_str())
 }
 
 fn snake(name: &str) -> String {

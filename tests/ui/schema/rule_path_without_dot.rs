@@ -3,8 +3,13 @@ use windlass::Schema;
 
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Spec {
-    #[schema(rule("self > 0", path = "field"))]
-    pub field: i32,
+    #[schema(rule("self.name != ''", path = "name"))]
+    pub field: Port,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub struct Port {
+    pub name: String,
 }
 
 fn main() {}

@@ -12,6 +12,8 @@ use super::shape::Shape;
 #[derive(Debug)]
 pub struct Fields<'g> {
     generator: &'g mut SchemaGenerator,
+    /// Whether the values that serde writes are described, and not those that it reads.
+    is_written: bool,
     object: Map<String, Value>,
     /// The field that was added last, until the next one.
     current: Option<Field>,
@@ -33,7 +35,8 @@ impl<'g> Fields<'g> {
         if closed {
             object.insert("additionalProperties".to_owned(), false.into());
         }
-        Self { generator, object, current: None }
+        let is_written = generator.contract().is_serialize();
+        Self { generator, is_written, object, current: None }
     }
 
     /// Adds a field, required if serde refuses an object without it.
@@ -41,7 +44,8 @@ impl<'g> Fields<'g> {
     pub fn field(mut self, name: &'static str, shape: Shape) -> Self {
         self.close();
         let node = nullable((shape.schema)(self.generator), shape);
-        self.current = Some(Field { name, is_required: !(shape.absent)(), node });
+        let is_required = self.is_written || !(shape.absent)();
+        self.current = Some(Field { name, is_required, node });
         self
     }
 
@@ -67,6 +71,37 @@ impl<'g> Fields<'g> {
         self
     }
 
+    /// Serde leaves some values of the field out.
+    #[must_use]
+    pub fn left_out(mut self) -> Self {
+        if self.is_written {
+            self.set_required(false);
+        }
+        self
+    }
+
+    /// Serde writes the field and does not read it.
+    #[must_use]
+    pub fn not_read(self) -> Self {
+        self.only_if(true, "readOnly")
+    }
+
+    /// Serde reads the field and does not write it.
+    #[must_use]
+    pub fn not_written(self) -> Self {
+        self.only_if(false, "writeOnly")
+    }
+
+    /// Keeps the field in one of the two descriptions, with a remark.
+    fn only_if(mut self, is_written: bool, remark: &str) -> Self {
+        if self.is_written == is_written {
+            self.keyword(remark, true)
+        } else {
+            self.current = None;
+            self
+        }
+    }
+
     fn set_required(&mut self, is_required: bool) {
         if let Some(field) = &mut self.current {
             field.is_required = is_required;
@@ -81,7 +116,11 @@ impl<'g> Fields<'g> {
 
     /// As `default`, unless serde leaves that value out.
     #[must_use]
-    pub fn default_unless<T: Serialize>(self, value: T, is_left_out: impl FnOnce(&T) -> bool) -> Self {
+    pub fn default_unless<T: Serialize>(
+        self,
+        value: T,
+        is_left_out: impl FnOnce(&T) -> bool,
+    ) -> Self {
         let value = if is_left_out(&value) { None } else { serde_json::to_value(value).ok() };
         self.default_json(value)
     }
@@ -89,7 +128,9 @@ impl<'g> Fields<'g> {
     /// As `default`, with the value in JSON.
     #[must_use]
     pub fn default_json(mut self, value: Option<Value>) -> Self {
-        self.set_required(false);
+        if !self.is_written {
+            self.set_required(false);
+        }
         if let Some(value) = value {
             self.node().insert("default".to_owned(), value);
         }
@@ -112,9 +153,12 @@ impl<'g> Fields<'g> {
     /// Ends the current field.
     fn close(&mut self) {
         let Some(field) = self.current.take() else { return };
-        let properties = self.object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        let properties =
+            self.object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(properties) = properties {
-            properties.insert(field.name.to_owned(), field.node.into());
+            // Without keywords: any value, in schemars' spelling.
+            let node = if field.node.is_empty() { true.into() } else { Value::Object(field.node) };
+            properties.insert(field.name.to_owned(), node);
         }
         let required = self.object.entry("required");
         if field.is_required

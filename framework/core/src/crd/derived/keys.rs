@@ -70,14 +70,16 @@ pub trait Keys: Sized {
     /// Makes server-side apply merge the list item by item, kept apart by these fields.
     #[must_use]
     fn list_map(self, keys: &[String]) -> Self {
-        self.keyword("x-kubernetes-list-type", "map").keyword("x-kubernetes-list-map-keys", keys.to_vec())
+        self.keyword("x-kubernetes-list-type", "map")
+            .keyword("x-kubernetes-list-map-keys", keys.to_vec())
     }
 
     /// Replaces the schema, but not the documentation.
     #[must_use]
     fn replace(mut self, mut keywords: Value) -> Self {
         let node = self.node();
-        let is_nullable = node.get("nullable").cloned().or_else(|| allows_null(node).then_some(true.into()));
+        let is_nullable =
+            node.get("nullable").cloned().or_else(|| allows_null(node).then_some(true.into()));
         if let (Value::Object(keywords), Some(nullable)) = (&mut keywords, is_nullable) {
             keywords.insert("nullable".to_owned(), nullable);
         }
@@ -102,9 +104,9 @@ pub trait Keys: Sized {
 fn allows_null(node: &Map<String, Value>) -> bool {
     let is_null = |branch: &Value| branch["type"] == "null";
     let has_null = |key: &str| {
-        node.get(key).and_then(Value::as_array).is_some_and(|all| {
-            all.iter().any(|one| is_null(one) || one == "null")
-        })
+        node.get(key)
+            .and_then(Value::as_array)
+            .is_some_and(|all| all.iter().any(|one| is_null(one) || one == "null"))
     };
     has_null("anyOf") || has_null("type")
 }

@@ -44,7 +44,11 @@ fn add(object: &mut Map<String, Value>, key: String, value: Value) {
         return;
     };
     match (key.as_str(), mine, value) {
-        ("required" | "allOf" | "x-kubernetes-validations", Value::Array(mine), Value::Array(more)) => {
+        (
+            "required" | "allOf" | "x-kubernetes-validations",
+            Value::Array(mine),
+            Value::Array(more),
+        ) => {
             mine.extend(more);
         }
         ("properties" | "patternProperties", Value::Object(mine), Value::Object(more)) => {

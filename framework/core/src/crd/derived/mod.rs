@@ -26,8 +26,8 @@ pub use serde_json::{json, value::Serializer as ValueSerializer};
 pub use super::kubernetes::KubernetesSchema;
 pub use fields::Fields;
 pub use kept::{
-    embedded, embedded_list, embedded_map, int_or_string, int_or_string_list, int_or_string_map, opaque,
-    opaque_list, opaque_map,
+    embedded, embedded_list, embedded_map, int_or_string, int_or_string_list, int_or_string_map,
+    opaque, opaque_list, opaque_map,
 };
 pub use keys::{Keys, Node, same_as};
 pub use shape::{HasSchema, NoSchemaInside, Of, Probe, ProbeAbsence, Shape};

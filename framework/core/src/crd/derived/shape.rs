@@ -59,7 +59,8 @@ impl Shape {
     }
 }
 
-/// schemars' own answer to the question which schema a flattened field has.
+// The answer of schemars itself to the question which schema a flattened field has. No doc comment: it would
+// become the description.
 #[derive(JsonSchema)]
 #[allow(dead_code)]
 struct Flattened<T: JsonSchema> {

@@ -93,7 +93,7 @@ kept! {
     core::SecretVolumeSource: opaque, core::SecurityContext: opaque, core::Service: embedded,
     core::ServiceAccount: embedded, core::ServicePort: opaque, core::ServiceSpec: opaque,
     core::ServiceStatus: opaque, core::Taint: opaque, core::TopologySpreadConstraint: opaque,
-   
+
     core::VolumeResourceRequirements: opaque,
     networking::HTTPIngressPath: opaque, networking::Ingress: embedded,
     networking::IngressBackend: opaque, networking::IngressRule: opaque, networking::IngressSpec: opaque,

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::{
     ConfigMapKeySelector, Container, EnvVar, LocalObjectReference, ObjectReference, ResourceClaim,
-    ResourceRequirements, SecretKeySelector, SecretReference, Toleration, TypedLocalObjectReference,
-    Volume, VolumeDevice, VolumeMount,
+    ResourceRequirements, SecretKeySelector, SecretReference, Toleration,
+    TypedLocalObjectReference, Volume, VolumeDevice, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{

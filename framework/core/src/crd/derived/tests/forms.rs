@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_macros::Schema;
 
-use super::schema;
+use super::{schema, written};
 
 fn two() -> i32 {
     2
@@ -52,7 +52,8 @@ macro_rules! alike {
             }
             let (ours, theirs) = (schema::<ours::$name>(), schema::<theirs::$name>());
             assert_eq!(ours, theirs, "\n{ours:#}\n{theirs:#}");
-            assert_eq!(ours::$name::schema_name(), theirs::$name::schema_name());
+            let (ours, theirs) = (written::<ours::$name>(), written::<theirs::$name>());
+            assert_eq!(ours, theirs, "written:\n{ours:#}\n{theirs:#}");
         }
     };
 }
@@ -177,8 +178,8 @@ alike! { a_transparent_struct: S;
 }
 
 alike! { a_type_read_as_another: S;
-    #[serde(try_from = "String")]
-    #[allow(dead_code)]
+    #[serde(try_from = "String", into = "String")]
+    #[derive(Clone)]
     pub(super) struct S {
         host: String,
     }
@@ -186,6 +187,11 @@ alike! { a_type_read_as_another: S;
         type Error = std::convert::Infallible;
         fn try_from(host: String) -> Result<Self, Self::Error> {
             Ok(Self { host })
+        }
+    }
+    impl From<S> for String {
+        fn from(value: S) -> Self {
+            value.host
         }
     }
 }
@@ -292,6 +298,17 @@ alike! { a_type_that_contains_itself: S;
         children: Vec<S>,
         next: Option<Box<S>>,
     }
+}
+
+#[test]
+fn a_schema_has_the_name_of_its_type_in_json() {
+    #[derive(Serialize, Deserialize, Schema)]
+    #[serde(rename = "SiteSpec")]
+    struct S {
+        field: i32,
+    }
+    assert_eq!(S::schema_name(), "SiteSpec");
+    assert!(S::schema_id().ends_with("::tests::forms::SiteSpec"), "{}", S::schema_id());
 }
 
 #[test]

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass_macros::Schema;
 
-use super::{field, schema};
+use windlass_apiserver::crd_schema::check_crd;
+
+use super::{definition, field, schema};
 
 const MOST: i32 = 10;
 
@@ -49,14 +51,18 @@ struct Fields {
     atomic_list: Vec<String>,
     #[schema(atomic)]
     atomic_map: BTreeMap<String, String>,
-    #[schema(atomic)]
+    #[schema(atomic, rule("self.number > 0", path = ".number"))]
     atomic_struct: Port,
     #[schema(list(atomic))]
     list_atomic: Option<Vec<String>>,
     #[schema(map(granular))]
     granular: BTreeMap<String, String>,
-    #[schema(rule("self > 0", message = "positive", reason = "FieldValueForbidden", path = ".x"))]
-    #[schema(rule("self < 9", message_expression = "'too large: ' + string(self)", optional_old_self))]
+    #[schema(rule("self > 0", message = "positive", reason = "FieldValueForbidden"))]
+    #[schema(rule(
+        "self < 9",
+        message_expression = "'too large: ' + string(self)",
+        optional_old_self
+    ))]
     ruled: i32,
     #[schema(immutable)]
     immutable: String,
@@ -101,6 +107,14 @@ fn has(name: &str, expected: Value) {
 }
 
 #[test]
+fn a_server_accepts_all_keys() {
+    let found = crate::crd::structural_schema::<Fields>().unwrap();
+    assert_eq!(found.warnings, Vec::<String>::new());
+    let faults = check_crd(&definition(&found.schema), None);
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
 fn bounds_lengths_patterns_and_formats() {
     has("bounds", json!({ "minimum": 1, "maximum": 10 }));
     has("range", json!({ "minimum": -1, "maximum": 9 }));
@@ -109,7 +123,10 @@ fn bounds_lengths_patterns_and_formats() {
     has("code", json!({ "minLength": 2, "maxLength": 2 }));
     has("url", json!({ "format": "uri" }));
     has("map", json!({ "minProperties": 1, "maxProperties": 2 }));
-    has("list", json!({ "maxItems": 3, "items": { "type": "string", "pattern": "^a", "maxLength": 5 } }));
+    has(
+        "list",
+        json!({ "maxItems": 3, "items": { "type": "string", "pattern": "^a", "maxLength": 5 } }),
+    );
     has("length_of_list", json!({ "maxItems": 4 }));
 }
 
@@ -129,11 +146,15 @@ fn kinds_of_lists_and_maps() {
 #[test]
 fn rules_of_a_field() {
     let rules = json!([
-        { "rule": "self > 0", "message": "positive", "reason": "FieldValueForbidden", "fieldPath": ".x" },
+        { "rule": "self > 0", "message": "positive", "reason": "FieldValueForbidden" },
         { "rule": "self < 9", "messageExpression": "'too large: ' + string(self)", "optionalOldSelf": true },
     ]);
     has("ruled", json!({ "x-kubernetes-validations": rules }));
     let rule = json!([{ "rule": "self == oldSelf", "message": "field is immutable" }]);
+    has(
+        "atomic_struct",
+        json!({ "x-kubernetes-validations": [{ "rule": "self.number > 0", "fieldPath": ".number" }] }),
+    );
     has("immutable", json!({ "x-kubernetes-validations": rule }));
 }
 
@@ -169,7 +190,11 @@ fn keys_of_a_type() {
     #[derive(Serialize, Deserialize, Schema)]
     #[serde(rename_all = "camelCase")]
     #[schema(rule("self.minSize <= self.maxSize", message = "min is above max", path = min_size))]
-    #[schema(one_of(first_way, second), at_most_one_of(first_way, third), at_least_one_of(second, third))]
+    #[schema(
+        one_of(first_way, second),
+        at_most_one_of(first_way, third),
+        at_least_one_of(second, third)
+    )]
     #[schema(title = "Sizes", atomic, preserve, properties(max = 9), example = json!({ "minSize": 1 }))]
     struct Sizes {
         min_size: i32,

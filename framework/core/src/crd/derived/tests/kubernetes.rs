@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    EnvVar, LocalObjectReference, Pod, PodTemplateSpec, ResourceRequirements, SecretKeySelector, Toleration,
+    EnvVar, LocalObjectReference, Pod, PodTemplateSpec, ResourceRequirements, SecretKeySelector,
+    Toleration,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
@@ -17,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use windlass_macros::Schema;
 
-use super::schema;
+use windlass_apiserver::crd_schema::check_crd;
+
+use super::{definition, schema};
 use crate::crd::{conditions, structural_schema};
 
 #[derive(Serialize, Deserialize, Schema)]
@@ -52,8 +55,17 @@ fn an_optional_template_is_neither_required_nor_checked() {
     });
     assert_eq!(found["properties"]["template"], template);
     let required = [
-        "conditions", "quantity", "quantities", "selector", "port", "raw", "time", "metadata", "pull_secrets",
-        "tolerations", "pod",
+        "conditions",
+        "quantity",
+        "quantities",
+        "selector",
+        "port",
+        "raw",
+        "time",
+        "metadata",
+        "pull_secrets",
+        "tolerations",
+        "pod",
     ];
     assert_eq!(found["required"], json!(required));
 }
@@ -72,7 +84,10 @@ fn each_type_has_its_form() {
         field("selector")["properties"]["matchExpressions"]["items"]["required"],
         json!(["key", "operator"])
     );
-    assert_eq!(field("resources")["properties"]["limits"]["additionalProperties"], field("quantity"));
+    assert_eq!(
+        field("resources")["properties"]["limits"]["additionalProperties"],
+        field("quantity")
+    );
     assert_eq!(field("port"), json!({ "x-kubernetes-int-or-string": true }));
     assert_eq!(field("time"), json!({ "type": "string", "format": "date-time" }));
     assert_eq!(field("micro")["nullable"], true);
@@ -81,6 +96,14 @@ fn each_type_has_its_form() {
     assert_eq!(field("key")["required"], json!(["key"]));
     assert_eq!(field("pod")["x-kubernetes-embedded-resource"], true);
     assert_eq!(field("metadata")["properties"]["labels"]["additionalProperties"]["type"], "string");
+}
+
+#[test]
+fn a_server_accepts_all_of_them() {
+    let found = structural_schema::<S>().unwrap();
+    assert_eq!(found.warnings, Vec::<String>::new());
+    let faults = check_crd(&definition(&found.schema), None);
+    assert!(faults.is_empty(), "{faults:#?}");
 }
 
 #[test]

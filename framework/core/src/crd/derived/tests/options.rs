@@ -65,7 +65,9 @@ fn a_field_is_required_exactly_if_serde_demands_it() {
 fn a_field_may_be_null_exactly_if_serde_accepts_null() {
     let schema = structural_schema::<S>().unwrap().schema;
     let nullable = |name: &str| schema["properties"][name]["nullable"] == json!(true);
-    for name in ["alias", "boxed", "transparent", "by_function", "function", "other", "opaque", "needed"] {
+    for name in
+        ["alias", "boxed", "transparent", "by_function", "function", "other", "opaque", "needed"]
+    {
         assert!(nullable(name), "{name}: {schema:#}");
     }
     for name in ["plain", "required", "opaque_list", "said"] {
