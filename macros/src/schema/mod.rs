@@ -14,6 +14,7 @@ mod key;
 mod model;
 mod rules;
 mod serde;
+mod values;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;

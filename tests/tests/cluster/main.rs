@@ -20,6 +20,7 @@ mod manager;
 mod projections;
 mod refusals;
 mod rights;
+mod schemas;
 mod statuses;
 mod terms;
 mod verbs;
