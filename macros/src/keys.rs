@@ -193,7 +193,12 @@ pub(crate) fn group<T>(
     }
     let content;
     parenthesized!(content in input);
-    read(&content)
+    let found = read(&content);
+    if found.is_err() {
+        // Otherwise syn reports the rest as unexpected, beside the fault.
+        drop(content.parse::<TokenStream>());
+    }
+    found
 }
 
 /// Returns "unknown key `namespacd`; did you mean `namespaced`?", or the list of the known keys.

@@ -14,6 +14,8 @@ mod key;
 mod model;
 mod rules;
 mod serde;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use proc_macro2::TokenStream;

@@ -36,7 +36,7 @@ impl<'a> Subject<'a> {
     pub(super) fn of_struct(fields: &'a [Field]) -> Self {
         // A flattened field brings fields that only its type knows.
         if fields.is_empty() || fields.iter().any(|field| field.serde.flatten.is_some()) {
-            return Self { ty: Type::Dyn, fields: &[] };
+            return Self { ty: Type::Dyn, fields };
         }
         let described = fields.iter().filter(|field| field.is_read());
         let mut known: Vec<(Arc<str>, FieldType)> = described
@@ -58,9 +58,10 @@ impl<'a> Subject<'a> {
 
     /// Checks the parts of a rule.
     pub(super) fn check(&self, rule: &Rule, errors: &mut Errors) {
-        self.compile(&rule.rule, &Type::Bool, "a rule is true or false", errors);
+        let old = rule.optional_old_self;
+        self.compile(&rule.rule, old, &Type::Bool, "a rule is true or false", errors);
         if let Some(expression) = &rule.message_expression {
-            self.compile(expression, &Type::String, "a message is a text", errors);
+            self.compile(expression, old, &Type::String, "a message is a text", errors);
         }
         if let Some(reason) = &rule.reason
             && !REASONS.contains(&reason.value().as_str())
@@ -87,12 +88,21 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Checks one expression.
-    fn compile(&self, text: &LitStr, expected: &Type, meaning: &str, errors: &mut Errors) {
+    /// Checks one expression; with `is_old_optional`, `oldSelf` is an optional value.
+    fn compile(
+        &self,
+        text: &LitStr,
+        is_old_optional: bool,
+        expected: &Type,
+        meaning: &str,
+        errors: &mut Errors,
+    ) {
         let source = text.value();
+        let old = self.ty.clone();
+        let old = if is_old_optional { Type::optional(old) } else { old };
         let mut environment = Environment::kubernetes()
             .with_variable("self", self.ty.clone())
-            .with_variable("oldSelf", self.ty.clone());
+            .with_variable("oldSelf", old);
         if let Type::Object(object) = &self.ty {
             environment = environment.with_type(object.clone());
         }
