@@ -88,4 +88,4 @@ macro_rules! path {
 pub use windlass_core::{Error, ErrorKind};
 // Each of the first two names is a trait and its derive macro.
 #[doc(inline)]
-pub use windlass_runtime::{Controller, CustomResource, Projection};
+pub use windlass_runtime::{Controller, CustomResource, Projection, Schema};

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::{controller, projection, resource};
+use crate::{controller, projection, resource, schema};
 
 const RESOURCE: &str = include_str!("../docs/custom_resource.md");
 const CONTROLLER: &str = include_str!("../docs/controller.md");
 const PROJECTION: &str = include_str!("../docs/projection.md");
+const SCHEMA: &str = include_str!("../docs/schema.md");
 const PAGE: &str = include_str!("../../book/src/reference/derives.md");
 
 /// Returns the code in the first cells of the tables of a text: a row for each element.
@@ -90,8 +91,29 @@ fn every_key_of_projection_is_documented() {
 }
 
 #[test]
+fn every_key_of_schema_is_documented() {
+    use schema::attrs::{EACH_KEYS, FIELD_KEYS, RULE_KEYS, TYPE_KEYS, VARIANT_KEYS};
+    let (on_a_field, on_the_type) =
+        SCHEMA.split_once("on the type\n").expect("a section for the type");
+    let (on_a_field, of_a_rule) =
+        on_a_field.split_once("`rule` has further parts").expect("a table for the parts of a rule");
+    all_are_named(on_a_field, FIELD_KEYS);
+    nothing_else_begins_a_row(on_a_field, FIELD_KEYS);
+    for key in EACH_KEYS {
+        assert!(on_a_field.contains(&format!("`{key}`")), "`{key}` of `each` is not named");
+    }
+    all_are_named(of_a_rule, RULE_KEYS);
+    nothing_else_begins_a_row(of_a_rule, RULE_KEYS);
+    all_are_named(on_the_type, TYPE_KEYS);
+    nothing_else_begins_a_row(on_the_type, TYPE_KEYS);
+    for key in VARIANT_KEYS {
+        assert!(on_the_type.contains(&format!("`{key}`")), "`{key}` of a variant is not named");
+    }
+}
+
+#[test]
 fn the_book_holds_all_tables() {
-    for file in ["custom_resource", "controller", "projection"] {
+    for file in ["custom_resource", "schema", "controller", "projection"] {
         let line = format!("\n{{{{#include ../../../macros/docs/{file}.md}}}}\n");
         assert!(PAGE.contains(&line), "book/src/reference/derives.md does not include {file}.md");
     }

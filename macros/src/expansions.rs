@@ -5,7 +5,7 @@
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, parse_quote};
 
-use crate::{controller, projection, resource};
+use crate::{controller, projection, resource, schema};
 
 #[track_caller]
 fn compare(name: &str, tokens: TokenStream) {
@@ -96,4 +96,53 @@ fn a_projection_with_a_path_a_label_and_a_default() {
         }
     };
     compare("projection", projection::derive(&input));
+}
+
+#[test]
+fn a_schema_of_a_struct_with_keys() {
+    let input: DeriveInput = parse_quote! {
+        /// The wanted site.
+        #[serde(rename_all = "camelCase")]
+        #[schema(rule("self.minSize <= self.maxSize", message = "min is above max"))]
+        struct SiteSpec {
+            /// Host name.
+            #[schema(pattern = "^[a-z.]+$", length(max = 253))]
+            host: String,
+            min_size: i32,
+            #[schema(default = 3)]
+            max_size: i32,
+            #[serde(default)]
+            mode: Mode,
+            #[schema(list(map, keys(name)))]
+            ports: Vec<Port>,
+            #[schema(opaque)]
+            extra: Option<Foreign>,
+            #[serde(flatten)]
+            rest: Rest,
+            template: Option<PodTemplateSpec>,
+        }
+    };
+    compare("schema_of_a_struct", schema::derive(&input));
+}
+
+#[test]
+fn a_schema_of_an_enum() {
+    let input: DeriveInput = parse_quote! {
+        #[serde(tag = "kind")]
+        enum Source {
+            /// From a repository.
+            Git { url: String, branch: Option<String> },
+            Image(ImageSource),
+            None,
+        }
+    };
+    compare("schema_of_an_enum", schema::derive(&input));
+}
+
+#[test]
+fn a_schema_of_a_generic_newtype() {
+    let input: DeriveInput = parse_quote! {
+        struct Named<T: Clone>(#[schema(title = "Value")] T);
+    };
+    compare("schema_of_a_generic_newtype", schema::derive(&input));
 }

@@ -252,7 +252,12 @@ pub(crate) fn group<T>(
     }
     let content;
     parenthesized!(content in input);
-    read(&content)
+    let found = read(&content);
+    if found.is_err() {
+        // Otherwise syn reports the rest as unexpected, beside the fault.
+        drop(content.parse::<TokenStream>());
+    }
+    found
 }
 
 /// Returns "unknown key `namespacd`; did you mean `namespaced`?", or the list of the known keys.
@@ -267,7 +272,7 @@ pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
 }
 
 /// Returns the known name that is close enough to be a correction.
-fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = name.to_lowercase();
     let reach = name.chars().count().div_ceil(3);
     known

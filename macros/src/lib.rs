@@ -21,6 +21,7 @@ mod names;
 mod path;
 mod projection;
 mod resource;
+mod schema;
 
 use proc_macro::TokenStream;
 
@@ -51,4 +52,11 @@ pub fn projection(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn field_path(input: TokenStream) -> TokenStream {
     path::path(input.into()).into()
+}
+
+#[doc = include_str!("../docs/schema.md")]
+#[proc_macro_derive(Schema, attributes(schema, serde, schemars, kube, x_kube))]
+pub fn schema(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    schema::derive(&input).into()
 }

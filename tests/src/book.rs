@@ -54,3 +54,6 @@ pub mod reference_rules {}
 
 #[doc = include_str!("../../book/src/kinds/paths.md")]
 pub mod kinds_paths {}
+
+#[doc = include_str!("../../book/src/kinds/schema.md")]
+pub mod kinds_schema {}

@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{from_value, json};
 use windlass::api::Condition;
@@ -34,13 +33,13 @@ pub struct DnsRecord {
     status: Option<DnsRecordStatus>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 struct DnsRecordSpec {
     host: String,
     address: String,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
 struct DnsRecordStatus {
     conditions: Conditions,
 }

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{from_value, json};
 use windlass::prelude::*;
@@ -24,16 +23,16 @@ pub struct Website {
     status: Option<WebsiteStatus>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 struct WebsiteSpec {
     /// Host name that the site answers to.
     host: String,
     /// Number of servers.
-    #[schemars(range(min = 1, max = 50))]
+    #[schema(range(min = 1, max = 50))]
     replicas: i32,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
 struct WebsiteStatus {
     conditions: Conditions,
 }

@@ -2,8 +2,10 @@
 //! change in any release.
 
 mod found_names;
+mod list_keys;
 mod projected;
 mod root;
+pub mod schema;
 mod status;
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
@@ -76,7 +78,7 @@ impl Meta for ObjectMeta {
 /// [`Serialize`], with an error text of its own for the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a resource: it is not `Serialize`",
-    note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`"
+    note = "the types of a resource derive `Serialize`, `Deserialize` and `Schema`"
 )]
 pub trait Written: Serialize {}
 
@@ -87,7 +89,7 @@ impl<T: Serialize> Written for T {}
 /// [`Deserialize`], with an error text of its own for the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a resource: it is not `Deserialize`",
-    note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`"
+    note = "the types of a resource derive `Serialize`, `Deserialize` and `Schema`"
 )]
 pub trait Readable<'de>: Deserialize<'de> {}
 
@@ -96,8 +98,8 @@ impl<'de, T: Deserialize<'de>> Readable<'de> for T {}
 
 /// [`JsonSchema`], with an error text of its own for the compiler.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a field of a resource: it is not `JsonSchema`",
-    note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`",
+    message = "`{Self}` cannot be a field of a resource: it has no schema",
+    note = "the types of a resource derive `Serialize`, `Deserialize` and `Schema`",
     note = "for a type of another crate see `windlass::crd::shapes`"
 )]
 pub trait Described: JsonSchema {}

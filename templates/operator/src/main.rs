@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use windlass::prelude::*;
@@ -21,13 +20,13 @@ pub struct {{kind}} {
     status: Option<{{kind}}Status>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 struct {{kind}}Spec {
     /// Text in the ConfigMap.
     message: String,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
 struct {{kind}}Status {
     conditions: Conditions,
 }

@@ -21,6 +21,7 @@ mod manager;
 mod projections;
 mod refusals;
 mod rights;
+mod schema_derive;
 mod schemas;
 mod statuses;
 mod terms;

@@ -14,8 +14,10 @@ fn mistakes_are_explained_where_they_were_made() {
 }
 
 /// Folders of fixtures.
-const FOLDERS: [&str; 8] =
-    ["resource", "column", "scale", "index", "path", "controller", "types", "projection"];
+const FOLDERS: [&str; 10] = [
+    "resource", "column", "scale", "index", "path", "controller", "types", "projection", "schema",
+    "object",
+];
 
 /// Fixtures with several mistakes on purpose, or with a mistake that the compiler reports several
 /// times by itself.

@@ -12,6 +12,8 @@ mod any_names;
 mod grants;
 #[path = "../pass/projection.rs"]
 mod projection;
+#[path = "../pass/schema.rs"]
+mod schema;
 #[path = "../pass/website.rs"]
 mod website;
 
@@ -28,6 +30,11 @@ fn a_grant_permits_its_verbs_and_the_views_that_they_lead_to() {
 #[test]
 fn a_projection_reads_fields_by_name_and_path() {
     projection::main().unwrap();
+}
+
+#[test]
+fn a_schema_follows_from_a_type_wherever_it_stands() {
+    schema::main().unwrap();
 }
 
 #[test]

@@ -29,6 +29,8 @@
 pub mod compat;
 pub(crate) mod definition;
 mod files;
+pub(crate) mod derived;
+mod kubernetes;
 mod schema;
 pub mod shapes;
 mod verdict;

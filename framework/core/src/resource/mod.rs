@@ -12,6 +12,7 @@
 
 // DESIGN.md, 2: `Resource` is a blanket implementation, and a kind's identity is a `ResourceInfo`
 
+mod duration;
 mod dynamic;
 mod info;
 mod key;
@@ -20,6 +21,7 @@ mod selector;
 mod time;
 mod verb;
 
+pub use duration::ApiDuration;
 pub use dynamic::{DynamicObject, PartialObject};
 pub use info::{KnownScope, ResourceInfo, Scope};
 pub use key::{ClusterId, ObjectKey, ObjectRef};

@@ -1,0 +1,15 @@
+//! Items that the code of `#[derive(Schema)]` names.
+
+pub use super::fields::{FieldName, FieldNames};
+pub use super::list_keys::{GuessedNames, KeyNames, ListField};
+pub use crate::crd::derived::*;
+
+/// A field with a name of its own.
+pub const fn named(rust: &'static str, json: &'static str) -> FieldName {
+    FieldName { rust, json, flattened: false }
+}
+
+/// A flattened field, whose fields stand beside it.
+pub const fn flattened(rust: &'static str) -> FieldName {
+    FieldName { rust, json: rust, flattened: true }
+}

@@ -1,0 +1,202 @@
+//! The schema of an object, field by field.
+
+use schemars::{Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::keys::{Keys, Node, object_of};
+use super::merge::flatten;
+use super::shape::Shape;
+
+/// An object schema under construction.
+#[derive(Debug)]
+pub struct Fields<'g> {
+    generator: &'g mut SchemaGenerator,
+    /// Whether the values that serde writes are described, and not those that it reads.
+    is_written: bool,
+    object: Map<String, Value>,
+    /// The field that was added last, until the next one.
+    current: Option<Field>,
+}
+
+/// A field under construction.
+#[derive(Debug)]
+struct Field {
+    name: &'static str,
+    is_required: bool,
+    node: Map<String, Value>,
+}
+
+impl<'g> Fields<'g> {
+    /// Begins an object; with `closed`, serde refuses other fields.
+    pub fn new(generator: &'g mut SchemaGenerator, closed: bool) -> Self {
+        let mut object = Map::new();
+        object.insert("type".to_owned(), "object".into());
+        if closed {
+            object.insert("additionalProperties".to_owned(), false.into());
+        }
+        let is_written = generator.contract().is_serialize();
+        Self { generator, is_written, object, current: None }
+    }
+
+    /// Adds a field, required if serde refuses an object without it.
+    #[must_use]
+    pub fn field(mut self, name: &'static str, shape: Shape) -> Self {
+        self.close();
+        let node = nullable((shape.schema)(self.generator), shape);
+        let is_required = self.is_written || !(shape.absent)();
+        self.current = Some(Field { name, is_required, node });
+        self
+    }
+
+    /// Adds the fields of a flattened one.
+    #[must_use]
+    pub fn flat(mut self, shape: Shape) -> Self {
+        self.close();
+        flatten(&mut self.object, (shape.flat)(self.generator));
+        self
+    }
+
+    /// The field may be absent.
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.set_required(false);
+        self
+    }
+
+    /// The field must be there, even if serde accepts an object without it.
+    #[must_use]
+    pub fn required(mut self) -> Self {
+        self.set_required(true);
+        self
+    }
+
+    /// Serde leaves some values of the field out.
+    #[must_use]
+    pub fn left_out(mut self) -> Self {
+        if self.is_written {
+            self.set_required(false);
+        }
+        self
+    }
+
+    /// Serde writes the field and does not read it.
+    #[must_use]
+    pub fn not_read(self) -> Self {
+        self.only_if(true, "readOnly")
+    }
+
+    /// Serde reads the field and does not write it.
+    #[must_use]
+    pub fn not_written(self) -> Self {
+        self.only_if(false, "writeOnly")
+    }
+
+    /// Keeps the field in one of the two descriptions, with a remark.
+    fn only_if(mut self, is_written: bool, remark: &str) -> Self {
+        if self.is_written == is_written {
+            self.keyword(remark, true)
+        } else {
+            self.current = None;
+            self
+        }
+    }
+
+    fn set_required(&mut self, is_required: bool) {
+        if let Some(field) = &mut self.current {
+            field.is_required = is_required;
+        }
+    }
+
+    /// The field may be absent, and the server fills in this value.
+    #[must_use]
+    pub fn default<T: Serialize>(self, value: T) -> Self {
+        self.default_unless(value, |_| false)
+    }
+
+    /// As `default`, unless serde leaves that value out.
+    #[must_use]
+    pub fn default_unless<T: Serialize>(
+        self,
+        value: T,
+        is_left_out: impl FnOnce(&T) -> bool,
+    ) -> Self {
+        let value = if is_left_out(&value) { None } else { serde_json::to_value(value).ok() };
+        self.default_json(value)
+    }
+
+    /// As `default`, with the value in JSON.
+    #[must_use]
+    pub fn default_json(mut self, value: Option<Value>) -> Self {
+        if !self.is_written {
+            self.set_required(false);
+        }
+        if let Some(value) = value {
+            self.node().insert("default".to_owned(), value);
+        }
+        self
+    }
+
+    /// Ends the fields: further keys apply to the object.
+    #[must_use]
+    pub fn whole(mut self) -> Node {
+        self.close();
+        Node(self.object)
+    }
+
+    /// Returns the finished schema.
+    #[must_use]
+    pub fn finish(self) -> Schema {
+        self.whole().finish()
+    }
+
+    /// Ends the current field.
+    fn close(&mut self) {
+        let Some(field) = self.current.take() else { return };
+        let properties =
+            self.object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(properties) = properties {
+            // Without keywords: any value, in schemars' spelling.
+            let node = if field.node.is_empty() { true.into() } else { Value::Object(field.node) };
+            properties.insert(field.name.to_owned(), node);
+        }
+        let required = self.object.entry("required");
+        if field.is_required
+            && let Value::Array(required) = required.or_insert_with(|| Value::Array(Vec::new()))
+        {
+            required.push(field.name.into());
+        }
+    }
+}
+
+impl Keys for Fields<'_> {
+    fn node(&mut self) -> &mut Map<String, Value> {
+        match &mut self.current {
+            Some(field) => &mut field.node,
+            None => &mut self.object,
+        }
+    }
+}
+
+/// Marks a schema that does not mention null, if serde reads null.
+///
+/// Schemas of schemars mention it; those of Kubernetes types and of functions do not know whether an
+/// `Option` is around them.
+fn nullable(schema: Schema, shape: Shape) -> Map<String, Value> {
+    let mut node = object_of(schema);
+    let is_kubernetes = node.keys().any(|key| key.starts_with("x-kubernetes-") || key == "type");
+    if is_kubernetes && !mentions_null(&node) && (shape.null)() {
+        node.insert("nullable".to_owned(), true.into());
+    }
+    node
+}
+
+/// Whether a schema says that null is allowed.
+fn mentions_null(node: &Map<String, Value>) -> bool {
+    node.contains_key("nullable")
+        || match node.get("type") {
+            Some(Value::Array(types)) => types.contains(&"null".into()),
+            Some(Value::String(name)) => name == "null",
+            _ => false,
+        }
+}

@@ -1,0 +1,170 @@
+//! The keys of `#[schema(…)]`, written into a schema.
+
+use schemars::{Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::shape::Shape;
+
+/// Rules of the API server in CEL.
+const RULES: &str = "x-kubernetes-validations";
+
+/// Receiver of keys. Those of an object or an enum apply to the field or variant that was added last;
+/// behind `whole`, to the type.
+pub trait Keys: Sized {
+    /// The schema to which keys apply.
+    fn node(&mut self) -> &mut Map<String, Value>;
+
+    /// Adds documentation: a heading in the first line becomes the title.
+    #[must_use]
+    fn doc(mut self, text: &str) -> Self {
+        document(self.node(), text);
+        self
+    }
+
+    /// Sets a keyword.
+    #[must_use]
+    fn keyword(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.node().insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Sets a keyword of the items of the list.
+    #[must_use]
+    fn item(mut self, name: &str, value: impl Into<Value>) -> Self {
+        if let Some(Value::Object(items)) = self.node().get_mut("items") {
+            items.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+
+    /// Adds an example.
+    #[must_use]
+    fn example<T: Serialize>(mut self, value: T) -> Self {
+        if let Ok(value) = serde_json::to_value(value)
+            && let Value::Array(examples) =
+                self.node().entry("examples").or_insert_with(|| json!([]))
+        {
+            examples.push(value);
+        }
+        self
+    }
+
+    /// Adds a rule behind those that the type has; `extras` are the rule's other fields.
+    #[must_use]
+    fn rule(mut self, rule: &str, extras: &[(&str, &str)]) -> Self {
+        add_rule(self.node(), rule, extras);
+        self
+    }
+
+    /// The rule that was added last is evaluated when an object is created, too.
+    #[must_use]
+    fn optional_old_self(mut self) -> Self {
+        let rules = self.node().get_mut(RULES).and_then(Value::as_array_mut);
+        if let Some(Value::Object(rule)) = rules.and_then(|rules| rules.last_mut()) {
+            rule.insert("optionalOldSelf".to_owned(), true.into());
+        }
+        self
+    }
+
+    /// Makes server-side apply merge the list item by item, kept apart by these fields.
+    #[must_use]
+    fn list_map(self, keys: &[String]) -> Self {
+        self.keyword("x-kubernetes-list-type", "map")
+            .keyword("x-kubernetes-list-map-keys", keys.to_vec())
+    }
+
+    /// Replaces the schema, but not the documentation.
+    #[must_use]
+    fn replace(mut self, mut keywords: Value) -> Self {
+        let node = self.node();
+        let is_nullable =
+            node.get("nullable").cloned().or_else(|| allows_null(node).then_some(true.into()));
+        if let (Value::Object(keywords), Some(nullable)) = (&mut keywords, is_nullable) {
+            keywords.insert("nullable".to_owned(), nullable);
+        }
+        node.retain(|key, _| matches!(key.as_str(), "title" | "description"));
+        if let Value::Object(keywords) = keywords {
+            node.extend(keywords);
+        }
+        self
+    }
+
+    /// Changes the schema by a function.
+    #[must_use]
+    fn transform(mut self, change: impl FnOnce(&mut Schema)) -> Self {
+        let mut schema = Schema::from(std::mem::take(self.node()));
+        change(&mut schema);
+        *self.node() = object_of(schema);
+        self
+    }
+}
+
+/// Whether schemars' schema of an option is in the node.
+fn allows_null(node: &Map<String, Value>) -> bool {
+    let is_null = |branch: &Value| branch["type"] == "null";
+    let has_null = |key: &str| {
+        node.get(key)
+            .and_then(Value::as_array)
+            .is_some_and(|all| all.iter().any(|one| is_null(one) || one == "null"))
+    };
+    has_null("anyOf") || has_null("type")
+}
+
+/// The schema of a type or a value as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Node(pub(super) Map<String, Value>);
+
+impl Node {
+    /// Returns the finished schema.
+    #[must_use]
+    pub fn finish(self) -> Schema {
+        self.0.into()
+    }
+}
+
+impl Keys for Node {
+    fn node(&mut self) -> &mut Map<String, Value> {
+        &mut self.0
+    }
+}
+
+/// Begins the schema of a type that is written as another one.
+pub fn same_as(generator: &mut SchemaGenerator, shape: Shape) -> Node {
+    Node(object_of((shape.schema)(generator)))
+}
+
+/// The schema as an object: `true` is one without keywords.
+pub(super) fn object_of(mut schema: Schema) -> Map<String, Value> {
+    std::mem::take(schema.ensure_object())
+}
+
+/// Adds title and description.
+pub(super) fn document(node: &mut Map<String, Value>, text: &str) {
+    let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
+    let (title, description) = match text.strip_prefix('#') {
+        Some(heading) => {
+            let (title, rest) = heading.split_once('\n').unwrap_or((heading, ""));
+            (title.trim_start_matches('#').trim(), rest.trim())
+        }
+        None => ("", text),
+    };
+    for (key, value) in [("title", title), ("description", description)] {
+        if !value.is_empty() {
+            node.insert(key.to_owned(), value.into());
+        }
+    }
+}
+
+/// Adds a rule, once.
+fn add_rule(node: &mut Map<String, Value>, rule: &str, extras: &[(&str, &str)]) {
+    let mut new = Map::new();
+    new.insert("rule".to_owned(), rule.into());
+    new.extend(extras.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())));
+    let new = Value::Object(new);
+    if let Value::Array(rules) = node.entry(RULES).or_insert_with(|| json!([]))
+        && !rules.contains(&new)
+    {
+        rules.push(new);
+    }
+}

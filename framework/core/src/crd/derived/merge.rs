@@ -1,0 +1,63 @@
+//! The schema of a flattened field as part of the object around it, by schemars' rules.
+
+use schemars::Schema;
+use serde_json::{Map, Value, json};
+
+/// Keywords under which a schema names further schemas of the same value.
+const PARTS: &[&str] = &["if", "allOf", "anyOf", "oneOf", "$ref"];
+
+/// Adds `other`, the schema of an object with the flattened field alone, to `object`.
+pub(super) fn flatten(object: &mut Map<String, Value>, other: Schema) {
+    match other.to_value() {
+        Value::Object(mut other) => {
+            leave_the_rest_to_parts(object, &other);
+            leave_the_rest_to_parts(&mut other, object);
+            other.into_iter().for_each(|(key, value)| add(object, key, value));
+        }
+        Value::Bool(true)
+            if !object.contains_key("additionalProperties")
+                && !object.contains_key("unevaluatedProperties") =>
+        {
+            let has_parts = PARTS.iter().any(|key| object.contains_key(*key));
+            let key = if has_parts { "unevaluatedProperties" } else { "additionalProperties" };
+            object.insert(key.to_owned(), true.into());
+        }
+        _ => {}
+    }
+}
+
+/// Replaces `additionalProperties`, which sees the fields beside it only, where the other schema has
+/// parts with fields of their own.
+fn leave_the_rest_to_parts(object: &mut Map<String, Value>, other: &Map<String, Value>) {
+    let has_parts = PARTS.iter().any(|key| other.contains_key(*key));
+    if (has_parts || other.contains_key("unevaluatedProperties"))
+        && let Some(rest) = object.remove("additionalProperties")
+    {
+        object.insert("unevaluatedProperties".to_owned(), rest);
+    }
+}
+
+/// Adds one keyword; lists and properties add up, alternatives hold both, the outer object wins.
+fn add(object: &mut Map<String, Value>, key: String, value: Value) {
+    let Some(mine) = object.get_mut(&key) else {
+        object.insert(key, value);
+        return;
+    };
+    match (key.as_str(), mine, value) {
+        (
+            "required" | "allOf" | "x-kubernetes-validations",
+            Value::Array(mine),
+            Value::Array(more),
+        ) => {
+            mine.extend(more);
+        }
+        ("properties" | "patternProperties", Value::Object(mine), Value::Object(more)) => {
+            mine.extend(more);
+        }
+        ("oneOf" | "anyOf", _, value) => {
+            let mine = object.remove(&key).unwrap_or_default();
+            add(object, "allOf".to_owned(), json!([{ &key: mine }, { key: value }]));
+        }
+        _ => {}
+    }
+}

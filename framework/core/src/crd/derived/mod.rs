@@ -1,0 +1,34 @@
+//! Functions that the code of `#[derive(Schema)]` calls.
+//!
+//! The derive reads serde's attributes and lists fields and variants; the parts below build the
+//! same JSON Schema that `#[derive(schemars::JsonSchema)]` gives for the type, so that the type
+//! implements `JsonSchema` for everybody else. They differ in three points: Kubernetes types need
+//! no attribute (`shape`), serde itself is asked whether a field may be absent or null (`ask`), and
+//! the keys of `#[schema(…)]` are written into the schema (`keys`).
+
+// DESIGN.md, 130: `#[derive(Schema)]` writes the schema itself
+
+mod ask;
+mod fields;
+mod kept;
+mod keys;
+mod merge;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod variants;
+
+pub use std::borrow::Cow;
+
+pub use schemars::{JsonSchema, Schema, SchemaGenerator};
+pub use serde_json::{json, value::Serializer as ValueSerializer};
+
+pub use super::kubernetes::KubernetesSchema;
+pub use fields::Fields;
+pub use kept::{
+    embedded, embedded_list, embedded_map, int_or_string, int_or_string_list, int_or_string_map,
+    opaque, opaque_list, opaque_map,
+};
+pub use keys::{Keys, Node, same_as};
+pub use shape::{HasSchema, NoSchemaInside, Of, Probe, ProbeAbsence, Shape};
+pub use variants::{Content, Items, Tagging, Variants};

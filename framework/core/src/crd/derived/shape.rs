@@ -1,0 +1,215 @@
+//! The schema of a field's type, found by method resolution.
+//!
+//! A type parameter of a function cannot ask "is it a Kubernetes type, else does it implement
+//! `JsonSchema`?"; an expression about a concrete type can. Of the impls below, the one with the most
+//! references in front of `Of<T>` that applies is taken.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+
+use super::ask;
+use crate::crd::kubernetes::KubernetesSchema;
+
+/// The schema of a field's type, and serde's opinion about its absence.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The schema where the field has a name of its own.
+    pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
+    /// The schema without references at its top.
+    pub(super) inline: fn(&mut SchemaGenerator) -> Schema,
+    /// The schema as part of the object around the field.
+    pub(super) flat: fn(&mut SchemaGenerator) -> Schema,
+    /// Whether the field may be absent.
+    pub(super) absent: fn() -> bool,
+    /// Whether the field may be null.
+    pub(super) null: fn() -> bool,
+}
+
+impl Shape {
+    /// Replaces the schema by that of another type.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self { absent: self.absent, null: self.null, ..other }
+    }
+
+    /// Replaces the schema by the one that a function returns.
+    #[must_use]
+    pub fn by(self, schema: fn(&mut SchemaGenerator) -> Schema) -> Self {
+        Self { schema, inline: schema, flat: schema, ..self }
+    }
+
+    /// A field that serde reads by a function: absent means missing, whatever its type.
+    #[must_use]
+    pub fn never_absent(self) -> Self {
+        Self { absent: || false, ..self }
+    }
+
+    fn of_json<T: JsonSchema>(absent: fn() -> bool, null: fn() -> bool) -> Self {
+        Self {
+            schema: SchemaGenerator::subschema_for::<T>,
+            inline: T::json_schema,
+            flat: Flattened::<T>::json_schema,
+            absent,
+            null,
+        }
+    }
+}
+
+// The answer of schemars itself to the question which schema a flattened field has. No doc comment: it would
+// become the description.
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct Flattened<T: JsonSchema> {
+    #[schemars(flatten)]
+    inner: T,
+}
+
+/// A type as a value.
+pub struct Of<T: ?Sized>(PhantomData<T>);
+
+impl<T: ?Sized> Of<T> {
+    /// The only value.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<T: ?Sized> Clone for Of<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Of<T> {}
+
+impl<T: ?Sized> fmt::Debug for Of<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Of")
+    }
+}
+
+/// The schema of a type that has one.
+pub trait Probe {
+    /// Returns the schema.
+    fn shape(self) -> Shape;
+}
+
+/// First: Kubernetes types, also when the feature `schemars` of `k8s-openapi` is on, whose schemas
+/// are too large and lack the list types.
+impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&Of<T> {
+    fn shape(self) -> Shape {
+        Shape {
+            schema: T::kubernetes_schema,
+            inline: T::kubernetes_schema,
+            flat: T::kubernetes_schema,
+            absent: ask::may_be_absent::<T>,
+            null: ask::may_be_null::<T>,
+        }
+    }
+}
+
+/// Second: every type that schemars knows and serde reads.
+impl<T: JsonSchema + DeserializeOwned> Probe for &&&&Of<T> {
+    fn shape(self) -> Shape {
+        Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
+    }
+}
+
+/// Third: options of a type parameter, whose `Deserialize` is not known.
+impl<T: JsonSchema> Probe for &&&Of<Option<T>> {
+    fn shape(self) -> Shape {
+        Shape::of_json::<Option<T>>(|| true, || true)
+    }
+}
+
+/// Fourth: other types of a type parameter, and types that serde only writes.
+impl<T: JsonSchema> Probe for &&Of<T> {
+    fn shape(self) -> Shape {
+        Shape::of_json::<T>(|| false, || false)
+    }
+}
+
+/// Serde's opinion about the absence of a field whose schema is not that of its type.
+pub trait ProbeAbsence {
+    /// Returns a shape without a schema.
+    fn absence(self) -> Shape;
+}
+
+impl<T: DeserializeOwned> ProbeAbsence for &Of<T> {
+    fn absence(self) -> Shape {
+        Shape { absent: ask::may_be_absent::<T>, null: ask::may_be_null::<T>, ..unsupported() }
+    }
+}
+
+/// [`JsonSchema`], with an error text of its own for the compiler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no schema",
+    label = "the schema of this field is unknown",
+    note = "derive `windlass::Schema` for it, beside serde's derives",
+    note = "a type of another crate: `#[schema(with = Type)]` gives the field the schema of another type, \
+            `#[schema(opaque)]` keeps its value unchecked"
+)]
+pub trait HasSchema {}
+
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized + JsonSchema> HasSchema for T {}
+
+/// Fifth: a container whose content has no schema, so that the compiler names the content.
+pub trait NoSchemaInside {
+    /// The content.
+    type Inside;
+    /// Never called.
+    fn shape(self) -> Shape
+    where
+        Self::Inside: HasSchema;
+}
+
+macro_rules! containers {
+    ($($container:ty: $inside:ident),* $(,)?) => {$(
+        impl<$inside> NoSchemaInside for &Of<$container> {
+            type Inside = $inside;
+
+            fn shape(self) -> Shape
+            where
+                $inside: HasSchema,
+            {
+                unsupported()
+            }
+        }
+    )*};
+}
+
+containers! {
+    Option<T>: T, Box<T>: T, Vec<T>: T, BTreeSet<T>: T, HashSet<T>: T,
+    BTreeMap<String, T>: T, HashMap<String, T>: T,
+}
+
+impl<T: ?Sized> Of<T> {
+    /// Returns the shape of a type that serde does not read.
+    #[must_use]
+    pub fn absence(self) -> Shape {
+        unsupported()
+    }
+
+    /// Last: the compiler says that the type has no schema.
+    #[must_use]
+    pub fn shape(self) -> Shape
+    where
+        T: HasSchema,
+    {
+        unsupported()
+    }
+}
+
+/// The shape of a type for which an earlier impl would have been taken if it had a schema.
+fn unsupported() -> Shape {
+    Shape {
+        schema: |_| Schema::from(false),
+        inline: |_| Schema::from(false),
+        flat: |_| Schema::from(false),
+        absent: || false,
+        null: || false,
+    }
+}

@@ -1,0 +1,380 @@
+//! Types in each of serde's forms, described as schemars' own derive describes them.
+
+#![allow(dead_code)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::marker::PhantomData;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_macros::Schema;
+
+use super::{schema, written};
+
+fn two() -> i32 {
+    2
+}
+
+fn is_two(value: &i32) -> bool {
+    *value == 2
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct Inner {
+    /// An inner field.
+    inner: String,
+    more: Option<i32>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+enum Mode {
+    #[default]
+    Fast,
+    Slow,
+}
+
+/// Declares a type twice, with this derive and with that of schemars, and compares the schemas.
+macro_rules! alike {
+    ($test:ident: $name:ident; $($item:tt)*) => {
+        #[test]
+        fn $test() {
+            mod ours {
+                #[allow(unused_imports)]
+                use super::*;
+                #[derive(Serialize, Deserialize, Schema)]
+                $($item)*
+            }
+            mod theirs {
+                #[allow(unused_imports)]
+                use super::*;
+                #[derive(Serialize, Deserialize, JsonSchema)]
+                $($item)*
+            }
+            let (ours, theirs) = (schema::<ours::$name>(), schema::<theirs::$name>());
+            assert_eq!(ours, theirs, "\n{ours:#}\n{theirs:#}");
+            let (ours, theirs) = (written::<ours::$name>(), written::<theirs::$name>());
+            assert_eq!(ours, theirs, "written:\n{ours:#}\n{theirs:#}");
+        }
+    };
+}
+
+alike! { a_struct_with_docs_and_options: S;
+    /// A type.
+    ///
+    /// With two paragraphs.
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    pub(super) struct S {
+        /// A host.
+        host_name: String,
+        optional_count: Option<i32>,
+        #[deprecated]
+        #[serde(rename = "else")]
+        r#type: bool,
+        set: BTreeSet<String>,
+        map: BTreeMap<String, Option<Inner>>,
+        inner: Inner,
+        mode: Option<Mode>,
+        tuple: (i32, String),
+        any: serde_json::Value,
+        boxed: Option<Box<Inner>>,
+    }
+}
+
+alike! { a_heading_that_becomes_the_title: S;
+    /// # The title
+    ///
+    /// The description.
+    pub(super) struct S {
+        #[doc = concat!("a", "b")]
+        field: i32,
+    }
+}
+
+alike! { defaults_of_fields: S;
+    pub(super) struct S {
+        #[serde(default)]
+        count: i32,
+        #[serde(default = "two")]
+        two: i32,
+        #[serde(default = "two", skip_serializing_if = "is_two")]
+        hidden: i32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        optional: Option<Mode>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        list: Vec<String>,
+        #[serde(default)]
+        inner: Inner,
+        #[serde(skip)]
+        skipped: i32,
+        #[serde(skip_serializing)]
+        read_only: i32,
+        #[serde(skip_deserializing)]
+        written_only: i32,
+    }
+}
+
+alike! { a_default_of_the_type: S;
+    #[serde(default)]
+    pub(super) struct S {
+        host: String,
+        #[serde(skip_serializing_if = "is_two")]
+        count: i32,
+        mode: Mode,
+        #[serde(default = "two")]
+        two: i32,
+    }
+    impl Default for S {
+        fn default() -> Self {
+            Self { host: "a".to_owned(), count: 2, mode: Mode::Slow, two: 3 }
+        }
+    }
+}
+
+alike! { flattened_fields: S;
+    pub(super) struct S {
+        a: i32,
+        #[serde(flatten)]
+        inner: Inner,
+        #[serde(flatten)]
+        rest: BTreeMap<String, i32>,
+    }
+}
+
+alike! { flattened_enums_and_options: S;
+    pub(super) struct S {
+        a: i32,
+        #[serde(flatten)]
+        mode: Choice,
+        #[serde(flatten)]
+        optional: Option<Inner>,
+    }
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub(super) enum Choice {
+        A { x: i32 },
+        B,
+    }
+}
+
+alike! { a_newtype: S;
+    /// A name.
+    pub(super) struct S(String);
+}
+
+alike! { a_tuple: S;
+    pub(super) struct S(String, #[serde(skip)] i32, Option<Inner>);
+}
+
+alike! { a_unit_struct: S;
+    pub(super) struct S;
+}
+
+alike! { a_transparent_struct: S;
+    #[serde(transparent)]
+    pub(super) struct S {
+        #[serde(skip)]
+        nothing: PhantomData<i32>,
+        inner: Inner,
+    }
+}
+
+alike! { a_type_read_as_another: S;
+    #[serde(try_from = "String", into = "String")]
+    #[derive(Clone)]
+    pub(super) struct S {
+        host: String,
+    }
+    impl TryFrom<String> for S {
+        type Error = std::convert::Infallible;
+        fn try_from(host: String) -> Result<Self, Self::Error> {
+            Ok(Self { host })
+        }
+    }
+    impl From<S> for String {
+        fn from(value: S) -> Self {
+            value.host
+        }
+    }
+}
+
+alike! { an_enum_of_names: E;
+    /// A phase.
+    #[serde(rename_all = "kebab-case")]
+    pub(super) enum E {
+        NotReady,
+        #[serde(rename = "up")]
+        Ready,
+        #[serde(skip)]
+        Hidden,
+    }
+}
+
+alike! { an_enum_of_names_with_docs: E;
+    pub(super) enum E {
+        /// The first.
+        A,
+        B,
+        #[deprecated]
+        C,
+    }
+}
+
+alike! { an_externally_tagged_enum: E;
+    #[serde(rename_all = "lowercase", rename_all_fields = "camelCase", deny_unknown_fields)]
+    pub(super) enum E {
+        None,
+        /// A number.
+        One(i32),
+        Two(i32, String),
+        /// Fields.
+        Fields {
+            /// The first.
+            first_field: i32,
+            optional: Option<Inner>,
+            #[serde(default = "two")]
+            two: i32,
+        },
+        Inner(Inner),
+        Empty {},
+    }
+}
+
+alike! { an_internally_tagged_enum: E;
+    #[serde(tag = "kind", rename_all = "camelCase")]
+    pub(super) enum E {
+        /// Nothing.
+        NoneAtAll,
+        #[serde(rename_all = "UPPERCASE")]
+        Fields { first: i32 },
+        Inner(Inner),
+    }
+}
+
+alike! { an_internally_tagged_enum_that_denies_other_fields: E;
+    #[serde(tag = "kind", deny_unknown_fields)]
+    pub(super) enum E {
+        None,
+        Fields { first: i32 },
+    }
+}
+
+alike! { an_adjacently_tagged_enum: E;
+    #[serde(tag = "kind", content = "value", deny_unknown_fields)]
+    pub(super) enum E {
+        None,
+        One(i32),
+        /// Two.
+        Two(i32, String),
+        Fields { first: i32 },
+        Option(Option<Inner>),
+    }
+}
+
+alike! { an_untagged_enum: E;
+    #[serde(untagged)]
+    pub(super) enum E {
+        /// A number.
+        Number(i32),
+        Text(String),
+        Fields { first: i32 },
+        None,
+    }
+}
+
+alike! { an_enum_with_an_untagged_variant: E;
+    pub(super) enum E {
+        A,
+        B { first: i32 },
+        #[serde(untagged)]
+        Other(String),
+    }
+}
+
+alike! { an_enum_without_variants: E;
+    pub(super) enum E {}
+}
+
+alike! { a_type_that_contains_itself: S;
+    pub(super) struct S {
+        children: Vec<S>,
+        next: Option<Box<S>>,
+    }
+}
+
+#[test]
+fn a_schema_has_the_name_of_its_type_in_json() {
+    #[derive(Serialize, Deserialize, Schema)]
+    #[serde(rename = "SiteSpec")]
+    struct S {
+        field: i32,
+    }
+    assert_eq!(S::schema_name(), "SiteSpec");
+    assert!(S::schema_id().ends_with("::tests::forms::SiteSpec"), "{}", S::schema_id());
+}
+
+#[test]
+fn a_generic_type_has_the_schema_of_its_arguments() {
+    #[derive(Serialize, Deserialize, Schema)]
+    struct Ours<T, const N: usize = 1> {
+        value: T,
+        optional: Option<T>,
+        list: Vec<T>,
+        #[serde(skip)]
+        nothing: PhantomData<T>,
+    }
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Theirs<T, const N: usize = 1> {
+        value: T,
+        optional: Option<T>,
+        list: Vec<T>,
+        #[serde(skip)]
+        nothing: PhantomData<T>,
+    }
+    assert_eq!(schema::<Ours<Inner>>(), schema::<Theirs<Inner>>());
+    assert_ne!(Ours::<Inner>::schema_id(), Ours::<i32>::schema_id());
+    assert_ne!(Ours::<i32>::schema_id(), Ours::<i32, 2>::schema_id());
+}
+
+#[test]
+fn a_lifetime_is_no_obstacle() {
+    #[derive(Serialize, Deserialize, Schema)]
+    struct Ours<'a> {
+        text: std::borrow::Cow<'a, str>,
+    }
+    assert_eq!(schema::<Ours<'_>>()["required"], serde_json::json!(["text"]));
+}
+
+#[test]
+fn documentation_may_come_from_a_file() {
+    #[derive(Serialize, Deserialize, Schema)]
+    #[doc = include_str!("../../../../README.md")]
+    struct S {
+        field: i32,
+    }
+    let readme = include_str!("../../../../README.md");
+    let title = schema::<S>()["title"].as_str().map(ToOwned::to_owned);
+    assert!(readme.starts_with(&format!("# {}", title.unwrap_or_default())), "{:#}", schema::<S>());
+}
+
+#[test]
+fn names_of_fields_are_known_without_a_value() {
+    use crate::__private::{FieldName, FieldNames};
+    #[derive(Serialize, Deserialize, Schema)]
+    #[serde(rename_all = "camelCase")]
+    struct S {
+        host_name: String,
+        r#type: i32,
+        #[serde(skip)]
+        skipped: i32,
+        #[serde(flatten)]
+        inner: Inner,
+    }
+    let name = |rust, json, flattened| FieldName { rust, json, flattened };
+    assert_eq!(
+        S::FIELDS,
+        [
+            name("host_name", "hostName", false),
+            name("type", "type", false),
+            name("inner", "inner", true)
+        ]
+    );
+}

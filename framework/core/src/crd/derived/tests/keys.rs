@@ -1,0 +1,248 @@
+//! Each key of `#[schema(…)]` and its effect.
+
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use windlass_macros::Schema;
+
+use windlass_apiserver::crd_schema::check_crd;
+
+use super::{definition, field, schema};
+
+const MOST: i32 = 10;
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "camelCase")]
+struct Port {
+    port_name: String,
+    number: i32,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Fields {
+    #[schema(min = 1, max = MOST)]
+    bounds: i32,
+    #[schema(range(min = -1, max = 9))]
+    range: Option<i32>,
+    #[schema(exclusive_min = 0, exclusive_max = 1.5, multiple_of = 0.5)]
+    open: f64,
+    #[schema(length(min = 1, max = 63), pattern = "^[a-z]+$")]
+    text: String,
+    #[schema(length(equal = 2))]
+    code: String,
+    #[schema(format = "uri")]
+    url: String,
+    #[schema(items(max = 3), each(pattern = "^a", length(max = 5)))]
+    list: Vec<String>,
+    #[schema(length(max = 4))]
+    length_of_list: Vec<String>,
+    #[schema(properties(min = 1, max = 2))]
+    map: BTreeMap<String, String>,
+    #[schema(list(map, keys(port_name)))]
+    ports: Vec<Port>,
+    #[schema(list(map, keys(port_name, number)))]
+    optional_ports: Option<Vec<Port>>,
+    #[schema(set)]
+    set: Vec<String>,
+    #[schema(atomic)]
+    atomic_list: Vec<String>,
+    #[schema(atomic)]
+    atomic_map: BTreeMap<String, String>,
+    #[schema(atomic, rule("self.number > 0", path = ".number"))]
+    atomic_struct: Port,
+    #[schema(list(atomic))]
+    list_atomic: Option<Vec<String>>,
+    #[schema(map(granular))]
+    granular: BTreeMap<String, String>,
+    #[schema(rule("self > 0", message = "positive", reason = "FieldValueForbidden"))]
+    #[schema(rule(
+        "self < 9",
+        message_expression = "'too large: ' + string(self)",
+        optional_old_self
+    ))]
+    ruled: i32,
+    #[schema(immutable)]
+    immutable: String,
+    #[schema(default = 3)]
+    three: i64,
+    #[schema(default = "nginx")]
+    image: String,
+    #[schema(default = "x")]
+    optional_image: Option<String>,
+    #[schema(default = Some(4))]
+    four: Option<i32>,
+    #[schema(default = vec![Port { port_name: "a".to_owned(), number: 1 }])]
+    port_list: Vec<Port>,
+    #[schema(example = "a", example = "b", title = "The title", docs = "https://example.dev")]
+    remarks: String,
+    #[schema(preserve)]
+    preserve: Port,
+    #[schema(embedded)]
+    embedded: Value,
+    #[schema(int_or_string)]
+    port: Option<Value>,
+    #[schema(nullable)]
+    nullable: String,
+    #[schema(skip)]
+    skipped: i32,
+    #[schema(extend("x-kubernetes-map-type" = "atomic", "x-other" = [1, 2]))]
+    extended: BTreeMap<String, i32>,
+    #[schema(transform = shorten)]
+    transformed: String,
+}
+
+fn shorten(schema: &mut schemars::Schema) {
+    schema.insert("maxLength".to_owned(), 1.into());
+}
+
+#[track_caller]
+fn has(name: &str, expected: Value) {
+    let found = field::<Fields>(name);
+    for (key, value) in expected.as_object().unwrap() {
+        assert_eq!(&found[key], value, "{key} of {name}: {found:#}");
+    }
+}
+
+#[test]
+fn a_server_accepts_all_keys() {
+    let found = crate::crd::structural_schema::<Fields>().unwrap();
+    assert_eq!(found.warnings, Vec::<String>::new());
+    let faults = check_crd(&definition(&found.schema), None);
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn bounds_lengths_patterns_and_formats() {
+    has("bounds", json!({ "minimum": 1, "maximum": 10 }));
+    has("range", json!({ "minimum": -1, "maximum": 9 }));
+    has("open", json!({ "exclusiveMinimum": 0, "exclusiveMaximum": 1.5, "multipleOf": 0.5 }));
+    has("text", json!({ "minLength": 1, "maxLength": 63, "pattern": "^[a-z]+$" }));
+    has("code", json!({ "minLength": 2, "maxLength": 2 }));
+    has("url", json!({ "format": "uri" }));
+    has("map", json!({ "minProperties": 1, "maxProperties": 2 }));
+    has(
+        "list",
+        json!({ "maxItems": 3, "items": { "type": "string", "pattern": "^a", "maxLength": 5 } }),
+    );
+    has("length_of_list", json!({ "maxItems": 4 }));
+}
+
+#[test]
+fn kinds_of_lists_and_maps() {
+    let map = |keys: &[&str]| json!({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys });
+    has("ports", map(&["portName"]));
+    has("optional_ports", map(&["portName", "number"]));
+    has("set", json!({ "x-kubernetes-list-type": "set" }));
+    has("atomic_list", json!({ "x-kubernetes-list-type": "atomic" }));
+    has("list_atomic", json!({ "x-kubernetes-list-type": "atomic" }));
+    has("atomic_map", json!({ "x-kubernetes-map-type": "atomic" }));
+    has("atomic_struct", json!({ "x-kubernetes-map-type": "atomic" }));
+    has("granular", json!({ "x-kubernetes-map-type": "granular" }));
+}
+
+#[test]
+fn rules_of_a_field() {
+    let rules = json!([
+        { "rule": "self > 0", "message": "positive", "reason": "FieldValueForbidden" },
+        { "rule": "self < 9", "messageExpression": "'too large: ' + string(self)", "optionalOldSelf": true },
+    ]);
+    has("ruled", json!({ "x-kubernetes-validations": rules }));
+    let rule = json!([{ "rule": "self == oldSelf", "message": "field is immutable" }]);
+    has(
+        "atomic_struct",
+        json!({ "x-kubernetes-validations": [{ "rule": "self.number > 0", "fieldPath": ".number" }] }),
+    );
+    has("immutable", json!({ "x-kubernetes-validations": rule }));
+}
+
+#[test]
+fn a_default_is_an_expression_of_the_type() {
+    has("three", json!({ "default": 3 }));
+    has("image", json!({ "default": "nginx" }));
+    has("optional_image", json!({ "default": "x" }));
+    has("four", json!({ "default": 4 }));
+    has("port_list", json!({ "default": [{ "portName": "a", "number": 1 }] }));
+    let required = schema::<Fields>()["required"].clone();
+    let required: Vec<_> = required.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for name in ["three", "image", "four", "port_list", "range", "port", "skipped"] {
+        assert!(!required.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn remarks_and_escapes() {
+    has("remarks", json!({ "examples": ["a", "b"], "title": "The title" }));
+    has("remarks", json!({ "externalDocs": { "url": "https://example.dev" } }));
+    has("preserve", json!({ "x-kubernetes-preserve-unknown-fields": true, "type": "object" }));
+    has("embedded", json!({ "x-kubernetes-embedded-resource": true, "type": "object" }));
+    has("port", json!({ "x-kubernetes-int-or-string": true, "nullable": true }));
+    has("nullable", json!({ "nullable": true, "type": "string" }));
+    has("extended", json!({ "x-kubernetes-map-type": "atomic", "x-other": [1, 2] }));
+    has("transformed", json!({ "maxLength": 1 }));
+    assert_eq!(field::<Fields>("skipped"), Value::Null);
+}
+
+#[test]
+fn keys_of_a_type() {
+    #[derive(Serialize, Deserialize, Schema)]
+    #[serde(rename_all = "camelCase")]
+    #[schema(rule("self.minSize <= self.maxSize", message = "min is above max", path = min_size))]
+    #[schema(
+        one_of(first_way, second),
+        at_most_one_of(first_way, third),
+        at_least_one_of(second, third)
+    )]
+    #[schema(title = "Sizes", atomic, preserve, properties(max = 9), example = json!({ "minSize": 1 }))]
+    struct Sizes {
+        min_size: i32,
+        max_size: i32,
+        first_way: Option<i32>,
+        second: Option<i32>,
+        third: Option<i32>,
+    }
+    let found = schema::<Sizes>();
+    let expected = json!([
+        { "rule": "self.minSize <= self.maxSize", "message": "min is above max", "fieldPath": ".minSize" },
+        {
+            "rule": "[has(self.firstWay),has(self.second)].filter(x,x==true).size() == 1",
+            "message": "exactly one of the fields in [firstWay second] must be set"
+        },
+        {
+            "rule": "[has(self.firstWay),has(self.third)].filter(x,x==true).size() <= 1",
+            "message": "at most one of the fields in [firstWay third] may be set"
+        },
+        {
+            "rule": "[has(self.second),has(self.third)].filter(x,x==true).size() >= 1",
+            "message": "at least one of the fields in [second third] must be set"
+        },
+    ]);
+    assert_eq!(found["x-kubernetes-validations"], expected);
+    assert_eq!(found["title"], "Sizes");
+    assert_eq!(found["x-kubernetes-map-type"], "atomic");
+    assert_eq!(found["x-kubernetes-preserve-unknown-fields"], true);
+    assert_eq!(found["maxProperties"], 9);
+    assert_eq!(found["examples"], json!([{ "minSize": 1 }]));
+}
+
+#[test]
+fn rules_of_a_type_and_of_the_field_with_that_type_both_hold() {
+    #[derive(Serialize, Deserialize, Schema)]
+    #[schema(rule("self.a > 0"))]
+    struct Inner {
+        a: i32,
+    }
+    #[derive(Serialize, Deserialize, Schema)]
+    struct Outer {
+        #[schema(rule("self.a < 9"))]
+        inner: Inner,
+        #[serde(flatten)]
+        flat: Inner,
+    }
+    let rules = |schema: &Value| schema["x-kubernetes-validations"].as_array().map_or(0, Vec::len);
+    let structural = crate::crd::structural_schema::<Outer>().unwrap().schema;
+    assert_eq!(rules(&structural["properties"]["inner"]), 2, "{structural:#}");
+    assert_eq!(rules(&structural), 1, "{structural:#}");
+}

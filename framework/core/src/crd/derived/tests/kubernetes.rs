@@ -1,0 +1,128 @@
+//! Kubernetes types as fields, without an attribute.
+
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    EnvVar, LocalObjectReference, Pod, PodTemplateSpec, ResourceRequirements, SecretKeySelector,
+    Toleration,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    Condition, LabelSelector, MicroTime, ObjectMeta, Time,
+};
+use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use windlass_macros::Schema;
+
+use windlass_apiserver::crd_schema::check_crd;
+
+use super::{definition, schema};
+use crate::crd::{conditions, structural_schema};
+
+#[derive(Serialize, Deserialize, Schema)]
+struct S {
+    /// The Pods.
+    template: Option<PodTemplateSpec>,
+    conditions: Vec<Condition>,
+    quantity: Quantity,
+    quantities: BTreeMap<String, Quantity>,
+    selector: LabelSelector,
+    resources: Option<ResourceRequirements>,
+    port: IntOrString,
+    raw: RawExtension,
+    time: Time,
+    micro: Option<MicroTime>,
+    metadata: ObjectMeta,
+    env: Option<Vec<EnvVar>>,
+    pull_secrets: Vec<LocalObjectReference>,
+    key: Option<Box<SecretKeySelector>>,
+    tolerations: Vec<Toleration>,
+    pod: Pod,
+}
+
+#[test]
+fn an_optional_template_is_neither_required_nor_checked() {
+    let found = structural_schema::<S>().unwrap().schema;
+    let template = json!({
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": true,
+        "nullable": true,
+        "description": "The Pods."
+    });
+    assert_eq!(found["properties"]["template"], template);
+    let required = [
+        "conditions",
+        "quantity",
+        "quantities",
+        "selector",
+        "port",
+        "raw",
+        "time",
+        "metadata",
+        "pull_secrets",
+        "tolerations",
+        "pod",
+    ];
+    assert_eq!(found["required"], json!(required));
+}
+
+#[test]
+fn each_type_has_its_form() {
+    let found = structural_schema::<S>().unwrap().schema;
+    let field = |name: &str| found["properties"][name].clone();
+    let plain = conditions(&mut schemars::SchemaGenerator::default()).to_value();
+    assert_eq!(field("conditions"), plain);
+    assert_eq!(field("quantity")["x-kubernetes-int-or-string"], true);
+    assert!(field("quantity")["pattern"].is_string());
+    assert_eq!(field("quantities")["additionalProperties"], field("quantity"));
+    assert_eq!(field("selector")["x-kubernetes-map-type"], "atomic");
+    assert_eq!(
+        field("selector")["properties"]["matchExpressions"]["items"]["required"],
+        json!(["key", "operator"])
+    );
+    assert_eq!(
+        field("resources")["properties"]["limits"]["additionalProperties"],
+        field("quantity")
+    );
+    assert_eq!(field("port"), json!({ "x-kubernetes-int-or-string": true }));
+    assert_eq!(field("time"), json!({ "type": "string", "format": "date-time" }));
+    assert_eq!(field("micro")["nullable"], true);
+    assert_eq!(field("env")["x-kubernetes-list-map-keys"], json!(["name"]));
+    assert_eq!(field("pull_secrets")["x-kubernetes-list-type"], "atomic");
+    assert_eq!(field("key")["required"], json!(["key"]));
+    assert_eq!(field("pod")["x-kubernetes-embedded-resource"], true);
+    assert_eq!(field("metadata")["properties"]["labels"]["additionalProperties"]["type"], "string");
+}
+
+#[test]
+fn a_server_accepts_all_of_them() {
+    let found = structural_schema::<S>().unwrap();
+    assert_eq!(found.warnings, Vec::<String>::new());
+    let faults = check_crd(&definition(&found.schema), None);
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn a_definition_with_kubernetes_types_is_small() {
+    let size = schema::<S>().to_string().len();
+    assert!(size < 8_000, "{size} bytes");
+}
+
+#[test]
+fn a_list_of_kubernetes_types_has_the_keys_that_the_field_names() {
+    #[derive(Serialize, Deserialize, Schema)]
+    struct S {
+        #[schema(list(map, keys(key, toleration_seconds)))]
+        tolerations: Vec<Toleration>,
+        #[schema(list(map, keys(type_)))]
+        conditions: Vec<Condition>,
+    }
+    let found = schema::<S>();
+    let keys = |name: &str| found["properties"][name]["x-kubernetes-list-map-keys"].clone();
+    assert_eq!(keys("tolerations"), json!(["key", "tolerationSeconds"]));
+    assert_eq!(keys("conditions"), json!(["type"]));
+}

@@ -1,0 +1,51 @@
+//! Schemas of derived types: the forms of serde beside schemars' own derive, the keys, the Kubernetes
+//! types.
+
+mod forms;
+mod keys;
+mod kubernetes;
+mod options;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+/// The schema as `crd()` asks for it: without references.
+fn schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
+    T::json_schema(&mut settings.into_generator()).to_value()
+}
+
+/// The schema of the values that serde writes.
+fn written<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let settings = settings.with(|it| it.inline_subschemas = true);
+    T::json_schema(&mut settings.into_generator()).to_value()
+}
+
+/// The schema of a field.
+fn field<T: JsonSchema>(name: &str) -> Value {
+    schema::<T>()["properties"][name].clone()
+}
+
+/// A definition whose `spec` has the schema.
+fn definition(spec: &Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": "shapes.example.dev" },
+        "spec": {
+            "group": "example.dev",
+            "scope": "Namespaced",
+            "names": { "kind": "Shape", "plural": "shapes" },
+            "versions": [{
+                "name": "v1",
+                "served": true,
+                "storage": true,
+                "schema": {
+                    "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } }
+                }
+            }]
+        }
+    })
+}

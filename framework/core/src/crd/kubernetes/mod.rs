@@ -1,0 +1,72 @@
+//! Schemas of Kubernetes types, as fields of a type that derives `Schema`.
+//!
+//! Small types have upstream's structure with its list types (`structured`), so that the server checks
+//! and merges them; large ones are kept whole and unchecked (`opaque`): a `PodTemplateSpec` would make a
+//! definition of 300 KB.
+
+// DESIGN.md, 131: Kubernetes types in a spec are small and structured, or opaque
+
+mod opaque;
+mod structured;
+
+use std::collections::{BTreeMap, HashMap};
+
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Value, json};
+
+/// A Kubernetes type, or an option, list or map of one.
+pub trait KubernetesSchema {
+    /// Returns its structural schema; null is added by the field that has the type.
+    fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema;
+
+    /// Returns the schema of a list of it. Default: replaced as a whole by server-side apply.
+    fn list_schema(generator: &mut SchemaGenerator) -> Schema {
+        object(json!({
+            "type": "array",
+            "items": Self::kubernetes_schema(generator),
+            "x-kubernetes-list-type": "atomic"
+        }))
+    }
+}
+
+impl<T: KubernetesSchema> KubernetesSchema for Option<T> {
+    fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::kubernetes_schema(generator);
+        schema.insert("nullable".to_owned(), true.into());
+        schema
+    }
+}
+
+impl<T: KubernetesSchema> KubernetesSchema for Box<T> {
+    fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::kubernetes_schema(generator)
+    }
+}
+
+impl<T: KubernetesSchema> KubernetesSchema for Vec<T> {
+    fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::list_schema(generator)
+    }
+}
+
+impl<T: KubernetesSchema> KubernetesSchema for BTreeMap<String, T> {
+    fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema {
+        map_of(T::kubernetes_schema(generator))
+    }
+}
+
+impl<T: KubernetesSchema> KubernetesSchema for HashMap<String, T> {
+    fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema {
+        map_of(T::kubernetes_schema(generator))
+    }
+}
+
+/// The schema of a map with such values.
+fn map_of(value: Schema) -> Schema {
+    object(json!({ "type": "object", "additionalProperties": value }))
+}
+
+/// The schema with these keywords.
+fn object(keywords: Value) -> Schema {
+    Schema::try_from(keywords).unwrap_or_default()
+}

@@ -1,0 +1,210 @@
+//! Reads `#[schema(…)]`.
+
+use proc_macro2::Ident;
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::{Attribute, LitStr, Path, Token};
+
+use super::hints::hint;
+use super::key::{Key, Kind};
+use super::values::kinds;
+use crate::errors::Errors;
+use crate::keys::{self, unknown};
+
+/// Keys on a field, and on the field of a variant.
+pub(crate) const FIELD_KEYS: &[&str] = &[
+    "atomic",
+    "default",
+    "docs",
+    "each",
+    "embedded",
+    "example",
+    "exclusive_max",
+    "exclusive_min",
+    "extend",
+    "format",
+    "immutable",
+    "int_or_string",
+    "items",
+    "length",
+    "list",
+    "map",
+    "max",
+    "min",
+    "multiple_of",
+    "nullable",
+    "opaque",
+    "optional",
+    "pattern",
+    "preserve",
+    "properties",
+    "range",
+    "required",
+    "rule",
+    "schema_with",
+    "set",
+    "skip",
+    "title",
+    "transform",
+    "with",
+];
+
+/// Keys on the type.
+pub(crate) const TYPE_KEYS: &[&str] = &[
+    "at_least_one_of",
+    "at_most_one_of",
+    "atomic",
+    "crate",
+    "docs",
+    "example",
+    "extend",
+    "map",
+    "one_of",
+    "preserve",
+    "properties",
+    "rule",
+    "title",
+    "transform",
+];
+
+/// Keys on a variant of an enum.
+pub(crate) const VARIANT_KEYS: &[&str] = &["extend", "title", "transform"];
+
+/// Parts of `rule(…)`.
+pub(crate) const RULE_KEYS: &[&str] =
+    &["message", "message_expression", "optional_old_self", "path", "reason"];
+
+/// Parts of `each(…)`.
+pub(crate) const EACH_KEYS: &[&str] =
+    &["format", "length", "max", "min", "multiple_of", "pattern", "range"];
+
+/// Place of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Type,
+    Variant,
+    Field,
+}
+
+impl Place {
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Type => TYPE_KEYS,
+            Self::Variant => VARIANT_KEYS,
+            Self::Field => FIELD_KEYS,
+        }
+    }
+}
+
+/// The attributes of one place.
+#[derive(Debug, Default)]
+pub(super) struct Attrs {
+    pub(super) keys: Vec<Key>,
+    /// `crate = path`
+    pub(super) krate: Option<Path>,
+}
+
+impl Attrs {
+    /// Reads all attributes of a place.
+    pub(super) fn read(attributes: &[Attribute], place: Place, errors: &mut Errors) -> Self {
+        let mut read = Self::default();
+        for attribute in attributes {
+            let path = attribute.path();
+            if path.is_ident("schemars") || path.is_ident("validate") {
+                let message = "this derive reads `#[schema(…)]`, whose keys are nearly the same: \
+                               `#[schema(range(min = 1, max = 9))]`";
+                errors.at(syn::spanned::Spanned::span(path), message);
+            } else if path.is_ident("kube") || path.is_ident("x_kube") {
+                let message = "this derive is windlass's: write `#[schema(…)]` on fields and nested types, \
+                               `#[resource(…)]` on the kind";
+                errors.at(syn::spanned::Spanned::span(path), message);
+            }
+        }
+        keys::attributes(attributes, "schema", errors, |input, errors| {
+            read.keys(input, place, errors);
+        });
+        read
+    }
+
+    /// Reads `key …, key …`; goes on behind faults.
+    fn keys(&mut self, input: ParseStream<'_>, place: Place, errors: &mut Errors) {
+        while !input.is_empty() {
+            match self.key(input, place, errors) {
+                Ok(()) if input.is_empty() || input.peek(Token![,]) => {}
+                Ok(()) => errors.at(input.span(), "expected `,`"),
+                Err(fault) => errors.add(fault),
+            }
+            keys::skip_to_comma(input);
+            let _ = input.parse::<Option<Token![,]>>();
+        }
+    }
+
+    fn key(
+        &mut self,
+        input: ParseStream<'_>,
+        place: Place,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
+        if input.peek(LitStr) {
+            let message = "expected a key; a rule is written `rule(\"self > 0\")`";
+            return Err(syn::Error::new(input.span(), message));
+        }
+        let ident = input.call(Ident::parse_any)?;
+        let key = keys::Key { name: ident.unraw().to_string(), span: ident.span() };
+        if !place.keys().contains(&key.name.as_str()) {
+            return Err(syn::Error::new(key.span, not_here(&key.name, place)));
+        }
+        if key.name == "crate" {
+            let path = keys::value(&key, input, "::my::windlass")?;
+            keys::set(&mut self.krate, &key, path, errors);
+            return Ok(());
+        }
+        for kind in kinds(&key, input, errors)? {
+            self.add(Key { span: key.span, kind }, &key.name, errors);
+        }
+        Ok(())
+    }
+
+    /// Adds a key; one that may be given once is a fault the second time.
+    fn add(&mut self, key: Key, name: &str, errors: &mut Errors) {
+        let same = |other: &Key| match (&key.kind, &other.kind) {
+            (Kind::Keyword(a, _), Kind::Keyword(b, _)) | (Kind::Item(a, _), Kind::Item(b, _)) => {
+                a == b
+            }
+            (Kind::Extend(a, _), Kind::Extend(b, _)) => a.value() == b.value(),
+            (Kind::Rule(_) | Kind::OneOf(..) | Kind::Example(_) | Kind::Transform(_), _) => false,
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        };
+        if self.keys.iter().any(same) {
+            errors.at(key.span, format_args!("duplicate key `{name}`: it is set above"));
+        } else {
+            self.keys.push(key);
+        }
+    }
+}
+
+/// The answer to a key that this place does not have.
+fn not_here(name: &str, place: Place) -> String {
+    let elsewhere = |place: Place, text: &str| {
+        place
+            .keys()
+            .contains(&name)
+            .then(|| format!("`{name}` is a key of {text}, not of this place"))
+    };
+    if let Some(hint) = hint(name) {
+        return hint;
+    }
+    let other = match place {
+        Place::Type => elsewhere(Place::Field, "a field"),
+        Place::Field => elsewhere(Place::Type, "the type"),
+        Place::Variant if name == "rule" => Some(
+            "an API server has no rules for one variant: write the rule on the type, with a condition that says \
+             for which variant it holds"
+                .to_owned(),
+        ),
+        Place::Variant => {
+            elsewhere(Place::Field, "a field").or_else(|| elsewhere(Place::Type, "the type"))
+        }
+    };
+    other.unwrap_or_else(|| unknown("key", name, place.keys()))
+}

@@ -1,0 +1,237 @@
+//! Rules that span several keys.
+
+use quote::ToTokens;
+use syn::spanned::Spanned;
+use syn::{Expr, ExprLit, Lit};
+
+use super::class::{Class, class, element, is_option};
+use super::key::{Key, Kind, Many, RulePath};
+use super::model::{Data, Field, Model, Remarks};
+use super::rules::{Subject, no_field};
+use crate::errors::Errors;
+
+/// Checks a type.
+pub(super) fn check(model: &Model, errors: &mut Errors) {
+    of_type(model, errors);
+    if let Data::Named(fields) = &model.data {
+        names_differ(fields, errors);
+    }
+    if let Data::Enum(variants) = &model.data {
+        for variant in variants {
+            if let Data::Named(fields) = &variant.data {
+                names_differ(fields, errors);
+            }
+        }
+    }
+    for field in model.all_fields() {
+        of_field(field, errors);
+    }
+}
+
+/// Checks the keys of the type itself.
+fn of_type(model: &Model, errors: &mut Errors) {
+    let subject = Subject::of_struct(model.named());
+    for key in &model.remarks.attrs.keys {
+        match &key.kind {
+            Kind::Rule(rule) => subject.check(rule, errors),
+            Kind::OneOf(many, names) => one_of(model, key, *many, names, errors),
+            _ => {}
+        }
+    }
+}
+
+/// Checks the fields of which one is set.
+fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &mut Errors) {
+    if matches!(model.data, Data::Enum(_)) {
+        errors.at(key.span, "an enum is one of its variants already");
+        return;
+    }
+    if names.len() < 2 {
+        errors.at(key.span, "name at least two fields: `one_of(a, b)`");
+    }
+    for (place, name) in names.iter().enumerate() {
+        let field = model.named().iter().find(|field| *name == field.rust().as_str());
+        if names[..place].contains(name) {
+            errors.at(name.span(), format_args!("`{name}` is named twice"));
+        }
+        match field {
+            None => errors.at(name.span(), no_field(&name.to_string(), model.named())),
+            Some(field) if is_always_set(field) && many != Many::AtLeast => {
+                errors.at(name.span(), format_args!("`{name}` is always set: make it an `Option`"));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Whether a field of this spelling is in each object.
+fn is_always_set(field: &Field) -> bool {
+    let is_default = |kind: &Kind| matches!(kind, Kind::Optional);
+    !is_option(&field.ty)
+        && class(&field.ty) != Class::Unknown
+        && field.serde.default.is_none()
+        && !field.remarks.has(is_default)
+}
+
+/// Checks that no two fields have one name in JSON.
+fn names_differ(fields: &[Field], errors: &mut Errors) {
+    let described: Vec<_> =
+        fields.iter().filter(|it| it.is_described() && it.serde.flatten.is_none()).collect();
+    for (place, field) in described.iter().enumerate() {
+        if let Some(other) = described[..place].iter().find(|other| other.json == field.json) {
+            let message = format!(
+                "`{}` and this field have one name in JSON: `{}`",
+                other.rust(),
+                field.json
+            );
+            errors.at(field.member.span(), message);
+        }
+    }
+}
+
+/// Checks the keys of a field.
+fn of_field(field: &Field, errors: &mut Errors) {
+    let keys = &field.remarks.attrs.keys;
+    if let (Some(_), Some(key)) = (field.serde.flatten, keys.first()) {
+        let message = "a flattened field has no place of its own in JSON: write the keys on the fields of its type";
+        errors.at(key.span, message);
+        return;
+    }
+    if let Some(module) = &field.serde.with
+        && field.is_described()
+        && !field.is_replaced()
+    {
+        let message = format!(
+            "serde reads and writes this field by `{}`, whose form in JSON the derive cannot see: say which type it \
+             looks like, `#[schema(with = String)]`",
+            module.value
+        );
+        errors.at(module.span, message);
+    }
+    let subject = Subject::of_field(field);
+    for key in keys {
+        match &key.kind {
+            Kind::Rule(rule) => {
+                subject.check(rule, errors);
+                if let (
+                    Some(RulePath::Json(path)),
+                    Class::Text | Class::Integer | Class::Number | Class::Bool,
+                ) = (&rule.path, class(&field.ty))
+                {
+                    let message = format!("{} has no fields", class(&field.ty).name());
+                    errors.at(path.span(), message);
+                }
+            }
+            Kind::Keyword(name, _) if !field.is_replaced() => {
+                fits(name, class(&field.ty), key, errors)
+            }
+            Kind::Item(name, _) => match element(&field.ty) {
+                Some(item) if class(&field.ty) == Class::List => {
+                    fits(name, class(item), key, errors)
+                }
+                _ if class(&field.ty) == Class::Unknown => {}
+                _ => errors.at(key.span, not_for("each", "lists", class(&field.ty))),
+            },
+            Kind::ListMap(_) if !matches!(class(&field.ty), Class::List | Class::Unknown) => {
+                errors.at(key.span, not_for("list", "lists", class(&field.ty)));
+            }
+            Kind::Atomic
+                if matches!(
+                    class(&field.ty),
+                    Class::Text | Class::Integer | Class::Number | Class::Bool
+                ) =>
+            {
+                errors.at(key.span, not_for("atomic", "lists, maps and structs", class(&field.ty)));
+            }
+            _ => {}
+        }
+    }
+    bounds(&field.remarks, errors);
+    conflicts(keys, errors);
+}
+
+fn not_for(key: &str, subject: &str, class: Class) -> String {
+    format!("`{key}` is for {subject}, and this field is {}", class.name())
+}
+
+/// Checks that a keyword means something for the type.
+fn fits(keyword: &str, class: Class, key: &Key, errors: &mut Errors) {
+    let (subject, classes): (&str, &[Class]) = match keyword {
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+            ("bounds and multiples are for numbers", &[Class::Integer, Class::Number])
+        }
+        "minLength" | "maxLength" => {
+            ("a length is for texts and lists", &[Class::Text, Class::List])
+        }
+        "pattern" => ("a pattern is for texts", &[Class::Text]),
+        "format" => {
+            ("a format is for texts and numbers", &[Class::Text, Class::Integer, Class::Number])
+        }
+        "minItems" | "maxItems" => ("a number of items is for lists", &[Class::List]),
+        "x-kubernetes-list-type" => ("kinds of lists are for lists", &[Class::List]),
+        "minProperties" | "maxProperties" => ("a number of properties is for maps", &[Class::Map]),
+        "x-kubernetes-map-type" => ("kinds of maps are for maps and structs", &[Class::Map]),
+        _ => return,
+    };
+    if class != Class::Unknown && !classes.contains(&class) {
+        errors.at(key.span, format_args!("{subject}, and this field is {}", class.name()));
+    }
+}
+
+/// Checks that literal bounds leave a value between them.
+fn bounds(remarks: &Remarks, errors: &mut Errors) {
+    let find = |wanted: &str| {
+        remarks.attrs.keys.iter().find_map(|key| match &key.kind {
+            Kind::Keyword(name, value) if *name == wanted => Some((key, value)),
+            _ => None,
+        })
+    };
+    for (least, most) in [
+        ("minimum", "maximum"),
+        ("minLength", "maxLength"),
+        ("minItems", "maxItems"),
+        ("minProperties", "maxProperties"),
+    ] {
+        let (Some((_, least)), Some((key, most))) = (find(least), find(most)) else { continue };
+        if let (Some(low), Some(high)) = (number(least), number(most))
+            && low > high
+        {
+            errors.at(key.span, format_args!("no value lies between {least} and {most}"));
+        }
+    }
+}
+
+/// The value of a literal.
+fn number(tokens: &impl ToTokens) -> Option<f64> {
+    match syn::parse2::<Expr>(tokens.to_token_stream()).ok()? {
+        Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => digits.base10_parse().ok(),
+        Expr::Lit(ExprLit { lit: Lit::Float(digits), .. }) => digits.base10_parse().ok(),
+        Expr::Unary(unary) => number(&unary.expr).map(|value| -value),
+        _ => None,
+    }
+}
+
+/// Checks keys that contradict each other.
+fn conflicts(keys: &[Key], errors: &mut Errors) {
+    let second = |is: fn(&Kind) -> bool| keys.iter().filter(|key| is(&key.kind)).nth(1);
+    if let Some(key) = second(|kind| {
+        matches!(kind, Kind::ListMap(_) | Kind::Atomic | Kind::Keyword("x-kubernetes-list-type", _))
+    }) {
+        errors.at(key.span, "a list has one kind: `list(map, keys(…))`, `set` or `atomic`");
+    }
+    if let Some(key) = second(|kind| {
+        matches!(
+            kind,
+            Kind::Opaque | Kind::Embedded | Kind::IntOrString | Kind::With(_) | Kind::By(_)
+        )
+    }) {
+        let message = "a field has one schema: write one of `opaque`, `embedded`, `int_or_string`, `with` and \
+                       `schema_with`";
+        errors.at(key.span, message);
+    }
+    if let Some(key) =
+        second(|kind| matches!(kind, Kind::Required | Kind::Optional | Kind::Default(_)))
+    {
+        errors.at(key.span, "a field is required, or optional, or has a default");
+    }
+}

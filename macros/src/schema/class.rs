@@ -1,0 +1,131 @@
+//! The kind of value that a field's type is written as.
+
+use syn::{GenericArgument, PathArguments, Type};
+
+/// The part of a type that a macro can know: names of std, with options and boxes removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Text,
+    Integer,
+    Number,
+    Bool,
+    List,
+    Map,
+    /// Any other type, which may be anything.
+    Unknown,
+}
+
+impl Class {
+    /// The class in a message.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Integer | Self::Number => "a number",
+            Self::Bool => "a bool",
+            Self::List => "a list",
+            Self::Map => "a map",
+            Self::Unknown => "of another type",
+        }
+    }
+}
+
+/// Returns the class of a type.
+pub(super) fn class(ty: &Type) -> Class {
+    let ty = peeled(ty);
+    match last_segment(ty) {
+        Some("String" | "str" | "char" | "PathBuf") => Class::Text,
+        Some(
+            "i8" | "i16" | "i32" | "i64" | "isize" | "u8" | "u16" | "u32" | "u64" | "usize"
+            | "NonZeroU8" | "NonZeroU16" | "NonZeroU32" | "NonZeroU64",
+        ) => Class::Integer,
+        Some("f32" | "f64") => Class::Number,
+        Some("bool") => Class::Bool,
+        Some("Vec" | "VecDeque" | "BTreeSet" | "HashSet" | "IndexSet") => Class::List,
+        Some("BTreeMap" | "HashMap" | "IndexMap") => Class::Map,
+        _ => Class::Unknown,
+    }
+}
+
+/// Returns the type below options, boxes and references.
+pub(super) fn peeled(ty: &Type) -> &Type {
+    match ty {
+        Type::Reference(reference) => peeled(&reference.elem),
+        Type::Group(group) => peeled(&group.elem),
+        Type::Paren(paren) => peeled(&paren.elem),
+        Type::Path(_)
+            if matches!(last_segment(ty), Some("Option" | "Box" | "Arc" | "Rc" | "Cow")) =>
+        {
+            argument(ty).map_or(ty, peeled)
+        }
+        _ => ty,
+    }
+}
+
+/// Whether the type is written as an `Option`.
+pub(super) fn is_option(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_option(&group.elem),
+        Type::Path(_) => last_segment(ty) == Some("Option"),
+        _ => false,
+    }
+}
+
+/// Returns the type of the elements or values of a list or map.
+pub(super) fn element(ty: &Type) -> Option<&Type> {
+    matches!(class(ty), Class::List | Class::Map).then(|| argument(peeled(ty))).flatten()
+}
+
+/// Returns the last type argument.
+pub(super) fn argument(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {
+        return None;
+    };
+    arguments.args.iter().rev().find_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
+}
+
+/// Returns the last segment of a path that is one of the known names.
+fn last_segment(ty: &Type) -> Option<&'static str> {
+    const KNOWN: &[&str] = &[
+        "String",
+        "str",
+        "char",
+        "PathBuf",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "isize",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "usize",
+        "NonZeroU8",
+        "NonZeroU16",
+        "NonZeroU32",
+        "NonZeroU64",
+        "f32",
+        "f64",
+        "bool",
+        "Vec",
+        "VecDeque",
+        "BTreeSet",
+        "HashSet",
+        "IndexSet",
+        "BTreeMap",
+        "HashMap",
+        "IndexMap",
+        "Option",
+        "Box",
+        "Arc",
+        "Rc",
+        "Cow",
+    ];
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last()?;
+    KNOWN.iter().find(|known| last.ident == **known).copied()
+}

@@ -1,0 +1,245 @@
+//! The generated code of `#[derive(Schema)]`: calls into `windlass::__private::schema`.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use syn::{GenericParam, Generics};
+
+use super::fields::{named, remarks, shape, shape_of};
+use super::model::{Data, Field, Model, Variant};
+use super::serde::Default;
+use crate::keys::same_tokens;
+
+/// The generated code of a model without faults.
+pub(super) fn all(model: &Model) -> TokenStream {
+    let body = body(model);
+    items(model, &body)
+}
+
+/// The impls of a model with faults, without a body that could cause further ones.
+pub(super) fn fallback(model: &Model) -> TokenStream {
+    items(model, &quote!(::core::unimplemented!()))
+}
+
+/// Generates the impls.
+fn items(model: &Model, body: &TokenStream) -> TokenStream {
+    let krate = model.remarks.attrs.krate.as_ref();
+    let krate = krate.map_or_else(|| quote!(::windlass), |path| quote!(#path));
+    let ident = &model.ident;
+    let name = model.name();
+    let generics = bounded(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let id = id(&name, &generics);
+    let names = field_names(model);
+    quote! {
+        const _: () = {
+            #[allow(unused_imports)]
+            use #krate::__private::schema::{
+                self as __s, GuessedNames as _, KeyNames as _, Keys as _, NoSchemaInside as _, Probe as _,
+                ProbeAbsence as _,
+            };
+            #[automatically_derived]
+            #[allow(deprecated)]
+            impl #impl_generics __s::JsonSchema for #ident #type_generics #where_clause {
+                fn schema_name() -> __s::Cow<'static, str> {
+                    __s::Cow::Borrowed(#name)
+                }
+
+                fn schema_id() -> __s::Cow<'static, str> {
+                    #id
+                }
+
+                fn json_schema(__generator: &mut __s::SchemaGenerator) -> __s::Schema {
+                    #body
+                }
+            }
+            #names
+        };
+    }
+}
+
+/// Names of the fields of a struct, for code that names them.
+fn field_names(model: &Model) -> TokenStream {
+    let Data::Named(fields) = &model.data else { return TokenStream::new() };
+    let fields = fields.iter().filter(|field| field.is_read()).map(|field| {
+        let (rust, json) = (field.rust(), &field.json);
+        let is_flattened = field.serde.flatten.is_some();
+        if is_flattened { quote!(__s::flattened(#rust)) } else { quote!(__s::named(#rust, #json)) }
+    });
+    let ident = &model.ident;
+    let (impl_generics, type_generics, where_clause) = model.generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics __s::FieldNames for #ident #type_generics #where_clause {
+            const FIELDS: &'static [__s::FieldName] = &[#(#fields),*];
+        }
+    }
+}
+
+/// The name of the schema that differs between types of one name.
+fn id(name: &str, generics: &Generics) -> TokenStream {
+    let types: Vec<_> = generics.type_params().map(|it| &it.ident).collect();
+    let constants: Vec<_> = generics.const_params().map(|it| &it.ident).collect();
+    if types.is_empty() && constants.is_empty() {
+        let end = format!("::{name}");
+        return quote!(__s::Cow::Borrowed(::core::concat!(::core::module_path!(), #end)));
+    }
+    let parts = vec!["{}"; types.len() + constants.len()].join(", ");
+    let format = format!("{{}}::{name}<{parts}>");
+    quote! {
+        __s::Cow::Owned(::std::format!(
+            #format,
+            ::core::module_path!(),
+            #(::core::any::type_name::<#types>(),)*
+            #(#constants,)*
+        ))
+    }
+}
+
+/// The generics, with a bound on each parameter that is the type of a value.
+fn bounded(model: &Model) -> Generics {
+    let mut words = BTreeSet::new();
+    for field in model.all_fields().filter(|field| field.is_described() && !field.is_replaced()) {
+        let ty = &field.ty;
+        collect_words(quote!(#ty), &mut words);
+    }
+    let mut generics = model.generics.clone();
+    for parameter in &mut generics.params {
+        if let GenericParam::Type(parameter) = parameter {
+            // A default belongs to the type only; `split_for_impl` leaves it out.
+            if words.contains(&parameter.ident.to_string()) {
+                parameter.bounds.push(syn::parse_quote!(__s::JsonSchema));
+            }
+        }
+    }
+    generics
+}
+
+/// Collects the identifiers outside of `PhantomData<…>`.
+fn collect_words(tokens: TokenStream, words: &mut BTreeSet<String>) {
+    let mut is_phantom = false;
+    for token in tokens {
+        match token {
+            proc_macro2::TokenTree::Ident(ident) => {
+                is_phantom |= ident == "PhantomData";
+                if !is_phantom {
+                    words.insert(ident.to_string());
+                }
+            }
+            proc_macro2::TokenTree::Group(group) => collect_words(group.stream(), words),
+            _ => {}
+        }
+    }
+}
+
+/// The expression of the schema.
+fn body(model: &Model) -> TokenStream {
+    let keys = remarks(&model.remarks, None, model.named());
+    if let Some(from) = &model.serde.from {
+        let shape = shape_of(from);
+        let shape = match &model.serde.into {
+            Some(into) if !same_tokens(into, from) => {
+                let into = shape_of(into);
+                quote!(if __generator.contract().is_serialize() { #into } else { #shape })
+            }
+            _ => shape,
+        };
+        return quote!({ let __shape = #shape; __s::same_as(__generator, __shape) #keys .finish() });
+    }
+    let whole = (!model.remarks.is_empty()).then(|| quote!(.whole() #keys));
+    match &model.data {
+        Data::Unit => {
+            let unit = shape_of(&syn::parse_quote!(()));
+            quote!(__s::same_as(__generator, #unit) #keys .finish())
+        }
+        Data::Tuple(fields) if fields.len() == 1 => newtype(&fields[0], &keys),
+        Data::Named(fields) | Data::Tuple(fields) if model.serde.transparent => {
+            let field = fields.iter().find(|field| field.is_described()).or(fields.first());
+            field.map_or_else(TokenStream::new, |field| newtype(field, &keys))
+        }
+        Data::Tuple(fields) => {
+            let values = tuple(fields);
+            quote!(__s::Content::of_struct(__generator).tuple() #values #whole .finish())
+        }
+        Data::Named(fields) => object(model, fields, whole.as_ref()),
+        Data::Enum(variants) => {
+            let tagging = tagging(model);
+            let closed = model.serde.closed;
+            let calls = variants.iter().filter(|it| !it.serde.skipped).map(variant);
+            quote!(__s::Variants::new(__generator, #tagging, #closed) #(#calls)* #whole .finish())
+        }
+    }
+}
+
+/// A struct with named fields.
+fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> TokenStream {
+    let closed = model.serde.closed;
+    let variable = format_ident!("__whole");
+    let value = model.serde.default.as_ref().map(|default| match default {
+        Default::Trait => quote!(<Self as ::core::default::Default>::default()),
+        Default::Function(function) => quote!(#function()),
+    });
+    let statement = value.map(|value| quote!(let #variable: Self = #value;));
+    let calls = named(fields, statement.as_ref().map(|_| &variable));
+    quote!(#statement __s::Fields::new(__generator, #closed) #calls #whole .finish())
+}
+
+/// A type that is written as its field.
+fn newtype(field: &Field, keys: &TokenStream) -> TokenStream {
+    let shape = shape(field);
+    let of_field = remarks(&field.remarks, Some(field), &[]);
+    quote!(__s::same_as(__generator, #shape) #of_field #keys .finish())
+}
+
+fn tuple(fields: &[Field]) -> TokenStream {
+    let values = fields.iter().filter(|field| field.is_described()).map(|field| {
+        let shape = shape(field);
+        let keys = remarks(&field.remarks, Some(field), &[]);
+        quote!(.value(#shape) #keys)
+    });
+    values.collect()
+}
+
+fn tagging(model: &Model) -> TokenStream {
+    match (&model.serde.tag, &model.serde.content) {
+        (Some(tag), Some(content)) => quote!(__s::Tagging::Adjacent(#tag, #content)),
+        (Some(tag), None) => quote!(__s::Tagging::Internal(#tag)),
+        _ if model.serde.untagged => quote!(__s::Tagging::Untagged),
+        _ => quote!(__s::Tagging::External),
+    }
+}
+
+fn variant(variant: &Variant) -> TokenStream {
+    let json = &variant.json;
+    let keys = remarks(&variant.remarks, None, &[]);
+    let content: Ident = format_ident!("__content");
+    let value = match &variant.data {
+        Data::Unit if !variant.serde.untagged => {
+            return if variant.remarks.is_empty() {
+                quote!(.name(#json))
+            } else {
+                quote!(.unit(#json) #keys)
+            };
+        }
+        Data::Tuple(fields) if fields.len() == 1 => {
+            let shape = shape(&fields[0]);
+            let of_field = remarks(&fields[0].remarks, Some(&fields[0]), &[]);
+            quote!(#content.newtype(#shape) #of_field .finish())
+        }
+        Data::Tuple(fields) => {
+            let values = tuple(fields);
+            quote!(#content.tuple() #values .finish())
+        }
+        Data::Named(fields) => {
+            let calls = named(fields, None);
+            quote!(#content.fields() #calls .finish())
+        }
+        _ => quote!(#content.unit()),
+    };
+    if variant.serde.untagged {
+        quote!(.untagged(|#content| #value) #keys)
+    } else {
+        quote!(.variant(#json, |#content| #value) #keys)
+    }
+}

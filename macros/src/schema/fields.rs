@@ -1,0 +1,247 @@
+//! The generated code of fields: one call for each, and one for each of its keys.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprLit, Lit, Member, Type};
+
+use super::class::{Class, class, is_option, peeled};
+use super::key::{Key, Kind, Many, Rule, RulePath};
+use super::model::{Field, Remarks};
+use super::serde::Default;
+
+/// A span that shows errors at `place` and resolves names at the derive.
+fn at(place: Span) -> Span {
+    place.resolved_at(Span::call_site())
+}
+
+/// The calls that describe fields with names. `whole` is the variable with the default of the type.
+pub(super) fn named(fields: &[Field], whole: Option<&Ident>) -> TokenStream {
+    fields
+        .iter()
+        .filter(|field| field.is_described())
+        .map(|field| one_named(field, whole))
+        .collect()
+}
+
+fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
+    let shape = shape(field);
+    let place = at(field.ty.span());
+    if field.serde.flatten.is_some() {
+        return quote_spanned!(place=> .flat(#shape));
+    }
+    let json = &field.json;
+    let remarks = remarks(&field.remarks, Some(field), &[]);
+    let default = default(field, whole);
+    let list_map = list_map(field);
+    let left_out = field.serde.skip_if.is_some().then(|| quote!(.left_out()));
+    let one_way = match (field.serde.not_read, field.serde.not_written) {
+        (true, _) => quote!(.not_read()),
+        (_, true) => quote!(.not_written()),
+        _ => TokenStream::new(),
+    };
+    let call = quote_spanned!(place=> .field(#json, #shape));
+    quote!(#call #remarks #default #left_out #list_map #one_way)
+}
+
+/// The expression of a field's shape.
+pub(super) fn shape(field: &Field) -> TokenStream {
+    let place = at(field.ty.span());
+    let ty = &field.ty;
+    // Serde calls the function for a value only: an absent field is an error, even an `Option`.
+    let is_never_absent = field.serde.read_by_function && field.serde.default.is_none();
+    let never_absent = is_never_absent.then(|| quote!(.never_absent()));
+    if !field.is_replaced() {
+        let shape = shape_of(ty);
+        return quote_spanned!(place=> #shape #never_absent);
+    }
+    let is_list = class(ty) == Class::List;
+    let is_map = class(ty) == Class::Map;
+    let schema = field.remarks.attrs.keys.iter().find_map(|key| {
+        let name = |name: &str| {
+            let suffix = if is_list {
+                "_list"
+            } else if is_map {
+                "_map"
+            } else {
+                ""
+            };
+            let function = format_ident!("{name}{suffix}");
+            Some(quote!(.by(__s::#function)))
+        };
+        match &key.kind {
+            Kind::Opaque => name("opaque"),
+            Kind::Embedded => name("embedded"),
+            Kind::IntOrString => name("int_or_string"),
+            Kind::With(other) => {
+                let other = shape_of(other);
+                Some(quote!(.with(#other)))
+            }
+            Kind::By(function) => Some(quote_spanned!(at(function.span())=> .by(#function))),
+            _ => None,
+        }
+    });
+    // The type need not have a schema.
+    quote_spanned!(place=> (&__s::Of::<#ty>::NEW).absence() #never_absent #schema)
+}
+
+/// The expression of a type's shape.
+pub(super) fn shape_of(ty: &Type) -> TokenStream {
+    quote_spanned!(at(ty.span())=> (&&&&&__s::Of::<#ty>::NEW).shape())
+}
+
+/// The calls for documentation and keys.
+pub(super) fn remarks(remarks: &Remarks, field: Option<&Field>, names: &[Field]) -> TokenStream {
+    let doc = remarks.doc.as_ref().map(|doc| quote!(.doc(#doc)));
+    let deprecated = remarks.deprecated.then(|| quote!(.keyword("deprecated", true)));
+    let keys = remarks.attrs.keys.iter().map(|key| self::key(key, field, names));
+    quote!(#doc #deprecated #(#keys)*)
+}
+
+/// The call for one key.
+fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
+    let is_list = field.is_some_and(|field| class(&field.ty) == Class::List);
+    match &key.kind {
+        Kind::Keyword(name, value) => {
+            let name = match *name {
+                "minLength" if is_list => "minItems",
+                "maxLength" if is_list => "maxItems",
+                name => name,
+            };
+            quote!(.keyword(#name, #value))
+        }
+        Kind::Item(name, value) => quote!(.item(#name, #value)),
+        Kind::Extend(name, value) => quote!(.keyword(#name, __s::json!(#value))),
+        Kind::Atomic if is_list => quote!(.keyword("x-kubernetes-list-type", "atomic")),
+        Kind::Atomic => quote!(.keyword("x-kubernetes-map-type", "atomic")),
+        Kind::Rule(rule) => self::rule(rule, names),
+        Kind::OneOf(many, fields) => one_of(*many, fields, names),
+        Kind::Default(value) => {
+            field.map_or_else(TokenStream::new, |field| default_key(field, value))
+        }
+        Kind::Example(value) => quote!(.example(#value)),
+        Kind::Transform(change) => quote_spanned!(at(change.span())=> .transform(#change)),
+        Kind::Required => quote!(.required()),
+        Kind::Optional => quote!(.optional()),
+        // Part of the shape, or handled where the fields are.
+        Kind::ListMap(_)
+        | Kind::Opaque
+        | Kind::Embedded
+        | Kind::IntOrString
+        | Kind::With(_)
+        | Kind::By(_)
+        | Kind::Skip => TokenStream::new(),
+    }
+}
+
+/// `default = expression`: of the field's type, or of the one inside its option. A text may be any type
+/// that is made of one.
+fn default_key(field: &Field, value: &Expr) -> TokenStream {
+    let inner = if is_option(&field.ty) && !is_some(value) { peeled(&field.ty) } else { &field.ty };
+    let text = matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. }));
+    let value =
+        if text { quote!(::core::convert::Into::into(#value)) } else { value.to_token_stream() };
+    quote_spanned!(at(value.span())=> .default::<#inner>(#value))
+}
+
+/// Whether the expression is `Some(…)` or `None`.
+fn is_some(value: &Expr) -> bool {
+    let path = match value {
+        Expr::Call(call) => &*call.func,
+        other => other,
+    };
+    matches!(path, Expr::Path(path) if path.path.is_ident("Some") || path.path.is_ident("None"))
+}
+
+/// The call for the default that serde fills in.
+fn default(field: &Field, whole: Option<&Ident>) -> Option<TokenStream> {
+    let place = at(field.ty.span());
+    if field.remarks.has(|kind| matches!(kind, Kind::Default(_) | Kind::Required)) {
+        return None;
+    }
+    let ty = &field.ty;
+    let (value, is_reference) = match (&field.serde.default, whole, &field.member) {
+        (Some(Default::Function(function)), ..) => (quote!(#function()), false),
+        (Some(Default::Trait), ..) => (quote!(<#ty as ::core::default::Default>::default()), false),
+        (None, Some(whole), Member::Named(name)) => (quote!(&#whole.#name), true),
+        _ => return None,
+    };
+    if field.serde.not_written {
+        return Some(quote!(.optional()));
+    }
+    if let Some(write) = &field.serde.serialize_with {
+        let reference = (!is_reference).then(|| quote!(&));
+        return Some(quote_spanned!(place=>
+            .default_json(#write(#reference #value, __s::ValueSerializer).ok())
+        ));
+    }
+    Some(match &field.serde.skip_if {
+        Some(skip) if is_reference => {
+            quote_spanned!(place=> .default_unless(#value, |it| #skip(*it)))
+        }
+        Some(skip) => quote_spanned!(place=> .default_unless(#value, |it: &#ty| #skip(it))),
+        None => quote_spanned!(place=> .default(#value)),
+    })
+}
+
+/// The call for `list(map, keys(…))`: the compiler looks for the fields in the item's type.
+fn list_map(field: &Field) -> Option<TokenStream> {
+    let names = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
+        Kind::ListMap(names) => Some(names),
+        _ => None,
+    })?;
+    let ty = &field.ty;
+    let item = quote_spanned!(at(ty.span())=> <#ty as __s::ListField>::Item);
+    let keys = names.iter().map(|name| {
+        let text = syn::ext::IdentExt::unraw(name).to_string();
+        quote!({
+            let _ = |item: &#item| { let _ = &item.#name; };
+            (&__s::Of::<#item>::NEW).json_name(#text)
+        })
+    });
+    Some(quote!(.list_map(&[#(#keys),*])))
+}
+
+/// The call for a rule.
+fn rule(rule: &Rule, names: &[Field]) -> TokenStream {
+    let Rule { rule, message, message_expression, reason, path, optional_old_self } = rule;
+    let path = path.as_ref().map(|path| match path {
+        RulePath::Json(path) => path.value(),
+        RulePath::Field(name) => format!(".{}", json(name, names)),
+    });
+    let pairs = [
+        ("message", message.as_ref().map(syn::LitStr::value)),
+        ("messageExpression", message_expression.as_ref().map(syn::LitStr::value)),
+        ("reason", reason.as_ref().map(syn::LitStr::value)),
+        ("fieldPath", path),
+    ];
+    let pairs =
+        pairs.into_iter().filter_map(|(key, value)| value.map(|value| quote!((#key, #value))));
+    let pairs: Vec<_> = pairs.collect();
+    let old_self = optional_old_self.then(|| quote!(.optional_old_self()));
+    quote!(.rule(#rule, &[#(#pairs),*]) #old_self)
+}
+
+/// The rule of fields of which some are set, as kubebuilder writes it.
+fn one_of(many: Many, fields: &[Ident], names: &[Field]) -> TokenStream {
+    let names: Vec<String> = fields.iter().map(|name| json(name, names)).collect();
+    let set: Vec<String> = names
+        .iter()
+        .map(|name| windlass_cel::syntax::identifiers::escape(name).unwrap_or_else(|| name.clone()))
+        .map(|name| format!("has(self.{name})"))
+        .collect();
+    let list = names.join(" ");
+    let (condition, message) = match many {
+        Many::Exactly => ("== 1", format!("exactly one of the fields in [{list}] must be set")),
+        Many::AtMost => ("<= 1", format!("at most one of the fields in [{list}] may be set")),
+        Many::AtLeast => (">= 1", format!("at least one of the fields in [{list}] must be set")),
+    };
+    let rule = format!("[{}].filter(x,x==true).size() {condition}", set.join(","));
+    quote!(.rule(#rule, &[("message", #message)]))
+}
+
+/// The name in JSON of a field.
+fn json(name: &Ident, fields: &[Field]) -> String {
+    let field = fields.iter().find(|field| *name == field.rust().as_str());
+    field.map_or_else(|| name.to_string(), |field| field.json.clone())
+}

@@ -1,0 +1,73 @@
+//! The keys of `#[schema(…)]`, parsed.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use syn::{Expr, LitStr, Path, Type};
+
+/// One key with its value. Several stand for one attribute where it has several parts.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) span: Span,
+    pub(super) kind: Kind,
+}
+
+/// Meaning of a key.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// A keyword of the schema.
+    Keyword(&'static str, TokenStream),
+    /// A keyword of the items of a list.
+    Item(&'static str, TokenStream),
+    /// A keyword that the derive does not know.
+    Extend(LitStr, TokenStream),
+    /// `list(map, keys(…))`
+    ListMap(Vec<Ident>),
+    /// Server-side apply replaces the value as a whole.
+    Atomic,
+    Rule(Rule),
+    /// The fields of which exactly, at most or at least one is set.
+    OneOf(Many, Vec<Ident>),
+    Default(Expr),
+    Example(Expr),
+    Transform(Expr),
+    Required,
+    Optional,
+    /// The value is kept unchecked.
+    Opaque,
+    /// A whole Kubernetes object.
+    Embedded,
+    IntOrString,
+    /// The schema of another type.
+    With(Type),
+    /// The schema that a function returns.
+    By(Path),
+    /// No part of the schema.
+    Skip,
+}
+
+/// Number of fields that are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Many {
+    Exactly,
+    AtMost,
+    AtLeast,
+}
+
+/// `rule("…", message = "…", …)`
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) rule: LitStr,
+    pub(super) message: Option<LitStr>,
+    pub(super) message_expression: Option<LitStr>,
+    pub(super) reason: Option<LitStr>,
+    pub(super) path: Option<RulePath>,
+    pub(super) optional_old_self: bool,
+}
+
+/// The field that a failed rule names.
+#[derive(Debug)]
+pub(super) enum RulePath {
+    /// A field of the type, by its name in Rust.
+    Field(Ident),
+    /// A JSON path.
+    Json(LitStr),
+}

@@ -1,0 +1,34 @@
+//! `#[derive(Schema)]`.
+//!
+//! Unlike the other derives it stands beside serde's and follows serde's attributes: `serde` reads
+//! them, `attrs` reads `#[schema(…)]`, `model` holds both, `rules` checks CEL, `check` the rest,
+//! `expand` quotes.
+
+pub(crate) mod attrs;
+mod check;
+mod class;
+mod expand;
+mod fields;
+mod hints;
+mod key;
+mod model;
+mod rules;
+mod serde;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use proc_macro2::TokenStream;
+use syn::DeriveInput;
+
+use crate::errors::Errors;
+
+/// Parses, checks, expands. With faults, the type still counts as one with a schema.
+pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let model = model::Model::new(input, &mut errors);
+    check::check(&model, &mut errors);
+    let mut output = errors.finish();
+    output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
+    output
+}

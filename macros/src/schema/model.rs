@@ -1,0 +1,244 @@
+//! Input of the code generator of `#[derive(Schema)]`.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::{Attribute, DeriveInput, Expr, ExprLit, Generics, Lit, LitStr, Member, Type};
+
+use super::attrs::{Attrs, Place};
+use super::key::Kind;
+use super::serde::{OfField, OfType, OfVariant, Rename};
+use crate::errors::Errors;
+
+/// A type.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) ident: Ident,
+    pub(super) generics: Generics,
+    pub(super) serde: OfType,
+    pub(super) remarks: Remarks,
+    pub(super) data: Data,
+}
+
+/// The form of a type or of a variant.
+#[derive(Debug)]
+pub(super) enum Data {
+    Unit,
+    Tuple(Vec<Field>),
+    Named(Vec<Field>),
+    Enum(Vec<Variant>),
+}
+
+/// Attributes beside serde's.
+#[derive(Debug)]
+pub(super) struct Remarks {
+    /// The doc comment, as an expression of type `&str`.
+    pub(super) doc: Option<TokenStream>,
+    pub(super) deprecated: bool,
+    pub(super) attrs: Attrs,
+}
+
+/// A variant of an enum.
+#[derive(Debug)]
+pub(super) struct Variant {
+    /// Name in JSON.
+    pub(super) json: String,
+    pub(super) serde: OfVariant,
+    pub(super) remarks: Remarks,
+    pub(super) data: Data,
+}
+
+/// A field of a struct or of a variant.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) member: Member,
+    /// Name in JSON; the position of a field without a name.
+    pub(super) json: String,
+    pub(super) ty: Type,
+    pub(super) serde: OfField,
+    pub(super) remarks: Remarks,
+}
+
+impl Model {
+    /// Reads a type.
+    pub(super) fn new(input: &DeriveInput, errors: &mut Errors) -> Self {
+        let serde = OfType::read(&input.attrs, errors);
+        if let Some(kind) = input.attrs.iter().find(|it| it.path().is_ident("resource")) {
+            let message = "a kind derives `CustomResource` alone, which describes it; `Schema` is for the types of \
+                           its fields";
+            errors.at(kind.path().get_ident().map_or(input.ident.span(), Ident::span), message);
+        }
+        let data = match &input.data {
+            syn::Data::Struct(data) => fields(&data.fields, serde.rename_all, errors),
+            syn::Data::Enum(data) => {
+                let variants = data.variants.iter();
+                Data::Enum(variants.map(|it| Variant::new(it, &serde, errors)).collect())
+            }
+            syn::Data::Union(_) => {
+                errors.at(input.ident.span(), "a union has no schema, and serde cannot read one");
+                Data::Unit
+            }
+        };
+        Self {
+            ident: input.ident.clone(),
+            generics: input.generics.clone(),
+            serde,
+            remarks: Remarks::new(&input.attrs, Place::Type, errors),
+            data,
+        }
+    }
+
+    /// The name in JSON, which is that of the schema.
+    pub(super) fn name(&self) -> String {
+        self.serde.rename.clone().unwrap_or_else(|| self.ident.unraw().to_string())
+    }
+
+    /// The fields of a struct with names.
+    pub(super) fn named(&self) -> &[Field] {
+        match &self.data {
+            Data::Named(fields) if self.serde.from.is_none() => fields,
+            _ => &[],
+        }
+    }
+
+    /// Every field of the type and of its variants.
+    pub(super) fn all_fields(&self) -> impl Iterator<Item = &Field> {
+        let own: &[Field] = match &self.data {
+            Data::Tuple(fields) | Data::Named(fields) => fields,
+            _ => &[],
+        };
+        let variants: &[Variant] = match &self.data {
+            Data::Enum(variants) => variants,
+            _ => &[],
+        };
+        own.iter().chain(variants.iter().flat_map(|variant| match &variant.data {
+            Data::Tuple(fields) | Data::Named(fields) => fields.as_slice(),
+            _ => &[],
+        }))
+    }
+}
+
+fn fields(fields: &syn::Fields, rename: Rename, errors: &mut Errors) -> Data {
+    let read = |errors: &mut Errors| {
+        fields
+            .iter()
+            .enumerate()
+            .map(|(place, field)| Field::new(field, place, rename, errors))
+            .collect()
+    };
+    match fields {
+        syn::Fields::Named(_) => Data::Named(read(errors)),
+        syn::Fields::Unnamed(_) => Data::Tuple(read(errors)),
+        syn::Fields::Unit => Data::Unit,
+    }
+}
+
+impl Variant {
+    fn new(variant: &syn::Variant, of_type: &OfType, errors: &mut Errors) -> Self {
+        let serde = OfVariant::read(&variant.attrs, errors);
+        let name = variant.ident.unraw().to_string();
+        Self {
+            json: serde.rename.clone().unwrap_or_else(|| of_type.rename_all.variant(&name)),
+            data: fields(&variant.fields, serde.rename_all.or(of_type.rename_all_fields), errors),
+            serde,
+            remarks: Remarks::new(&variant.attrs, Place::Variant, errors),
+        }
+    }
+}
+
+impl Field {
+    fn new(field: &syn::Field, place: usize, rename: Rename, errors: &mut Errors) -> Self {
+        let serde = OfField::read(&field.attrs, errors);
+        let (member, name) = match &field.ident {
+            Some(ident) => (Member::Named(ident.clone()), rename.field(&ident.unraw().to_string())),
+            None => (Member::Unnamed(place.into()), place.to_string()),
+        };
+        Self {
+            member,
+            json: serde.rename.clone().unwrap_or(name),
+            ty: field.ty.clone(),
+            serde,
+            remarks: Remarks::new(&field.attrs, Place::Field, errors),
+        }
+    }
+
+    /// Name in Rust, without `r#`.
+    pub(super) fn rust(&self) -> String {
+        match &self.member {
+            Member::Named(ident) => ident.unraw().to_string(),
+            Member::Unnamed(index) => index.index.to_string(),
+        }
+    }
+
+    /// Whether the field is part of the schema of what is read or of what is written.
+    pub(super) fn is_described(&self) -> bool {
+        let is_skipped = self.serde.skipped || (self.serde.not_read && self.serde.not_written);
+        !is_skipped && !self.remarks.has(|kind| matches!(kind, Kind::Skip))
+    }
+
+    /// Whether the field is part of the schema of a definition.
+    pub(super) fn is_read(&self) -> bool {
+        self.is_described() && !self.serde.not_read
+    }
+
+    /// Whether a key replaces the schema of the type.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.remarks.has(|kind| {
+            matches!(
+                kind,
+                Kind::Opaque | Kind::Embedded | Kind::IntOrString | Kind::With(_) | Kind::By(_)
+            )
+        })
+    }
+}
+
+impl Remarks {
+    fn new(attributes: &[Attribute], place: Place, errors: &mut Errors) -> Self {
+        Self {
+            doc: doc(attributes),
+            deprecated: attributes.iter().any(|it| it.path().is_ident("deprecated")),
+            attrs: Attrs::read(attributes, place, errors),
+        }
+    }
+
+    /// Whether one of the keys is of that kind.
+    pub(super) fn has(&self, is: impl Fn(&Kind) -> bool) -> bool {
+        self.attrs.keys.iter().any(|key| is(&key.kind))
+    }
+
+    /// Whether there is nothing to say.
+    pub(super) fn is_empty(&self) -> bool {
+        self.doc.is_none() && !self.deprecated && self.attrs.keys.is_empty()
+    }
+}
+
+/// The doc comment: one literal, or `concat!(…)` if a part is a macro such as `include_str!`.
+fn doc(attributes: &[Attribute]) -> Option<TokenStream> {
+    let parts: Vec<&Expr> = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("doc"))
+        .filter_map(|attribute| attribute.meta.require_name_value().ok())
+        .map(|pair| &pair.value)
+        .collect();
+    let literal = |part: &&Expr| match part {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
+            let text = text.value();
+            Some(text.strip_prefix(' ').map_or(text.clone(), ToOwned::to_owned))
+        }
+        _ => None,
+    };
+    if parts.is_empty() {
+        return None;
+    }
+    let literals: Option<Vec<String>> = parts.iter().map(literal).collect();
+    if let Some(lines) = literals {
+        return Some(lines.join("\n").trim().to_token_stream());
+    }
+    let parts = parts.iter().map(|part| {
+        literal(part).map_or_else(
+            || part.to_token_stream(),
+            |text| LitStr::new(&text, proc_macro2::Span::call_site()).to_token_stream(),
+        )
+    });
+    Some(quote!(::core::concat!(#(#parts, "\n"),*)))
+}

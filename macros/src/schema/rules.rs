@@ -1,0 +1,179 @@
+//! CEL rules, parsed and checked at compile time with the server's own functions and messages.
+//!
+//! Fields have the types that their spelling shows; a type of another name may be anything.
+
+// DESIGN.md, 132: CEL rules of a derive are type-checked with the types that a macro sees
+
+use std::sync::Arc;
+
+use syn::LitStr;
+use syn::Type as Spelling;
+use windlass_cel::check::Environment;
+use windlass_cel::syntax::Issues;
+use windlass_cel::syntax::identifiers::{escape, unescape};
+use windlass_cel::types::{FieldType, ObjectType, Type};
+
+use super::class::{Class, class, element, is_option};
+use super::key::{Rule, RulePath};
+use super::model::Field;
+use crate::errors::Errors;
+use crate::keys;
+
+/// Reasons that a rule may give.
+pub(super) const REASONS: &[&str] =
+    &["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+
+/// The value that a rule is about, and the fields that it may name.
+#[derive(Debug)]
+pub(super) struct Subject<'a> {
+    ty: Type,
+    /// Fields of the type; empty where they are not known.
+    fields: &'a [Field],
+}
+
+impl<'a> Subject<'a> {
+    /// A struct.
+    pub(super) fn of_struct(fields: &'a [Field]) -> Self {
+        // A flattened field brings fields that only its type knows.
+        if fields.is_empty() || fields.iter().any(|field| field.serde.flatten.is_some()) {
+            return Self { ty: Type::Dyn, fields };
+        }
+        let described = fields.iter().filter(|field| field.is_read());
+        let mut known: Vec<(Arc<str>, FieldType)> = described
+            .filter_map(|field| {
+                let ty = if field.is_replaced() { Type::Dyn } else { cel_type(&field.ty) };
+                Some((escape(&field.json)?.into(), FieldType { ty, max_size: None }))
+            })
+            .collect();
+        known.sort_by(|a, b| a.0.cmp(&b.0));
+        let object = ObjectType { name: "Object".into(), fields: known };
+        Self { ty: Type::Object(Arc::new(object)), fields }
+    }
+
+    /// The value of a field.
+    pub(super) fn of_field(field: &Field) -> Self {
+        let ty = if field.is_replaced() { Type::Dyn } else { cel_type(&field.ty) };
+        Self { ty, fields: &[] }
+    }
+
+    /// Checks the parts of a rule.
+    pub(super) fn check(&self, rule: &Rule, errors: &mut Errors) {
+        let old = rule.optional_old_self;
+        self.compile(&rule.rule, old, &Type::Bool, "a rule is true or false", errors);
+        if let Some(expression) = &rule.message_expression {
+            self.compile(expression, old, &Type::String, "a message is a text", errors);
+        }
+        if let Some(reason) = &rule.reason
+            && !REASONS.contains(&reason.value().as_str())
+        {
+            errors.at(reason.span(), keys::unknown("reason", &reason.value(), REASONS));
+        }
+        if let Some(message) = &rule.message
+            && (message.value().trim().is_empty() || message.value().contains('\n'))
+        {
+            errors.at(message.span(), "a message is one line of text");
+        }
+        match &rule.path {
+            Some(RulePath::Json(path)) if !path.value().starts_with(['.', '[']) => {
+                let message = "the path of a rule begins with a dot, from the value on: `path = \".host\"`; or name \
+                               a field of this type: `path = host`";
+                errors.at(path.span(), message);
+            }
+            Some(RulePath::Field(name))
+                if !self.fields.iter().any(|field| name == field.rust().as_str()) =>
+            {
+                errors.at(name.span(), no_field(&name.to_string(), self.fields));
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks one expression; with `is_old_optional`, `oldSelf` is an optional value.
+    fn compile(
+        &self,
+        text: &LitStr,
+        is_old_optional: bool,
+        expected: &Type,
+        meaning: &str,
+        errors: &mut Errors,
+    ) {
+        let source = text.value();
+        let old = self.ty.clone();
+        let old = if is_old_optional { Type::optional(old) } else { old };
+        let mut environment = Environment::kubernetes()
+            .with_variable("self", self.ty.clone())
+            .with_variable("oldSelf", old);
+        if let Type::Object(object) = &self.ty {
+            environment = environment.with_type(object.clone());
+        }
+        match environment.compile(&source) {
+            Ok(checked) => {
+                let found = checked.output_type();
+                if found != expected && *found != Type::Dyn {
+                    errors.at(text.span(), format_args!("{meaning}, and this is `{found}`"));
+                }
+            }
+            Err(issues) => errors.at(text.span(), self.explain(&issues)),
+        }
+    }
+
+    /// The issues in the server's words, with the field that was meant.
+    fn explain(&self, issues: &Issues) -> String {
+        let known: Vec<&str> = self.fields.iter().map(|field| field.json.as_str()).collect();
+        let mut text = format!("the rule is no valid CEL:\n{issues}");
+        for issue in issues.iter() {
+            let Some(name) = issue.message.strip_prefix("undefined field '") else { continue };
+            let name = name.trim_end_matches('\'');
+            let name = unescape(name).unwrap_or_else(|| name.to_owned());
+            let by_rust = self.fields.iter().find(|field| field.rust() == name);
+            let meant = by_rust.map(|field| field.json.as_str()).or(keys::closest(&name, &known));
+            match meant {
+                Some(meant) => text.push_str(&format!("\ndid you mean `{meant}`?")),
+                None => text.push_str(&format!("\nit has {}", list(&known))),
+            }
+        }
+        text
+    }
+}
+
+/// "`a`, `b`"
+fn list(names: &[&str]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// The answer to a name that is no field in Rust.
+pub(super) fn no_field(name: &str, fields: &[Field]) -> String {
+    let names: Vec<String> = fields.iter().map(Field::rust).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if let Some(field) = fields.iter().find(|field| field.json == name) {
+        return format!("fields are named as in Rust here: `{}`", field.rust());
+    }
+    match keys::closest(name, &names) {
+        Some(meant) => format!("there is no field `{name}`; did you mean `{meant}`?"),
+        None if names.is_empty() => {
+            format!("there is no field `{name}`: the type has no named fields")
+        }
+        None => format!("there is no field `{name}`; the fields are {}", list(&names)),
+    }
+}
+
+/// The type of a field in CEL: that of an option of a scalar may be null.
+fn cel_type(ty: &Spelling) -> Type {
+    let found = type_below_options(ty);
+    let is_scalar = matches!(found, Type::String | Type::Int | Type::Double | Type::Bool);
+    if is_option(ty) && is_scalar { Type::Wrapper(Arc::new(found)) } else { found }
+}
+
+/// The type of a field in CEL, as if no option were around it.
+fn type_below_options(ty: &Spelling) -> Type {
+    match class(ty) {
+        Class::Text => Type::String,
+        Class::Integer => Type::Int,
+        Class::Number => Type::Double,
+        Class::Bool => Type::Bool,
+        Class::List => Type::list(element(ty).map_or(Type::Dyn, cel_type)),
+        Class::Map => Type::map(Type::String, element(ty).map_or(Type::Dyn, cel_type)),
+        Class::Unknown => Type::Dyn,
+    }
+}

@@ -1,0 +1,369 @@
+//! Reads the values of the keys of `#[schema(…)]`.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::{Expr, LitStr, Path, Token, Type, parenthesized};
+
+use super::attrs::{EACH_KEYS, RULE_KEYS};
+use super::key::{Kind, Many, Rule, RulePath};
+use crate::errors::Errors;
+use crate::keys::{self, unknown};
+
+/// Keywords of Kubernetes for `extend(…)`.
+const EXTENSIONS: &[&str] = &[
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+];
+
+/// Reads the value of a key.
+pub(super) fn kinds(
+    key: &keys::Key,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<Vec<Kind>> {
+    if let Some(found) = validation(key, input)? {
+        return Ok(found);
+    }
+    Ok(match key.name.as_str() {
+        "each" => each(key, input, errors)?,
+        "extend" => extend(key, input, errors)?,
+        name => vec![match name {
+            "atomic" => Kind::Atomic,
+            "list" => list(key, input)?,
+            "map" => map(key, input)?,
+            "rule" => Kind::Rule(rule(key, input, errors)?),
+            "immutable" => Kind::Rule(immutable(key.span)),
+            "one_of" => Kind::OneOf(Many::Exactly, names(key, input)?),
+            "at_most_one_of" => Kind::OneOf(Many::AtMost, names(key, input)?),
+            "at_least_one_of" => Kind::OneOf(Many::AtLeast, names(key, input)?),
+            "default" => Kind::Default(keys::value(key, input, "3")?),
+            "example" => Kind::Example(keys::value(key, input, "3")?),
+            "transform" => Kind::Transform(keys::value(key, input, "function")?),
+            "with" => Kind::With(named::<Type>(key, input, "Type")?),
+            "schema_with" => Kind::By(named::<Path>(key, input, "path::to::function")?),
+            "opaque" => Kind::Opaque,
+            "embedded" => Kind::Embedded,
+            "int_or_string" => Kind::IntOrString,
+            "required" => Kind::Required,
+            "optional" => Kind::Optional,
+            // The last of the known keys.
+            _ => Kind::Skip,
+        }],
+    })
+}
+
+/// Reads a key that is a keyword of the schema.
+fn validation(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Option<Vec<Kind>>> {
+    let one = |name, value| Ok(Some(vec![Kind::Keyword(name, value)]));
+    let range = |example, names| bounds(key, input, example, names).map(Some);
+    match key.name.as_str() {
+        "min" => one("minimum", expression(key, input, "1")?),
+        "max" => one("maximum", expression(key, input, "10")?),
+        "exclusive_min" => one("exclusiveMinimum", expression(key, input, "0")?),
+        "exclusive_max" => one("exclusiveMaximum", expression(key, input, "1")?),
+        "multiple_of" => one("multipleOf", expression(key, input, "5")?),
+        "range" => range("range(min = 1, max = 10)", ["minimum", "maximum"]),
+        "length" => range("length(min = 1, max = 63)", ["minLength", "maxLength"]),
+        "items" => range("items(min = 1, max = 10)", ["minItems", "maxItems"]),
+        "properties" => range("properties(min = 1)", ["minProperties", "maxProperties"]),
+        "pattern" => one("pattern", pattern(key, input)?),
+        "format" => one("format", format(key, input)?),
+        "title" => one("title", expression(key, input, "\"…\"")?),
+        "docs" => {
+            let url = keys::text(key, input)?.value;
+            one("externalDocs", quote!(__s::json!({ "url": #url })))
+        }
+        "set" => one("x-kubernetes-list-type", quote!("set")),
+        "preserve" => one("x-kubernetes-preserve-unknown-fields", quote!(true)),
+        "nullable" => one("nullable", quote!(true)),
+        _ => Ok(None),
+    }
+}
+
+/// Reads `= path`, with quotes as schemars wants them or without.
+fn named<T: Parse>(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Result<T> {
+    if input.peek(Token![=]) && input.peek2(LitStr) {
+        return keys::value::<LitStr>(key, input, example)?.parse();
+    }
+    keys::value(key, input, example)
+}
+
+fn expression(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Result<TokenStream> {
+    keys::value::<Expr>(key, input, example).map(ToTokens::into_token_stream)
+}
+
+/// Reads `(min = 1, max = 2)`; `equal` stands for both.
+fn bounds(
+    key: &keys::Key,
+    input: ParseStream<'_>,
+    example: &str,
+    [least, most]: [&'static str; 2],
+) -> syn::Result<Vec<Kind>> {
+    keys::group(key, input, example, |content| {
+        let mut bounds: Vec<Kind> = Vec::new();
+        while !content.is_empty() {
+            let name = content.call(Ident::parse_any)?;
+            let part = keys::Key { name: name.to_string(), span: name.span() };
+            let names: &[&str] = match part.name.as_str() {
+                "min" => &[least],
+                "max" => &[most],
+                "equal" => &[least, most],
+                other => {
+                    let message = unknown("key", other, &["min", "max", "equal"]);
+                    return Err(syn::Error::new(part.span, message));
+                }
+            };
+            let value = expression(&part, content, "1")?;
+            let known = |name| [least, most].into_iter().find(|known| *known == name);
+            bounds.extend(
+                names.iter().filter_map(|name| Some(Kind::Keyword(known(*name)?, value.clone()))),
+            );
+            if !content.is_empty() {
+                content.parse::<Token![,]>()?;
+            }
+        }
+        if bounds.is_empty() {
+            let message = format!("`{}` is written `{example}`", key.name);
+            return Err(syn::Error::new(key.span, message));
+        }
+        Ok(bounds)
+    })
+}
+
+/// Reads the keys of list items.
+fn each(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Vec<Kind>> {
+    keys::group(key, input, "each(pattern = \"^[a-z]+$\")", |content| {
+        let mut found = Vec::new();
+        keys::each_key(content, EACH_KEYS, errors, |part, value, errors| {
+            found.extend(kinds(part, value, errors)?.into_iter().filter_map(|kind| match kind {
+                Kind::Keyword(name, value) => Some(Kind::Item(name, value)),
+                _ => None,
+            }));
+            Ok(())
+        });
+        Ok(found)
+    })
+}
+
+/// Reads a pattern, and refuses groups that the API server's regular expressions do not have.
+fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let text = keys::text(key, input)?;
+    let bad =
+        ["(?=", "(?!", "(?<=", "(?<!", "(?>"].iter().find(|group| text.value.contains(**group));
+    if let Some(group) = bad {
+        let message = format!(
+            "the pattern uses `{group}`, which the API server's regular expressions do not have; say it without \
+             looking around, or as a `rule`"
+        );
+        return Err(syn::Error::new(text.span, message));
+    }
+    let mut escaped = false;
+    for c in text.value.chars() {
+        if escaped && matches!(c, '1'..='9') {
+            let message = "the pattern refers back to a group, which the API server's regular expressions cannot do";
+            return Err(syn::Error::new(text.span, message));
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    Ok(LitStr::new(&text.value, text.span).to_token_stream())
+}
+
+/// Formats that the API server checks; it ignores others.
+const FORMATS: &[&str] = &[
+    "bsonobjectid",
+    "byte",
+    "cidr",
+    "creditcard",
+    "date",
+    "date-time",
+    "double",
+    "duration",
+    "email",
+    "float",
+    "hexcolor",
+    "hostname",
+    "int32",
+    "int64",
+    "ipv4",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "mac",
+    "password",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+];
+
+fn format(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let text = keys::text(key, input)?;
+    if !FORMATS.contains(&text.value.as_str()) {
+        let message = unknown("format", &text.value, FORMATS);
+        return Err(syn::Error::new(text.span, message));
+    }
+    Ok(LitStr::new(&text.value, text.span).to_token_stream())
+}
+
+/// Reads `list(map, keys(name))`, `list(set)` or `list(atomic)`.
+fn list(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Kind> {
+    let example = "list(map, keys(name))";
+    keys::group(key, input, example, |content| {
+        let kind = content.call(Ident::parse_any)?;
+        match kind.to_string().as_str() {
+            word @ ("set" | "atomic") => Ok(Kind::Keyword(
+                "x-kubernetes-list-type",
+                LitStr::new(word, kind.span()).to_token_stream(),
+            )),
+            "map" => {
+                let message = "a list of kind `map` needs the fields that tell its items apart: \
+                               `list(map, keys(name))`";
+                content.parse::<Token![,]>().map_err(|_| syn::Error::new(kind.span(), message))?;
+                let word = content.call(Ident::parse_any)?;
+                if word != "keys" {
+                    return Err(syn::Error::new(word.span(), message));
+                }
+                let key = keys::Key { name: "keys".to_owned(), span: word.span() };
+                names(&key, content).map(Kind::ListMap)
+            }
+            other => {
+                let message = unknown("kind of list", other, &["map", "set", "atomic"]);
+                Err(syn::Error::new(kind.span(), message))
+            }
+        }
+    })
+}
+
+/// Reads `map(granular)` or `map(atomic)`.
+fn map(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Kind> {
+    keys::group(key, input, "map(granular)", |content| {
+        let kind = content.call(Ident::parse_any)?;
+        match kind.to_string().as_str() {
+            word @ ("granular" | "atomic") => Ok(Kind::Keyword(
+                "x-kubernetes-map-type",
+                LitStr::new(word, kind.span()).to_token_stream(),
+            )),
+            other => {
+                let message = unknown("kind of map", other, &["granular", "atomic"]);
+                Err(syn::Error::new(kind.span(), message))
+            }
+        }
+    })
+}
+
+/// Reads `(a, b)`: fields by their names in Rust.
+fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
+    let example = format!("{}(a, b)", key.name);
+    keys::group(key, input, &example, |content| {
+        let mut names = Vec::new();
+        while !content.is_empty() {
+            if content.peek(LitStr) {
+                let text: LitStr = content.parse()?;
+                let message =
+                    "fields are named as in Rust, without quotes; the names in JSON follow";
+                return Err(syn::Error::new(text.span(), message));
+            }
+            names.push(content.call(Ident::parse_any)?);
+            if !content.is_empty() {
+                content.parse::<Token![,]>()?;
+            }
+        }
+        if names.is_empty() {
+            return Err(syn::Error::new(
+                key.span,
+                format!("`{}` is written `{example}`", key.name),
+            ));
+        }
+        Ok(names)
+    })
+}
+
+/// Reads `("self > 0", message = "…", …)`.
+fn rule(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Rule> {
+    keys::group(key, input, "rule(\"self > 0\", message = \"…\")", |content| {
+        if !content.peek(LitStr) {
+            let message =
+                "a rule begins with its expression: `rule(\"self > 0\", message = \"…\")`";
+            return Err(syn::Error::new(content.span(), message));
+        }
+        let mut rule = Rule {
+            rule: content.parse()?,
+            message: None,
+            message_expression: None,
+            reason: None,
+            path: None,
+            optional_old_self: false,
+        };
+        if !content.is_empty() {
+            content.parse::<Token![,]>()?;
+        }
+        keys::each_key(content, RULE_KEYS, errors, |part, value, errors| {
+            let literal = |value| keys::text(part, value).map(|it| LitStr::new(&it.value, it.span));
+            match part.name.as_str() {
+                "message" => keys::set(&mut rule.message, part, literal(value)?, errors),
+                "message_expression" => {
+                    keys::set(&mut rule.message_expression, part, literal(value)?, errors);
+                }
+                "reason" => keys::set(&mut rule.reason, part, literal(value)?, errors),
+                "path" => keys::set(&mut rule.path, part, rule_path(part, value)?, errors),
+                _ => rule.optional_old_self = true,
+            }
+            Ok(())
+        });
+        Ok(rule)
+    })
+}
+
+fn rule_path(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<RulePath> {
+    if input.peek(Token![=]) && input.peek2(LitStr) {
+        let text = keys::text(key, input)?;
+        return Ok(RulePath::Json(LitStr::new(&text.value, text.span)));
+    }
+    keys::value(key, input, "field").map(RulePath::Field)
+}
+
+/// The rule of a value that never changes.
+fn immutable(span: Span) -> Rule {
+    Rule {
+        rule: LitStr::new("self == oldSelf", span),
+        message: Some(LitStr::new("field is immutable", span)),
+        message_expression: None,
+        reason: None,
+        path: None,
+        optional_old_self: false,
+    }
+}
+
+/// Reads `("x-name" = json, …)`.
+fn extend(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Vec<Kind>> {
+    if !input.peek(syn::token::Paren) {
+        let message = "`extend` is written `extend(\"x-kubernetes-map-type\" = \"atomic\")`";
+        return Err(syn::Error::new(key.span, message));
+    }
+    let content;
+    parenthesized!(content in input);
+    let mut found = Vec::new();
+    while !content.is_empty() {
+        let name: LitStr = content.parse()?;
+        content.parse::<Token![=]>()?;
+        let value = keys::left_over(&content);
+        let text = name.value();
+        if text.starts_with("x-kubernetes-") && !EXTENSIONS.contains(&text.as_str()) {
+            errors.at(name.span(), unknown("keyword", &text, EXTENSIONS));
+        }
+        found.push(Kind::Extend(name, value));
+        let _ = content.parse::<Option<Token![,]>>();
+    }
+    Ok(found)
+}

@@ -1,0 +1,13 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "camelCase")]
+#[schema(one_of(by_name, by_labels))]
+pub struct Spec {
+    pub by_name: Option<String>,
+    pub by_label: Option<String>,
+    pub count: i32,
+}
+
+fn main() {}

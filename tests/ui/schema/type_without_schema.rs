@@ -1,0 +1,15 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub struct Spec {
+    /// A field.
+    pub field: Foreign,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Foreign {
+    pub field: i32,
+}
+
+fn main() {}
