@@ -52,4 +52,6 @@ pub use windlass_testing::testing;
 pub use windlass_core::{Error, ErrorKind};
 // Each of the first two names is a trait and its derive macro.
 #[doc(inline)]
-pub use windlass_runtime::{Controller, CustomResource, Projection};
+pub use windlass_runtime::{
+    ApplyConfiguration, ConditionType, Controller, CustomResource, Projection, object,
+};

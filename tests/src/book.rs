@@ -45,3 +45,9 @@ pub mod controllers_reconcile_and_requeue {}
 
 #[doc = include_str!("../../book/src/reference/rules.md")]
 pub mod reference_rules {}
+
+#[doc = include_str!("../../book/src/controllers/literals.md")]
+pub mod controllers_literals {}
+
+#[doc = include_str!("../../book/src/controllers/apply-and-status.md")]
+pub mod controllers_apply_and_status {}

@@ -1,7 +1,10 @@
 //! Functions for the derive macros and for tests behind the public API. Not public API: it may
 //! change in any release.
 
+mod apply;
+mod embedded;
 mod fields;
+pub mod literal;
 mod projected;
 mod status;
 
@@ -16,8 +19,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use k8s_openapi;
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+pub use schemars;
 pub use serde;
+pub use serde_json;
 
+pub use apply::{Applied, ApplyValue};
+pub use embedded::embedded_schema;
 pub use fields::{FieldName, FieldNames};
 pub use projected::{
     Base, Members, ProjectedField, ProjectionOf, SelectedValues, base_info, read_below, read_field,
@@ -154,7 +161,7 @@ pub fn next_field<'de, A: MapAccess<'de>>(
     kind: &'static str,
     fields: &'static [&'static str],
 ) -> Result<Option<usize>, A::Error> {
-    while let Some(name) = map.next_key_seed(FieldNames(fields))? {
+    while let Some(name) = map.next_key_seed(KnownNames(fields))? {
         match name {
             Name::Field(place) => return Ok(Some(place)),
             // Only the group: an object of another version is read, too.
@@ -202,9 +209,9 @@ enum Name {
 }
 
 /// Recognises field names without copying them.
-struct FieldNames(&'static [&'static str]);
+struct KnownNames(&'static [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for FieldNames {
+impl<'de> DeserializeSeed<'de> for KnownNames {
     type Value = Name;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
@@ -212,7 +219,7 @@ impl<'de> DeserializeSeed<'de> for FieldNames {
     }
 }
 
-impl Visitor<'_> for FieldNames {
+impl Visitor<'_> for KnownNames {
     type Value = Name;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! The sixteen names that nearly every operator imports: `use windlass::prelude::*`.
+//! The seventeen names that nearly every operator imports: `use windlass::prelude::*`.
 //!
 //! All other names are imported from their modules.
 
@@ -10,4 +10,4 @@ pub use windlass_client::client::Client;
 pub use windlass_core::conditions::{Conditions, met, unmet};
 pub use windlass_core::crd::CustomResource;
 pub use windlass_core::resource::ResourceExt;
-pub use windlass_macros::{Controller, CustomResource};
+pub use windlass_macros::{Controller, CustomResource, object};

@@ -8,6 +8,7 @@ use syn::spanned::Spanned;
 use super::attrs::{ColumnAttr, ScaleAttr};
 use super::index::{FieldStep, IndexAttr, IndexSource};
 use super::model::{Field, ResourceModel};
+use crate::apply;
 use crate::keys::WithSpan;
 
 /// Returns the generated code of a model without faults.
@@ -20,6 +21,7 @@ pub(super) fn all(model: &ResourceModel) -> TokenStream {
         deserialize(model),
         crd(model),
         indexes(model, false),
+        typed(model),
     ];
     parts.into_iter().collect()
 }
@@ -32,7 +34,7 @@ pub(super) fn fallback(model: &ResourceModel) -> TokenStream {
     }
     let mut parts = vec![resource(model), constructor(model), crd(model), indexes(model, true)];
     if model.metadata.is_some() {
-        parts.extend([metadata(model), serialize(model), deserialize(model)]);
+        parts.extend([metadata(model), serialize(model), deserialize(model), typed(model)]);
     } else {
         parts.push(without_metadata(model));
     }
@@ -137,6 +139,21 @@ fn constructor(model: &ResourceModel) -> TokenStream {
             }
         }
     }
+}
+
+/// Generates the apply configuration, the relation to the status, and the schema for other kinds.
+fn typed(model: &ResourceModel) -> TokenStream {
+    let api_version = model.api_version();
+    let root = apply::Root {
+        ident: &model.ident,
+        vis: &model.vis,
+        api_version: &api_version,
+        kind: &model.kind.value,
+        namespaced: model.namespaced,
+        status: model.fields.iter().find_map(Field::status),
+    };
+    let fields = model.fields.iter().map(|field| (&field.ident, field.json.as_str(), &field.ty));
+    apply::expand_root(&root, fields)
 }
 
 /// Generates the impl of `Serialize`, with apiVersion and kind.

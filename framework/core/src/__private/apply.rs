@@ -1,0 +1,193 @@
+//! Apply configurations of derived types: the fields that were set, as JSON.
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, to_value};
+
+use crate::resource::FieldValue;
+
+/// A value for a field of type `T` in an apply configuration: a whole value, or the apply
+/// configuration of `T`.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{T}` takes no `{Self}`",
+    label = "expected a value for `{T}`",
+    note = "a nested type has an apply configuration if it derives `ApplyConfiguration`"
+)]
+pub trait ApplyValue<T> {
+    /// Returns the value as JSON.
+    ///
+    /// # Errors
+    /// Those of its `Serialize`.
+    fn into_value(self) -> serde_json::Result<Value>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize, V: FieldValue<T>> ApplyValue<T> for V {
+    fn into_value(self) -> serde_json::Result<Value> {
+        to_value(self.into_field()).map(|mut value| {
+            drop_nulls(&mut value);
+            value
+        })
+    }
+}
+
+/// Removes members that are null: an apply names no field that has no value.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+/// The fields of an apply configuration that were set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    fields: Map<String, Value>,
+    /// The first value that did not become JSON.
+    fault: Option<String>,
+}
+
+impl Applied {
+    /// The fields of an object of that kind and name.
+    pub fn object(api_version: &str, kind: &str, name: String) -> Self {
+        let mut applied = Self::default();
+        let texts = [("apiVersion", api_version), ("kind", kind)];
+        let texts = texts.map(|(name, text)| (name.to_owned(), Value::from(text)));
+        applied.fields.extend(texts);
+        applied.metadata().insert("name".to_owned(), name.into());
+        applied
+    }
+
+    /// The metadata, to change.
+    fn metadata(&mut self) -> &mut Map<String, Value> {
+        member(&mut self.fields, "metadata")
+    }
+
+    /// Sets a member of the metadata.
+    #[must_use]
+    pub fn with_metadata(mut self, name: &str, value: String) -> Self {
+        self.metadata().insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Sets a member of a map of the metadata.
+    #[must_use]
+    pub fn with_metadata_entry(mut self, map: &str, key: String, value: String) -> Self {
+        member(self.metadata(), map).insert(key, value.into());
+        self
+    }
+
+    /// Keeps the value, or the first fault.
+    fn keep(
+        &mut self,
+        field: &str,
+        value: serde_json::Result<Value>,
+        put: impl FnOnce(&mut Self, Value),
+    ) {
+        match value {
+            Ok(value) => put(self, value),
+            Err(error) => {
+                self.fault.get_or_insert_with(|| format!("`{field}` is not JSON: {error}"));
+            }
+        }
+    }
+
+    /// Sets a field.
+    #[must_use]
+    pub fn with<T>(mut self, name: &'static str, value: impl ApplyValue<T>) -> Self {
+        self.keep(name, value.into_value(), |applied, value| {
+            applied.fields.insert(name.to_owned(), value);
+        });
+        self
+    }
+
+    /// Sets a field that is a list.
+    #[must_use]
+    pub fn with_list<T, V: ApplyValue<T>>(
+        mut self,
+        name: &'static str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let values: serde_json::Result<_> = values.into_iter().map(V::into_value).collect();
+        self.keep(name, values.map(Value::Array), |applied, value| {
+            applied.fields.insert(name.to_owned(), value);
+        });
+        self
+    }
+
+    /// Sets a field that is a map.
+    #[must_use]
+    pub fn with_map<A, B, K: ApplyValue<A>, V: ApplyValue<B>>(
+        mut self,
+        name: &'static str,
+        values: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let values: serde_json::Result<_> = values.into_iter().map(entry).collect();
+        self.keep(name, values.map(Value::Object), |applied, value| {
+            applied.fields.insert(name.to_owned(), value);
+        });
+        self
+    }
+
+    /// Sets the fields of a flattened type.
+    #[must_use]
+    pub fn with_flattened<T>(mut self, name: &'static str, value: impl ApplyValue<T>) -> Self {
+        self.keep(name, value.into_value(), |applied, value| {
+            if let Value::Object(fields) = value {
+                applied.fields.extend(fields);
+            }
+        });
+        self
+    }
+
+    /// Returns the fields.
+    ///
+    /// # Errors
+    /// The first value that did not become JSON.
+    pub fn into_value(self) -> serde_json::Result<Value> {
+        match self.fault {
+            None => Ok(Value::Object(self.fields)),
+            Some(fault) => Err(serde::ser::Error::custom(fault)),
+        }
+    }
+}
+
+impl Serialize for Applied {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.fault {
+            None => self.fields.serialize(serializer),
+            Some(fault) => Err(serde::ser::Error::custom(fault)),
+        }
+    }
+}
+
+/// Returns the object of that name, which is made if there is none.
+fn member<'a>(fields: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
+    let value = fields.entry(name).or_insert(Value::Null);
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(members) => members,
+        _ => unreachable!("it was made an object"),
+    }
+}
+
+/// Returns an entry of a map; keys of JSON are texts.
+fn entry<A, B>(
+    (key, value): (impl ApplyValue<A>, impl ApplyValue<B>),
+) -> serde_json::Result<(String, Value)> {
+    let key = match key.into_value()? {
+        Value::String(key) => key,
+        Value::Number(key) => key.to_string(),
+        Value::Bool(key) => key.to_string(),
+        other => {
+            let text = format!("`{other}` is no key of an object");
+            return Err(serde::ser::Error::custom(text));
+        }
+    };
+    Ok((key, value.into_value()?))
+}

@@ -1,0 +1,399 @@
+//! The generated code of a literal: for each field its place and its value.
+//!
+//! Local names are hygienic (`mixed_site`), so that no expression of the user can see them. Each
+//! token has the span of the user's token that it is generated for: a name that does not exist and
+//! a value of another type are underlined where they were written.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::Expr;
+use syn::spanned::Spanned;
+
+use super::syntax::{Else, Entry, Field, For, If, Item, Literal, Name, Object, Value};
+use crate::errors::Errors;
+
+/// Fields that are never maps, so that their content needs no code for the case that they are.
+const NEVER_MAPS: &[&str] = &["metadata", "spec", "status", "template"];
+
+/// The kinds of content that braces can have.
+#[derive(Clone, Copy, PartialEq)]
+enum Content {
+    /// Names of fields.
+    Fields,
+    /// Keys of a map.
+    Entries,
+    /// Words that are names or keys: the type of the place decides.
+    Either,
+}
+
+/// Returns the value of a literal.
+pub(super) fn literal(literal: &Literal, errors: &mut Errors) -> TokenStream {
+    let Literal { ty, object } = literal;
+    let place = at(ty.span());
+    let (p, this) = (private(place), local("this", place));
+    let start = match &object.base {
+        Some(base) => quote_spanned!(at(base.span())=> #p::start_from(#base)),
+        None => quote_spanned!(place=> #p::start()),
+    };
+    let content = if is_map(&object.entries) { Content::Entries } else { Content::Fields };
+    let body = inside(&quote!(#this), place, content, &object.entries, errors);
+    quote! {{
+        #[allow(unused_imports)]
+        use #p::AnySlot as _;
+        #[allow(unused_mut)]
+        let mut #this: #ty = #start;
+        #body
+        #this
+    }}
+}
+
+/// Returns a span that shows errors at `place` and resolves names at the macro's call.
+fn at(place: Span) -> Span {
+    place.resolved_at(Span::call_site())
+}
+
+/// Returns the path of the functions for literals, with every token at `place`.
+fn private(place: Span) -> TokenStream {
+    quote_spanned!(place=> ::windlass::__private::literal)
+}
+
+/// Returns a name that only generated code can see.
+fn local(name: &str, place: Span) -> Ident {
+    Ident::new(name, place.resolved_at(Span::mixed_site()))
+}
+
+/// Whether some key can only be the key of a map.
+fn is_map(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| match entry {
+        Entry::Field(field) => !matches!(field.name, Name::Word { .. }),
+        Entry::For(_) => true,
+        Entry::If(branch) => branch.bodies().iter().any(|body| is_map(body)),
+    })
+}
+
+/// Whether no value has braces or brackets, as in maps of texts.
+fn is_flat(entries: &[Entry]) -> bool {
+    entries.iter().all(|entry| match entry {
+        Entry::Field(field) => !matches!(field.value, Value::Object(..) | Value::List(..)),
+        Entry::For(_) => false,
+        Entry::If(branch) => branch.bodies().iter().all(|body| is_flat(body)),
+    })
+}
+
+impl<B> If<B> {
+    /// Returns the bodies of all branches.
+    fn bodies(&self) -> Vec<&B> {
+        let mut bodies = vec![&self.then];
+        match &self.otherwise {
+            None => {}
+            Some(Else::Body(body)) => bodies.push(body),
+            Some(Else::If(branch)) => bodies.extend(branch.bodies()),
+        }
+        bodies
+    }
+
+    /// Returns the `if` with its bodies as statements.
+    fn expand(&self, mut body: impl FnMut(&B) -> TokenStream) -> TokenStream {
+        self.expand_with(&mut body)
+    }
+
+    fn expand_with(&self, body: &mut dyn FnMut(&B) -> TokenStream) -> TokenStream {
+        let condition = &self.condition;
+        let then = body(&self.then);
+        let otherwise = match &self.otherwise {
+            None => TokenStream::new(),
+            Some(Else::Body(other)) => {
+                let other = body(other);
+                quote!(else { #other })
+            }
+            Some(Else::If(branch)) => {
+                let branch = branch.expand_with(body);
+                quote!(else #branch)
+            }
+        };
+        quote!(if #condition { #then } #otherwise)
+    }
+}
+
+impl<B> For<B> {
+    /// Returns the `for` with its body as statements.
+    fn expand(&self, body: impl FnOnce(&B) -> TokenStream) -> TokenStream {
+        let (pattern, values, body) = (&self.pattern, &self.values, body(&self.body));
+        quote!(for #pattern in #values { #body })
+    }
+}
+
+/// Returns the statements that put `value` into `place`, a path to a value that is there.
+fn fill(
+    place: &TokenStream,
+    span: Span,
+    name: &str,
+    value: &Value,
+    errors: &mut Errors,
+) -> TokenStream {
+    match value {
+        Value::Expr(expr) => set(place, expr),
+        Value::Integer(number) => {
+            let p = private(at(number.span()));
+            quote_spanned!(at(number.span())=> #place = #p::integer(#number);)
+        }
+        Value::None(none) => quote_spanned!(at(*none)=> #place = ::core::option::Option::None;),
+        Value::Object(_, object) => {
+            let base = object.base.as_ref().map(|base| set(place, base));
+            let content = content(name, &object.entries);
+            let body = inside(place, span, content, &object.entries, errors);
+            quote!(#base #body)
+        }
+        Value::List(brackets, items) => {
+            let (p, list) = (private(span), local("list", span));
+            let count = items.iter().filter(|item| matches!(item, Item::Value(_))).count();
+            let items: TokenStream =
+                items.iter().map(|item| list_item(&list, item, errors)).collect();
+            let method = quote_spanned!(at(*brackets)=> list);
+            let value = quote_spanned!(span=> #p::Slot(&mut #place).some().#method(#count));
+            quote!({ let #list = #value; #items })
+        }
+    }
+}
+
+/// Returns the statement that sets a field to an expression.
+fn set(place: &TokenStream, value: &Expr) -> TokenStream {
+    let span = at(value.span());
+    let p = private(span);
+    quote_spanned!(span=> #p::Slot(&mut #place).set(#value);)
+}
+
+/// Decides by the names, the values and the field that they stand in.
+fn content(name: &str, entries: &[Entry]) -> Content {
+    if is_map(entries) {
+        Content::Entries
+    } else if NEVER_MAPS.contains(&name) || entries.is_empty() || !is_flat(entries) {
+        Content::Fields
+    } else {
+        Content::Either
+    }
+}
+
+/// Returns the block for the content of braces at `place`.
+fn inside(
+    place: &TokenStream,
+    span: Span,
+    content: Content,
+    entries: &[Entry],
+    errors: &mut Errors,
+) -> TokenStream {
+    let (p, this) = (private(span), local("this", span));
+    match content {
+        Content::Fields => {
+            let body = fields(&this, entries, errors);
+            quote_spanned!(span=> { let #this = #p::Slot(&mut #place).open(); #body })
+        }
+        Content::Entries => {
+            let map = local("map", span);
+            let body = map_entries(&map, entries, errors);
+            quote_spanned!(span=> { let #map = #p::Slot(&mut #place).some().map(); #body })
+        }
+        Content::Either => {
+            let (keys, empty) = keys(entries, span);
+            let body = fields(&this, entries, errors);
+            let enter = quote_spanned!(span=> #p::Slot(&mut #place).some().enter(#empty));
+            quote_spanned! {span=> {
+                #keys
+                #[allow(unused_mut)]
+                let mut #this = #enter;
+                #body
+                #p::Finish::finish(#this);
+            }}
+        }
+    }
+}
+
+/// Returns a struct with a field for each word, and an empty value of it.
+fn keys(entries: &[Entry], span: Span) -> (TokenStream, TokenStream) {
+    let mut words: Vec<(&str, &Ident)> = Vec::new();
+    collect_words(entries, &mut words);
+    let p = private(span);
+    let texts = words.iter().map(|(text, _)| *text);
+    let idents: Vec<_> = words.iter().map(|(_, ident)| *ident).collect();
+    let keys = quote_spanned! {span=>
+        #[allow(non_snake_case)]
+        struct __Keys<V> { #(#idents: ::core::option::Option<V>),* }
+        impl<V> #p::Keys for __Keys<V> {
+            type Value = V;
+            fn entries(
+                self,
+            ) -> impl ::core::iter::IntoIterator<Item = (&'static str, ::core::option::Option<V>)>
+            {
+                [#((#texts, self.#idents)),*]
+            }
+        }
+    };
+    let none = quote_spanned!(span=> ::core::option::Option::None);
+    (keys, quote_spanned!(span=> __Keys { #(#idents: #none),* }))
+}
+
+/// Collects the words of all branches, each once.
+fn collect_words<'a>(entries: &'a [Entry], words: &mut Vec<(&'a str, &'a Ident)>) {
+    for entry in entries {
+        match entry {
+            Entry::Field(Field { name: Name::Word { text, ident }, .. }) => {
+                if !words.iter().any(|(_, known)| *known == ident) {
+                    words.push((text, ident));
+                }
+            }
+            Entry::If(branch) => {
+                branch.bodies().into_iter().for_each(|body| collect_words(body, words));
+            }
+            Entry::Field(_) | Entry::For(_) => {}
+        }
+    }
+}
+
+/// Returns the statements for the fields of `this`.
+fn fields(this: &Ident, entries: &[Entry], errors: &mut Errors) -> TokenStream {
+    let mut statements = TokenStream::new();
+    for entry in entries {
+        statements.extend(match entry {
+            Entry::If(branch) => branch.expand(|body| fields(this, body, errors)),
+            Entry::For(each) => {
+                errors.at(each.span, "`for` is for lists and maps");
+                TokenStream::new()
+            }
+            Entry::Field(Field { name: Name::Word { text, ident }, if_some, value }) => {
+                let span = at(ident.span());
+                let this = Ident::new("this", this.span().located_at(span));
+                let place = quote_spanned!(span=> #this.#ident);
+                match value {
+                    Value::Expr(value) if *if_some => if_some_set(&place, value),
+                    value => fill(&place, span, text, value, errors),
+                }
+            }
+            Entry::Field(_) => TokenStream::new(),
+        });
+    }
+    statements
+}
+
+/// Returns the statement that sets a field if the value is there.
+fn if_some_set(place: &TokenStream, value: &Expr) -> TokenStream {
+    let span = at(value.span());
+    let (p, some) = (private(span), local("some", span));
+    quote_spanned! {span=>
+        if let ::core::option::Option::Some(#some) = #value {
+            #p::Slot(&mut #place).set(#some);
+        }
+    }
+}
+
+/// Returns the statements for the entries of a map.
+fn map_entries(map: &Ident, entries: &[Entry], errors: &mut Errors) -> TokenStream {
+    let mut statements = TokenStream::new();
+    for entry in entries {
+        statements.extend(match entry {
+            Entry::If(branch) => branch.expand(|body| map_entries(map, body, errors)),
+            Entry::For(each) => each.expand(|body| map_entries(map, body, errors)),
+            Entry::Field(field) => map_entry(map, field, errors),
+        });
+    }
+    statements
+}
+
+/// Returns the statement for one entry of a map.
+fn map_entry(map: &Ident, field: &Field, errors: &mut Errors) -> TokenStream {
+    let (key, span) = match &field.name {
+        Name::Word { text, ident } => (text.to_token_stream(), at(ident.span())),
+        Name::Text(text) => (text.to_token_stream(), at(text.span())),
+        Name::Expr(expr) => (expr.to_token_stream(), at(expr.span())),
+    };
+    let p = private(span);
+    let key = quote_spanned!(span=> #p::key(&*#map, #key));
+    match &field.value {
+        Value::Expr(value) if field.if_some => {
+            let some = local("some", at(value.span()));
+            quote! {
+                if let ::core::option::Option::Some(#some) = #value {
+                    #p::put(#map, #key, #some);
+                }
+            }
+        }
+        Value::Expr(value) => {
+            let p = private(at(value.span()));
+            quote_spanned!(at(value.span())=> #p::put(#map, #key, #value);)
+        }
+        Value::Integer(number) => {
+            let p = private(at(number.span()));
+            quote_spanned!(at(number.span())=> #p::put_integer(#map, #key, #number);)
+        }
+        value => {
+            let (name, item) = (local("key", span), local("item", span));
+            let body = fill(&quote!(#item), span, "", value, errors);
+            quote_spanned! {span=> {
+                let #name = #key;
+                let mut #item = #p::take(#map, &#name);
+                #body
+                #p::put_back(#map, #name, #item);
+            }}
+        }
+    }
+}
+
+/// Returns the statement for one item of a list.
+fn list_item(list: &Ident, item: &Item, errors: &mut Errors) -> TokenStream {
+    match item {
+        Item::If(branch) => {
+            branch.expand(|items| items.iter().map(|item| list_item(list, item, errors)).collect())
+        }
+        Item::For(each) => {
+            each.expand(|items| items.iter().map(|item| list_item(list, item, errors)).collect())
+        }
+        Item::Spread(values) => {
+            let p = private(at(values.span()));
+            quote_spanned!(at(values.span())=> #p::extend(#list, #values);)
+        }
+        Item::Value(Value::Expr(value)) => {
+            let p = private(at(value.span()));
+            quote_spanned!(at(value.span())=> #p::add(#list, #value);)
+        }
+        Item::Value(Value::Integer(number)) => {
+            let p = private(at(number.span()));
+            quote_spanned!(at(number.span())=> #p::add_item(#list, #p::integer(#number));)
+        }
+        Item::Value(Value::None(span)) => {
+            let p = private(at(*span));
+            quote_spanned!(at(*span)=> #p::add_item(#list, ::core::option::Option::None);)
+        }
+        Item::Value(value @ Value::Object(span, object)) => {
+            braces_item(list, at(*span), value, object, errors)
+        }
+        Item::Value(value @ Value::List(span, _)) => {
+            let span = at(*span);
+            let (p, item) = (private(span), local("item", span));
+            let body = fill(&quote!(#item), span, "", value, errors);
+            quote_spanned!(span=> { let mut #item = #p::item(&*#list); #body #p::add_item(#list, #item); })
+        }
+    }
+}
+
+/// Returns the statement for an item in braces: its content are fields, unless its keys say that
+/// it is a map.
+fn braces_item(
+    list: &Ident,
+    span: Span,
+    _: &Value,
+    object: &Object,
+    errors: &mut Errors,
+) -> TokenStream {
+    let (p, item) = (private(span), local("item", span));
+    let content = if is_map(&object.entries) { Content::Entries } else { Content::Fields };
+    let body = inside(&quote!(#item), span, content, &object.entries, errors);
+    let start = match &object.base {
+        Some(base) => quote_spanned!(at(base.span())=> #p::item_from(&*#list, #base)),
+        None => quote_spanned!(span=> #p::item(&*#list)),
+    };
+    quote_spanned! {span=> {
+        #[allow(unused_mut)]
+        let mut #item = #start;
+        #body
+        #p::add_item(#list, #item);
+    }}
+}
