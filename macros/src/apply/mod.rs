@@ -62,7 +62,7 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
         }
 
         #[automatically_derived]
-        impl ::windlass::resource::ApplyFields for #apply {
+        impl ::windlass::resource::ApplyConfiguration for #apply {
             type Type = #ident;
         }
     }

@@ -22,4 +22,5 @@ mod refusals;
 mod rights;
 mod statuses;
 mod terms;
+mod typed_children;
 mod verbs;

@@ -191,3 +191,126 @@ fn entry<A, B>(
     };
     Ok((key, value.into_value()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+    use serde_json::json;
+    use windlass_macros::{ApplyConfiguration, ConditionType, CustomResource};
+
+    use super::*;
+    use crate::conditions::{Conditions, met};
+    use crate::resource::{ApplyObject, Resource, StatusPatch};
+
+    #[derive(CustomResource, Clone, Debug)]
+    #[resource(group = "example.dev", version = "v1", namespaced)]
+    struct Website {
+        metadata: ObjectMeta,
+        spec: Spec,
+        status: Option<Status>,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, ApplyConfiguration)]
+    #[serde(rename_all = "camelCase")]
+    struct Spec {
+        host: String,
+        max_replicas: Option<u16>,
+        rules: Option<Vec<Rule>>,
+        labels: BTreeMap<String, String>,
+        #[serde(flatten)]
+        rest: Rest,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, ApplyConfiguration)]
+    struct Rule {
+        path: String,
+        weight: Option<i64>,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, ApplyConfiguration)]
+    struct Rest {
+        mode: Mode,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    enum Mode {
+        Fast,
+    }
+
+    #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, ApplyConfiguration)]
+    struct Status {
+        url: Option<String>,
+        conditions: Conditions,
+    }
+
+    #[test]
+    fn an_apply_configuration_has_what_was_set_and_nothing_else() {
+        let whole = Rule { path: "/a".to_owned(), weight: None };
+        let spec = SpecApply::new()
+            .host("a.example")
+            .max_replicas(60_000)
+            .rules([whole])
+            .labels([("a", "1"), ("b", "2")])
+            .rest(RestApply::new().mode(Mode::Fast));
+        let site = WebsiteApply::new("home").namespace("shop").label("app", "home").spec(spec);
+        let expected = json!({
+            "apiVersion": "example.dev/v1",
+            "kind": "Website",
+            "metadata": { "name": "home", "namespace": "shop", "labels": { "app": "home" } },
+            "spec": {
+                "host": "a.example",
+                "maxReplicas": 60_000,
+                "rules": [{ "path": "/a" }],
+                "labels": { "a": "1", "b": "2" },
+                "mode": "Fast",
+            },
+        });
+        assert_eq!(to_value(&site).unwrap(), expected);
+        let rules = SpecApply::new().rules([RuleApply::new().weight(2)]);
+        assert_eq!(to_value(rules).unwrap(), json!({ "rules": [{ "weight": 2 }] }));
+        assert_eq!(to_value(SpecApply::new()).unwrap(), json!({}));
+    }
+
+    #[test]
+    fn a_value_that_is_no_json_is_reported_by_the_apply() {
+        struct Bad;
+        impl ApplyValue<String> for Bad {
+            fn into_value(self) -> serde_json::Result<Value> {
+                Err(serde::ser::Error::custom("too bad"))
+            }
+        }
+        let site = WebsiteApply::new("home").spec(SpecApply::new().host(Bad));
+        let error = to_value(site).unwrap_err().to_string();
+        assert!(error.contains("`host` is not JSON: too bad"), "{error}");
+    }
+
+    #[test]
+    fn the_configuration_belongs_to_the_kind_and_its_status() {
+        fn kind<A: ApplyObject<Object: Resource<Kind = Website>>>(_: A) {}
+        fn patch<P: StatusPatch<Website>>(patch: P) -> Value {
+            to_value(patch).unwrap()
+        }
+        kind(WebsiteApply::new("a"));
+        let change = StatusApply::new().url("u").conditions([met("Ready", "Serving", "")]);
+        assert_eq!(patch(change)["url"], "u");
+        assert_eq!(patch(json!({ "url": null })), json!({ "url": null }));
+    }
+
+    #[test]
+    fn an_enum_gives_conditions_their_types() {
+        #[derive(ConditionType)]
+        enum Type {
+            Ready,
+            #[condition("example.dev/Reachable")]
+            Reachable,
+        }
+        let conditions: Conditions =
+            [met(Type::Ready, "A", ""), met(Type::Reachable, "B", "")].into_iter().collect();
+        assert!(conditions.is_met(Type::Ready) && conditions.is_met("example.dev/Reachable"));
+        assert_eq!(conditions.get(&Type::Reachable).unwrap().reason, "B");
+    }
+}

@@ -46,3 +46,66 @@ fn opaque() -> Schema {
         "x-kubernetes-preserve-unknown-fields": true,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use serde_json::{Value, json, to_value};
+    use windlass_macros::CustomResource;
+
+    use super::*;
+
+    /// A site.
+    #[derive(CustomResource, Clone, Debug)]
+    #[resource(group = "example.dev", version = "v1", namespaced)]
+    struct Website {
+        metadata: ObjectMeta,
+        spec: Spec,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    struct Spec {
+        host: String,
+        /// A kind inside of itself.
+        next: Option<Box<Website>>,
+    }
+
+    #[derive(CustomResource, Clone, Debug)]
+    #[resource(group = "example.dev", version = "v1", cluster)]
+    struct Fleet {
+        metadata: ObjectMeta,
+        spec: FleetSpec,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    struct FleetSpec {
+        template: Website,
+        others: Option<Vec<Website>>,
+    }
+
+    fn spec<K: CustomResource>() -> Value {
+        let crd = to_value(K::crd().unwrap()).unwrap();
+        let version = &crd["spec"]["versions"][0];
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"].clone()
+    }
+
+    #[test]
+    fn a_kind_is_embedded_in_another_with_its_schema() {
+        let fields = spec::<Fleet>();
+        let template = &fields["template"];
+        assert_eq!(template["x-kubernetes-embedded-resource"], json!(true));
+        assert_eq!(template["type"], "object");
+        let host = &template["properties"]["spec"]["properties"]["host"];
+        assert_eq!(host["type"], "string", "{template:#}");
+        assert_eq!(fields["others"]["items"]["x-kubernetes-embedded-resource"], json!(true));
+    }
+
+    #[test]
+    fn a_kind_inside_of_itself_may_contain_anything() {
+        let next = &spec::<Website>()["next"];
+        assert_eq!(next["x-kubernetes-embedded-resource"], json!(true), "{next:#}");
+        assert_eq!(next["x-kubernetes-preserve-unknown-fields"], json!(true));
+    }
+}

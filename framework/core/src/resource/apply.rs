@@ -27,7 +27,7 @@ impl<K: Whole> ApplyObject for K {
 /// The apply configuration of a type: its fields, each of which may be left out.
 ///
 /// Implemented by the derives.
-pub trait ApplyFields: Serialize {
+pub trait ApplyConfiguration: Serialize {
     /// The type that has all of the fields.
     type Type;
 }

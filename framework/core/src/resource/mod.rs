@@ -22,7 +22,7 @@ mod time;
 mod typed;
 mod verb;
 
-pub use apply::{ApplyFields, ApplyObject};
+pub use apply::{ApplyConfiguration, ApplyObject};
 pub use dynamic::{DynamicObject, PartialObject};
 pub use info::{KnownScope, ResourceInfo, Scope};
 pub use key::{ClusterId, ObjectKey, ObjectRef};

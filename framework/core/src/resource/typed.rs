@@ -19,7 +19,7 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as apiregistrat
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{ApplyFields, DynamicObject};
+use super::{ApplyConfiguration, DynamicObject};
 
 /// The type of the status of kind `K`.
 ///
@@ -51,7 +51,7 @@ pub trait StatusPatch<K>: Serialize + Send + Sync {}
 impl<K> StatusPatch<K> for Value {}
 
 #[diagnostic::do_not_recommend]
-impl<K, A> StatusPatch<K> for A where A: ApplyFields<Type: StatusOf<K>> + Send + Sync {}
+impl<K, A> StatusPatch<K> for A where A: ApplyConfiguration<Type: StatusOf<K>> + Send + Sync {}
 
 /// Implements [`StatusOf`] for kinds of Kubernetes.
 macro_rules! statuses {
