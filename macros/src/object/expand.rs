@@ -9,11 +9,87 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::Expr;
 use syn::spanned::Spanned;
 
-use super::syntax::{Else, Entry, Field, For, If, Item, Literal, Name, Object, Value};
+use super::syntax::{Entry, Field, Item, Literal, Name, Object, Value};
 use crate::errors::Errors;
 
 /// Fields that are never maps, so that their content needs no code for the case that they are.
-const NEVER_MAPS: &[&str] = &["metadata", "spec", "status", "template"];
+const NEVER_MAPS: &[&str] = &[
+    "metadata",
+    "spec",
+    "status",
+    "template",
+    "strategy",
+    "rollingUpdate",
+    "httpGet",
+    "tcpSocket",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "securityContext",
+    "podSecurityContext",
+    "seccompProfile",
+    "capabilities",
+    "resources",
+    "valueFrom",
+    "fieldRef",
+    "secretKeyRef",
+    "configMapKeyRef",
+    "resourceFieldRef",
+    "configMapRef",
+    "secretRef",
+    "emptyDir",
+    "hostPath",
+    "persistentVolumeClaim",
+    "configMap",
+    "volumeClaimTemplate",
+    "scaleTargetRef",
+    "roleRef",
+    "objectReference",
+    "claimRef",
+    "nodeAffinity",
+    "podAffinity",
+    "podAntiAffinity",
+    "labelSelector",
+    "dnsConfig",
+    "backend",
+];
+
+/// Words for which the crate has a struct of keys (`CommonKeys`).
+const COMMON_KEYS: &[&str] = &[
+    "app",
+    "name",
+    "component",
+    "tier",
+    "track",
+    "version",
+    "instance",
+    "role",
+    "env",
+    "environment",
+    "team",
+    "owner",
+    "managed",
+    "part",
+    "cpu",
+    "memory",
+    "storage",
+    "key",
+    "value",
+    "host",
+    "path",
+    "port",
+    "type",
+    "mode",
+    "message",
+    "text",
+    "url",
+    "config",
+    "image",
+    "secret",
+    "user",
+    "password",
+    "token",
+];
 
 /// The kinds of content that braces can have.
 #[derive(Clone, Copy, PartialEq)]
@@ -32,19 +108,35 @@ pub(super) fn literal(literal: &Literal, errors: &mut Errors) -> TokenStream {
     let place = at(ty.span());
     let (p, this) = (private(place), local("this", place));
     let start = match &object.base {
-        Some(base) => quote_spanned!(at(base.span())=> #p::start_from(#base)),
+        Some(base) => {
+            let p = private(at(base.span()));
+            quote_spanned!(at(base.span())=> #p::start_from(#base))
+        }
         None => quote_spanned!(place=> #p::start()),
     };
-    let content = if is_map(&object.entries) { Content::Entries } else { Content::Fields };
-    let body = inside(&quote!(#this), place, content, &object.entries, errors);
+    let body = start_body(&this, place, &object.entries, errors);
+    let mutable = mutable(&object.entries);
     quote! {{
         #[allow(unused_imports)]
-        use #p::AnySlot as _;
-        #[allow(unused_mut)]
-        let mut #this: #ty = #start;
+        use ::windlass::__private::literal::{self as __literal, AnySlot as _};
+        let #mutable #this: #ty = #start;
         #body
         #this
     }}
+}
+
+/// Returns the statements for a value that was just made and is called `this`.
+fn start_body(this: &Ident, span: Span, entries: &[Entry], errors: &mut Errors) -> TokenStream {
+    if is_map(entries) {
+        inside(&quote!(#this), span, Content::Entries, entries, errors)
+    } else {
+        fields(this, entries, errors)
+    }
+}
+
+/// Returns `mut` if there is something to set.
+fn mutable(entries: &[Entry]) -> Option<syn::Token![mut]> {
+    (!entries.is_empty()).then(Default::default)
 }
 
 /// Returns a span that shows errors at `place` and resolves names at the macro's call.
@@ -52,9 +144,10 @@ fn at(place: Span) -> Span {
     place.resolved_at(Span::call_site())
 }
 
-/// Returns the path of the functions for literals, with every token at `place`.
-fn private(place: Span) -> TokenStream {
-    quote_spanned!(place=> ::windlass::__private::literal)
+/// Returns the path of the functions for literals, at `place`: an import of the block around the
+/// literal, because a long path at each field would cost more time than the rest.
+fn private(place: Span) -> Ident {
+    Ident::new("__literal", place)
 }
 
 /// Returns a name that only generated code can see.
@@ -78,49 +171,6 @@ fn is_flat(entries: &[Entry]) -> bool {
         Entry::For(_) => false,
         Entry::If(branch) => branch.bodies().iter().all(|body| is_flat(body)),
     })
-}
-
-impl<B> If<B> {
-    /// Returns the bodies of all branches.
-    fn bodies(&self) -> Vec<&B> {
-        let mut bodies = vec![&self.then];
-        match &self.otherwise {
-            None => {}
-            Some(Else::Body(body)) => bodies.push(body),
-            Some(Else::If(branch)) => bodies.extend(branch.bodies()),
-        }
-        bodies
-    }
-
-    /// Returns the `if` with its bodies as statements.
-    fn expand(&self, mut body: impl FnMut(&B) -> TokenStream) -> TokenStream {
-        self.expand_with(&mut body)
-    }
-
-    fn expand_with(&self, body: &mut dyn FnMut(&B) -> TokenStream) -> TokenStream {
-        let condition = &self.condition;
-        let then = body(&self.then);
-        let otherwise = match &self.otherwise {
-            None => TokenStream::new(),
-            Some(Else::Body(other)) => {
-                let other = body(other);
-                quote!(else { #other })
-            }
-            Some(Else::If(branch)) => {
-                let branch = branch.expand_with(body);
-                quote!(else #branch)
-            }
-        };
-        quote!(if #condition { #then } #otherwise)
-    }
-}
-
-impl<B> For<B> {
-    /// Returns the `for` with its body as statements.
-    fn expand(&self, body: impl FnOnce(&B) -> TokenStream) -> TokenStream {
-        let (pattern, values, body) = (&self.pattern, &self.values, body(&self.body));
-        quote!(for #pattern in #values { #body })
-    }
 }
 
 /// Returns the statements that put `value` into `place`, a path to a value that is there.
@@ -194,13 +244,12 @@ fn inside(
             quote_spanned!(span=> { let #map = #p::Slot(&mut #place).some().map(); #body })
         }
         Content::Either => {
-            let (keys, empty) = keys(entries, span);
+            let Keys { item, enter } = keys(entries, span);
             let body = fields(&this, entries, errors);
-            let enter = quote_spanned!(span=> #p::Slot(&mut #place).some().enter(#empty));
             quote_spanned! {span=> {
-                #keys
+                #item
                 #[allow(unused_mut)]
-                let mut #this = #enter;
+                let mut #this = #p::Slot(&mut #place).some().#enter;
                 #body
                 #p::Finish::finish(#this);
             }}
@@ -208,28 +257,35 @@ fn inside(
     }
 }
 
-/// Returns a struct with a field for each word, and an empty value of it.
-fn keys(entries: &[Entry], span: Span) -> (TokenStream, TokenStream) {
+/// Words that may be keys of a map.
+struct Keys {
+    /// A struct with a field for each of them, unless the crate has one.
+    item: TokenStream,
+    /// The call that puts it in front of a map.
+    enter: TokenStream,
+}
+
+/// Returns a struct for the words. It has no impl: that would cost the compiler a comparison with
+/// those of all other literals.
+fn keys(entries: &[Entry], span: Span) -> Keys {
     let mut words: Vec<(&str, &Ident)> = Vec::new();
     collect_words(entries, &mut words);
-    let p = private(span);
+    if words.iter().all(|(word, _)| COMMON_KEYS.contains(word)) {
+        return Keys { item: TokenStream::new(), enter: quote_spanned!(span=> enter_common()) };
+    }
     let texts = words.iter().map(|(text, _)| *text);
     let idents: Vec<_> = words.iter().map(|(_, ident)| *ident).collect();
-    let keys = quote_spanned! {span=>
-        #[allow(non_snake_case)]
-        struct __Keys<V> { #(#idents: ::core::option::Option<V>),* }
-        impl<V> #p::Keys for __Keys<V> {
-            type Value = V;
-            fn entries(
-                self,
-            ) -> impl ::core::iter::IntoIterator<Item = (&'static str, ::core::option::Option<V>)>
-            {
-                [#((#texts, self.#idents)),*]
-            }
-        }
-    };
-    let none = quote_spanned!(span=> ::core::option::Option::None);
-    (keys, quote_spanned!(span=> __Keys { #(#idents: #none),* }))
+    let some = quote_spanned!(span=> ::core::option::Option);
+    let keys = local("keys", span);
+    Keys {
+        item: quote_spanned! {span=>
+            #[allow(non_snake_case)]
+            struct __Keys<V> { #(#idents: #some<V>),* }
+        },
+        enter: quote_spanned! {span=>
+            enter(__Keys { #(#idents: #some::None),* }, |#keys| [#((#texts, #keys.#idents)),*])
+        },
+    }
 }
 
 /// Collects the words of all branches, each once.
@@ -362,9 +418,7 @@ fn list_item(list: &Ident, item: &Item, errors: &mut Errors) -> TokenStream {
             let p = private(at(*span));
             quote_spanned!(at(*span)=> #p::add_item(#list, ::core::option::Option::None);)
         }
-        Item::Value(value @ Value::Object(span, object)) => {
-            braces_item(list, at(*span), value, object, errors)
-        }
+        Item::Value(Value::Object(span, object)) => braces_item(list, at(*span), object, errors),
         Item::Value(value @ Value::List(span, _)) => {
             let span = at(*span);
             let (p, item) = (private(span), local("item", span));
@@ -376,24 +430,30 @@ fn list_item(list: &Ident, item: &Item, errors: &mut Errors) -> TokenStream {
 
 /// Returns the statement for an item in braces: its content are fields, unless its keys say that
 /// it is a map.
-fn braces_item(
-    list: &Ident,
-    span: Span,
-    _: &Value,
-    object: &Object,
-    errors: &mut Errors,
-) -> TokenStream {
-    let (p, item) = (private(span), local("item", span));
-    let content = if is_map(&object.entries) { Content::Entries } else { Content::Fields };
-    let body = inside(&quote!(#item), span, content, &object.entries, errors);
+fn braces_item(list: &Ident, span: Span, object: &Object, errors: &mut Errors) -> TokenStream {
+    let (p, this) = (private(span), local("this", span));
+    let body = start_body(&this, span, &object.entries, errors);
+    let mutable = mutable(&object.entries);
     let start = match &object.base {
-        Some(base) => quote_spanned!(at(base.span())=> #p::item_from(&*#list, #base)),
+        Some(base) => {
+            let p = private(at(base.span()));
+            quote_spanned!(at(base.span())=> #p::item_from(&*#list, #base))
+        }
         None => quote_spanned!(span=> #p::item(&*#list)),
     };
-    quote_spanned! {span=> {
-        #[allow(unused_mut)]
-        let mut #item = #start;
-        #body
-        #p::add_item(#list, #item);
-    }}
+    quote_spanned!(span=> { let #mutable #this = #start; #body #p::add_item(#list, #this); })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_common_keys_are_those_that_the_crate_has() {
+        let source = include_str!("../../../framework/core/src/__private/literal/keys.rs");
+        let (_, table) = source.split_once("\ncommon! {\n").expect("the table");
+        let rows = table.lines().map_while(|row| row.trim().strip_suffix("\";"));
+        let keys: Vec<_> = rows.filter_map(|row| row.split('"').nth(1)).collect();
+        assert_eq!(keys, COMMON_KEYS);
+    }
 }

@@ -4,6 +4,7 @@
 //! Rust, and its value. The compiler checks names and types at the user's tokens; no type but the
 //! outermost is named.
 
+mod blocks;
 mod expand;
 mod names;
 mod syntax;

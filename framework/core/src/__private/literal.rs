@@ -5,14 +5,17 @@
 //! `Slot` for certain types are inherent; for every other type the method of the same name in
 //! [`AnySlot`] is found, because inherent ones come first.
 
+mod keys;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hash};
-use std::ops::{Deref, DerefMut};
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::resource::FieldValue;
+
+pub use keys::{CommonKeys, Entries, Finish, MapFields};
 
 /// [`Default`], with an error text of its own for the compiler.
 #[diagnostic::on_unimplemented(
@@ -85,7 +88,10 @@ pub trait AnySlot<'a, T>: Sized {
     fn set<V: FieldValue<T>>(self, value: V);
 
     /// The value, whose fields have the names that `keys` has.
-    fn enter<K: Keys<Value = ()>>(self, keys: K) -> &'a mut T;
+    fn enter<K, const N: usize>(self, keys: K, entries: Entries<K, (), N>) -> &'a mut T;
+
+    /// As [`enter`](Self::enter), for keys that are common.
+    fn enter_common(self) -> &'a mut T;
 
     /// Fails to compile, because the type is no list.
     fn list(self, capacity: usize) -> &'a mut T
@@ -115,7 +121,12 @@ impl<'a, T> AnySlot<'a, T> for Slot<'a, T> {
     }
 
     #[inline]
-    fn enter<K: Keys<Value = ()>>(self, _: K) -> &'a mut T {
+    fn enter<K, const N: usize>(self, _: K, _: Entries<K, (), N>) -> &'a mut T {
+        self.0
+    }
+
+    #[inline]
+    fn enter_common(self) -> &'a mut T {
         self.0
     }
 
@@ -395,74 +406,4 @@ where
     V: FieldValue<M::Value>,
 {
     pairs.into_iter().for_each(|(key, value)| map.put(key.into_field(), value.into_field()));
-}
-
-/// Keys that are written like the names of fields: the fields of a struct that the macro declares,
-/// used if the place turns out to be a map.
-pub trait Keys {
-    /// The values of the map.
-    type Value;
-    /// Each key with its value, if that was set.
-    fn entries(self) -> impl IntoIterator<Item = (&'static str, Option<Self::Value>)>;
-}
-
-/// A map whose keys are written like the names of fields, until [`Finish::finish`] inserts them.
-#[derive(Debug)]
-pub struct MapFields<'a, M, K> {
-    map: &'a mut M,
-    keys: K,
-}
-
-impl<M, K> Deref for MapFields<'_, M, K> {
-    type Target = K;
-
-    fn deref(&self) -> &K {
-        &self.keys
-    }
-}
-
-impl<M, K> DerefMut for MapFields<'_, M, K> {
-    fn deref_mut(&mut self) -> &mut K {
-        &mut self.keys
-    }
-}
-
-impl<'a, A, V> Slot<'a, BTreeMap<A, V>> {
-    /// The map, with its keys as fields.
-    #[inline]
-    pub fn enter<K: Keys<Value = V>>(self, keys: K) -> MapFields<'a, BTreeMap<A, V>, K> {
-        MapFields { map: self.0, keys }
-    }
-}
-
-impl<'a, A, V, S> Slot<'a, HashMap<A, V, S>> {
-    /// The map, with its keys as fields.
-    #[inline]
-    pub fn enter<K: Keys<Value = V>>(self, keys: K) -> MapFields<'a, HashMap<A, V, S>, K> {
-        MapFields { map: self.0, keys }
-    }
-}
-
-/// The end of a pair of braces that may be a map.
-pub trait Finish {
-    /// Inserts the keys of a map; does nothing for fields.
-    fn finish(self);
-}
-
-impl<T> Finish for &mut T {
-    #[inline]
-    fn finish(self) {}
-}
-
-impl<M: Map, K: Keys<Value = M::Value>> Finish for MapFields<'_, M, K>
-where
-    &'static str: FieldValue<M::Key>,
-{
-    fn finish(self) {
-        for (key, value) in self.keys.entries() {
-            if let Some(value) = value {
-                self.map.put(key.into_field(), value);
-            }
-        }
-    }
 }
