@@ -10,7 +10,6 @@ use syn::Expr;
 use syn::spanned::Spanned;
 
 use super::syntax::{Entry, Field, Item, Literal, Name, Object, Value};
-use crate::errors::Errors;
 
 /// Fields that are never maps, so that their content needs no code for the case that they are.
 const NEVER_MAPS: &[&str] = &[
@@ -103,7 +102,7 @@ enum Content {
 }
 
 /// Returns the value of a literal.
-pub(super) fn literal(literal: &Literal, errors: &mut Errors) -> TokenStream {
+pub(super) fn literal(literal: &Literal) -> TokenStream {
     let Literal { ty, object } = literal;
     let place = at(ty.span());
     let (p, this) = (private(place), local("this", place));
@@ -114,7 +113,7 @@ pub(super) fn literal(literal: &Literal, errors: &mut Errors) -> TokenStream {
         }
         None => quote_spanned!(place=> #p::start()),
     };
-    let body = start_body(&this, place, &object.entries, errors);
+    let body = start_body(&this, place, &object.entries);
     let mutable = mutable(&object.entries);
     quote! {{
         #[allow(unused_imports)]
@@ -126,11 +125,11 @@ pub(super) fn literal(literal: &Literal, errors: &mut Errors) -> TokenStream {
 }
 
 /// Returns the statements for a value that was just made and is called `this`.
-fn start_body(this: &Ident, span: Span, entries: &[Entry], errors: &mut Errors) -> TokenStream {
+fn start_body(this: &Ident, span: Span, entries: &[Entry]) -> TokenStream {
     if is_map(entries) {
-        inside(&quote!(#this), span, Content::Entries, entries, errors)
+        inside(&quote!(#this), span, Content::Entries, entries)
     } else {
-        fields(this, entries, errors)
+        fields(this, entries)
     }
 }
 
@@ -155,13 +154,20 @@ fn local(name: &str, place: Span) -> Ident {
     Ident::new(name, place.resolved_at(Span::mixed_site()))
 }
 
+/// Returns the place of the first key that can only be the key of a map.
+fn map_key(entries: &[Entry]) -> Option<Span> {
+    entries.iter().find_map(|entry| match entry {
+        Entry::Field(Field { name: Name::Word { .. }, .. }) => None,
+        Entry::Field(Field { name: Name::Text(text), .. }) => Some(at(text.span())),
+        Entry::Field(Field { name: Name::Expr(expr), .. }) => Some(at(expr.span())),
+        Entry::For(each) => Some(at(each.span)),
+        Entry::If(branch) => branch.bodies().iter().find_map(|body| map_key(body)),
+    })
+}
+
 /// Whether some key can only be the key of a map.
 fn is_map(entries: &[Entry]) -> bool {
-    entries.iter().any(|entry| match entry {
-        Entry::Field(field) => !matches!(field.name, Name::Word { .. }),
-        Entry::For(_) => true,
-        Entry::If(branch) => branch.bodies().iter().any(|body| is_map(body)),
-    })
+    map_key(entries).is_some()
 }
 
 /// Whether no value has braces or brackets, as in maps of texts.
@@ -174,13 +180,7 @@ fn is_flat(entries: &[Entry]) -> bool {
 }
 
 /// Returns the statements that put `value` into `place`, a path to a value that is there.
-fn fill(
-    place: &TokenStream,
-    span: Span,
-    name: &str,
-    value: &Value,
-    errors: &mut Errors,
-) -> TokenStream {
+fn fill(place: &TokenStream, span: Span, name: &str, value: &Value) -> TokenStream {
     match value {
         Value::Expr(expr) => set(place, expr),
         Value::Integer(number) => {
@@ -191,19 +191,25 @@ fn fill(
         Value::Object(_, object) => {
             let base = object.base.as_ref().map(|base| set(place, base));
             let content = content(name, &object.entries);
-            let body = inside(place, span, content, &object.entries, errors);
+            let body = inside(place, span, content, &object.entries);
             quote!(#base #body)
         }
         Value::List(brackets, items) => {
-            let (p, list) = (private(span), local("list", span));
+            let list = local("list", span);
             let count = items.iter().filter(|item| matches!(item, Item::Value(_))).count();
-            let items: TokenStream =
-                items.iter().map(|item| list_item(&list, item, errors)).collect();
-            let method = quote_spanned!(at(*brackets)=> list);
-            let value = quote_spanned!(span=> #p::Slot(&mut #place).some().#method(#count));
+            let items: TokenStream = items.iter().map(|item| list_item(&list, item)).collect();
+            let brackets = at(*brackets);
+            let (p, slot) = (private(brackets), slot(place, brackets));
+            let value = quote_spanned!(brackets=> #p::list(#slot.some().0, #count));
             quote!({ let #list = #value; #items })
         }
     }
+}
+
+/// Returns the slot of a place, with every token but the place at `span`.
+fn slot(place: &TokenStream, span: Span) -> TokenStream {
+    let p = private(span);
+    quote_spanned!(span=> #p::Slot(&mut #place))
 }
 
 /// Returns the statement that sets a field to an expression.
@@ -225,27 +231,24 @@ fn content(name: &str, entries: &[Entry]) -> Content {
 }
 
 /// Returns the block for the content of braces at `place`.
-fn inside(
-    place: &TokenStream,
-    span: Span,
-    content: Content,
-    entries: &[Entry],
-    errors: &mut Errors,
-) -> TokenStream {
+fn inside(place: &TokenStream, span: Span, content: Content, entries: &[Entry]) -> TokenStream {
     let (p, this) = (private(span), local("this", span));
     match content {
         Content::Fields => {
-            let body = fields(&this, entries, errors);
+            let body = fields(&this, entries);
             quote_spanned!(span=> { let #this = #p::Slot(&mut #place).open(); #body })
         }
         Content::Entries => {
             let map = local("map", span);
-            let body = map_entries(&map, entries, errors);
-            quote_spanned!(span=> { let #map = #p::Slot(&mut #place).some().map(); #body })
+            let body = map_entries(&map, entries);
+            let key = map_key(entries).unwrap_or(span);
+            let (p, slot) = (private(key), slot(place, key));
+            let value = quote_spanned!(key=> #p::map(#slot.some().0));
+            quote!({ let #map = #value; #body })
         }
         Content::Either => {
             let Keys { item, enter } = keys(entries, span);
-            let body = fields(&this, entries, errors);
+            let body = fields(&this, entries);
             quote_spanned! {span=> {
                 #item
                 #[allow(unused_mut)]
@@ -306,25 +309,22 @@ fn collect_words<'a>(entries: &'a [Entry], words: &mut Vec<(&'a str, &'a Ident)>
 }
 
 /// Returns the statements for the fields of `this`.
-fn fields(this: &Ident, entries: &[Entry], errors: &mut Errors) -> TokenStream {
+fn fields(this: &Ident, entries: &[Entry]) -> TokenStream {
     let mut statements = TokenStream::new();
     for entry in entries {
         statements.extend(match entry {
-            Entry::If(branch) => branch.expand(|body| fields(this, body, errors)),
-            Entry::For(each) => {
-                errors.at(each.span, "`for` is for lists and maps");
-                TokenStream::new()
-            }
+            Entry::If(branch) => branch.expand(|body| fields(this, body)),
             Entry::Field(Field { name: Name::Word { text, ident }, if_some, value }) => {
                 let span = at(ident.span());
                 let this = Ident::new("this", this.span().located_at(span));
                 let place = quote_spanned!(span=> #this.#ident);
                 match value {
                     Value::Expr(value) if *if_some => if_some_set(&place, value),
-                    value => fill(&place, span, text, value, errors),
+                    value => fill(&place, span, text, value),
                 }
             }
-            Entry::Field(_) => TokenStream::new(),
+            // Those are entries of maps.
+            Entry::Field(_) | Entry::For(_) => TokenStream::new(),
         });
     }
     statements
@@ -342,28 +342,27 @@ fn if_some_set(place: &TokenStream, value: &Expr) -> TokenStream {
 }
 
 /// Returns the statements for the entries of a map.
-fn map_entries(map: &Ident, entries: &[Entry], errors: &mut Errors) -> TokenStream {
+fn map_entries(map: &Ident, entries: &[Entry]) -> TokenStream {
     let mut statements = TokenStream::new();
     for entry in entries {
         statements.extend(match entry {
-            Entry::If(branch) => branch.expand(|body| map_entries(map, body, errors)),
-            Entry::For(each) => each.expand(|body| map_entries(map, body, errors)),
-            Entry::Field(field) => map_entry(map, field, errors),
+            Entry::If(branch) => branch.expand(|body| map_entries(map, body)),
+            Entry::For(each) => each.expand(|body| map_entries(map, body)),
+            Entry::Field(field) => map_entry(map, field),
         });
     }
     statements
 }
 
 /// Returns the statement for one entry of a map.
-fn map_entry(map: &Ident, field: &Field, errors: &mut Errors) -> TokenStream {
-    let (key, span) = match &field.name {
+fn map_entry(map: &Ident, field: &Field) -> TokenStream {
+    let (written, span) = match &field.name {
         Name::Word { text, ident } => (text.to_token_stream(), at(ident.span())),
         Name::Text(text) => (text.to_token_stream(), at(text.span())),
         Name::Expr(expr) => (expr.to_token_stream(), at(expr.span())),
     };
-    let p = private(span);
-    let key = quote_spanned!(span=> #p::key(&*#map, #key));
-    match &field.value {
+    let (p, key) = (private(span), local("key", span));
+    let put = match &field.value {
         Value::Expr(value) if field.if_some => {
             let some = local("some", at(value.span()));
             quote! {
@@ -381,26 +380,26 @@ fn map_entry(map: &Ident, field: &Field, errors: &mut Errors) -> TokenStream {
             quote_spanned!(at(number.span())=> #p::put_integer(#map, #key, #number);)
         }
         value => {
-            let (name, item) = (local("key", span), local("item", span));
-            let body = fill(&quote!(#item), span, "", value, errors);
-            quote_spanned! {span=> {
-                let #name = #key;
-                let mut #item = #p::take(#map, &#name);
+            let item = local("item", span);
+            let body = fill(&quote!(#item), span, "", value);
+            quote_spanned! {span=>
+                let mut #item = #p::take(#map, &#key);
                 #body
-                #p::put_back(#map, #name, #item);
-            }}
+                #p::put_back(#map, #key, #item);
+            }
         }
-    }
+    };
+    quote_spanned!(span=> { let #key = #p::key(#map, #written); #put })
 }
 
 /// Returns the statement for one item of a list.
-fn list_item(list: &Ident, item: &Item, errors: &mut Errors) -> TokenStream {
+fn list_item(list: &Ident, item: &Item) -> TokenStream {
     match item {
         Item::If(branch) => {
-            branch.expand(|items| items.iter().map(|item| list_item(list, item, errors)).collect())
+            branch.expand(|items| items.iter().map(|item| list_item(list, item)).collect())
         }
         Item::For(each) => {
-            each.expand(|items| items.iter().map(|item| list_item(list, item, errors)).collect())
+            each.expand(|items| items.iter().map(|item| list_item(list, item)).collect())
         }
         Item::Spread(values) => {
             let p = private(at(values.span()));
@@ -418,28 +417,28 @@ fn list_item(list: &Ident, item: &Item, errors: &mut Errors) -> TokenStream {
             let p = private(at(*span));
             quote_spanned!(at(*span)=> #p::add_item(#list, ::core::option::Option::None);)
         }
-        Item::Value(Value::Object(span, object)) => braces_item(list, at(*span), object, errors),
+        Item::Value(Value::Object(span, object)) => braces_item(list, at(*span), object),
         Item::Value(value @ Value::List(span, _)) => {
             let span = at(*span);
             let (p, item) = (private(span), local("item", span));
-            let body = fill(&quote!(#item), span, "", value, errors);
-            quote_spanned!(span=> { let mut #item = #p::item(&*#list); #body #p::add_item(#list, #item); })
+            let body = fill(&quote!(#item), span, "", value);
+            quote_spanned!(span=> { let mut #item = #p::item(#list); #body #p::add_item(#list, #item); })
         }
     }
 }
 
 /// Returns the statement for an item in braces: its content are fields, unless its keys say that
 /// it is a map.
-fn braces_item(list: &Ident, span: Span, object: &Object, errors: &mut Errors) -> TokenStream {
+fn braces_item(list: &Ident, span: Span, object: &Object) -> TokenStream {
     let (p, this) = (private(span), local("this", span));
-    let body = start_body(&this, span, &object.entries, errors);
+    let body = start_body(&this, span, &object.entries);
     let mutable = mutable(&object.entries);
     let start = match &object.base {
         Some(base) => {
             let p = private(at(base.span()));
-            quote_spanned!(at(base.span())=> #p::item_from(&*#list, #base))
+            quote_spanned!(at(base.span())=> #p::item_from(#list, #base))
         }
-        None => quote_spanned!(span=> #p::item(&*#list)),
+        None => quote_spanned!(span=> #p::item(#list)),
     };
     quote_spanned!(span=> { let #mutable #this = #start; #body #p::add_item(#list, #this); })
 }

@@ -18,7 +18,7 @@ use crate::errors::Errors;
 pub(crate) fn object(input: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let literal = syntax::Literal::parse(input, &mut errors);
-    let value = literal.map(|literal| expand::literal(&literal, &mut errors));
+    let value = literal.map(|literal| expand::literal(&literal));
     let faults = errors.finish();
     match value {
         Some(value) if faults.is_empty() => value,

@@ -106,10 +106,11 @@ impl Literal {
                 syn::Error::new(error.span(), "begin with the type: `object!(Deployment { … })`")
             })?;
             if !input.peek(syn::token::Brace) {
-                return Err(input.error(format_args!(
-                    "expected the fields of `{}` in braces",
+                let text = format!(
+                    "write the fields of `{0}` in braces: `{0} {{ … }}`",
                     quote::quote!(#ty)
-                )));
+                );
+                return Err(syn::Error::new(ty.span(), text));
             }
             let object = braces(input, errors, object)?;
             if !input.is_empty() {

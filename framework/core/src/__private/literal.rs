@@ -92,16 +92,6 @@ pub trait AnySlot<'a, T>: Sized {
 
     /// As [`enter`](Self::enter), for keys that are common.
     fn enter_common(self) -> &'a mut T;
-
-    /// Fails to compile, because the type is no list.
-    fn list(self, capacity: usize) -> &'a mut T
-    where
-        T: List;
-
-    /// Fails to compile, because the type is no map.
-    fn map(self) -> &'a mut T
-    where
-        T: Map;
 }
 
 impl<'a, T> AnySlot<'a, T> for Slot<'a, T> {
@@ -127,23 +117,6 @@ impl<'a, T> AnySlot<'a, T> for Slot<'a, T> {
 
     #[inline]
     fn enter_common(self) -> &'a mut T {
-        self.0
-    }
-
-    #[inline]
-    fn list(self, capacity: usize) -> &'a mut T
-    where
-        T: List,
-    {
-        *self.0 = T::with_capacity(capacity);
-        self.0
-    }
-
-    #[inline]
-    fn map(self) -> &'a mut T
-    where
-        T: Map,
-    {
         self.0
     }
 }
@@ -247,25 +220,30 @@ impl<T: Integer> Integer for Option<T> {
     message = "a field of type `{Self}` is no list",
     label = "`[…]` is for lists"
 )]
-pub trait List {
+pub trait List: Push<Self::Item> {
     /// Its items.
     type Item;
     /// Returns an empty list.
     fn with_capacity(capacity: usize) -> Self;
+}
+
+/// The items of a list. Literals know a list by its items only, so that the compiler reports a field
+/// that is no list once, and not for each item again.
+pub trait Push<T> {
     /// Appends an item.
-    fn add(&mut self, item: Self::Item);
+    fn push_item(&mut self, item: T);
 }
 
 impl<T> List for Vec<T> {
     type Item = T;
 
-    #[inline]
     fn with_capacity(capacity: usize) -> Self {
         Self::with_capacity(capacity)
     }
+}
 
-    #[inline]
-    fn add(&mut self, item: T) {
+impl<T> Push<T> for Vec<T> {
+    fn push_item(&mut self, item: T) {
         self.push(item);
     }
 }
@@ -276,40 +254,49 @@ impl<T: Ord> List for BTreeSet<T> {
     fn with_capacity(_: usize) -> Self {
         Self::new()
     }
+}
 
-    fn add(&mut self, item: T) {
+impl<T: Ord> Push<T> for BTreeSet<T> {
+    fn push_item(&mut self, item: T) {
         self.insert(item);
     }
 }
 
+/// Empties a list, to fill it.
+#[inline]
+pub fn list<'a, L: List>(list: &'a mut L, capacity: usize) -> &'a mut (dyn Push<L::Item> + 'a) {
+    *list = L::with_capacity(capacity);
+    list
+}
+
 /// Returns a new item of the list, to fill.
 #[inline]
-pub fn item<L: List<Item: Fillable>>(_: &L) -> L::Item {
-    L::Item::empty()
+pub fn item<T: Fillable>(_: &mut dyn Push<T>) -> T {
+    T::empty()
 }
 
 /// Returns a new item of the list that starts from a value.
 #[inline]
-pub fn item_from<L: List>(_: &L, value: impl FieldValue<L::Item>) -> L::Item {
+pub fn item_from<T>(_: &mut dyn Push<T>, value: impl FieldValue<T>) -> T {
     value.into_field()
 }
 
 /// Appends a value.
 #[inline]
-pub fn add<L: List, V: FieldValue<L::Item>>(list: &mut L, value: V) {
-    list.add(value.into_field());
+pub fn add<T, V: FieldValue<T>>(list: &mut dyn Push<T>, value: V) {
+    list.push_item(value.into_field());
 }
 
 /// Appends an item that was filled.
 #[inline]
-pub fn add_item<L: List>(list: &mut L, item: L::Item) {
-    list.add(item);
+pub fn add_item<T>(list: &mut dyn Push<T>, item: T) {
+    list.push_item(item);
 }
 
 /// Appends each value.
 #[inline]
-pub fn extend<L: List, I: IntoIterator<Item: FieldValue<L::Item>>>(list: &mut L, values: I) {
-    values.into_iter().for_each(|value| list.add(value.into_field()));
+pub fn extend<T, I: IntoIterator<Item: FieldValue<T>>>(list: &mut dyn Push<T>, values: I) {
+    values.into_iter().for_each(|value| list.push_item(value.into_field()));
 }
 
 /// A map.
@@ -317,93 +304,83 @@ pub fn extend<L: List, I: IntoIterator<Item: FieldValue<L::Item>>>(list: &mut L,
     message = "`{Self}` is no map",
     label = "keys in quotes or parentheses are for maps"
 )]
-pub trait Map {
+pub trait Map: Put<Self::Key, Self::Value> {
     /// Its keys.
     type Key;
     /// Its values.
     type Value;
+}
+
+/// The entries of a map, as [`Push`] of a list.
+pub trait Put<K, V> {
     /// Inserts or replaces a value.
-    fn put(&mut self, key: Self::Key, value: Self::Value);
-    /// Removes a value, or returns a new one.
-    fn take(&mut self, key: &Self::Key) -> Self::Value
-    where
-        Self::Value: Fillable;
+    fn put_value(&mut self, key: K, value: V);
+    /// Removes a value.
+    fn take_value(&mut self, key: &K) -> Option<V>;
 }
 
 impl<K: Ord, V> Map for BTreeMap<K, V> {
     type Key = K;
     type Value = V;
+}
 
-    #[inline]
-    fn put(&mut self, key: K, value: V) {
+impl<K: Ord, V> Put<K, V> for BTreeMap<K, V> {
+    fn put_value(&mut self, key: K, value: V) {
         self.insert(key, value);
     }
 
-    fn take(&mut self, key: &K) -> V
-    where
-        V: Fillable,
-    {
-        self.remove(key).unwrap_or_else(V::empty)
+    fn take_value(&mut self, key: &K) -> Option<V> {
+        self.remove(key)
     }
 }
 
 impl<K: Hash + Eq, V, S: BuildHasher> Map for HashMap<K, V, S> {
     type Key = K;
     type Value = V;
+}
 
-    #[inline]
-    fn put(&mut self, key: K, value: V) {
+impl<K: Hash + Eq, V, S: BuildHasher> Put<K, V> for HashMap<K, V, S> {
+    fn put_value(&mut self, key: K, value: V) {
         self.insert(key, value);
     }
 
-    fn take(&mut self, key: &K) -> V
-    where
-        V: Fillable,
-    {
-        self.remove(key).unwrap_or_else(V::empty)
+    fn take_value(&mut self, key: &K) -> Option<V> {
+        self.remove(key)
     }
+}
+
+/// Returns a map, to fill it.
+#[inline]
+pub fn map<'a, M: Map>(map: &'a mut M) -> &'a mut (dyn Put<M::Key, M::Value> + 'a) {
+    map
 }
 
 /// Returns the key of a map.
 #[inline]
-pub fn key<M: Map>(_: &M, key: impl FieldValue<M::Key>) -> M::Key {
+pub fn key<K, V>(_: &mut dyn Put<K, V>, key: impl FieldValue<K>) -> K {
     key.into_field()
 }
 
 /// Inserts a value.
 #[inline]
-pub fn put<M: Map, V: FieldValue<M::Value>>(map: &mut M, key: M::Key, value: V) {
-    map.put(key, value.into_field());
+pub fn put<K, T, V: FieldValue<T>>(map: &mut dyn Put<K, T>, key: K, value: V) {
+    map.put_value(key, value.into_field());
 }
 
 /// Inserts an integer literal.
 #[inline]
-pub fn put_integer<M: Map>(map: &mut M, key: M::Key, value: <M::Value as Integer>::Literal)
-where
-    M::Value: Integer,
-{
-    map.put(key, integer(value));
+pub fn put_integer<K, T: Integer>(map: &mut dyn Put<K, T>, key: K, value: T::Literal) {
+    map.put_value(key, integer(value));
 }
 
 /// Removes the value of a key, to fill it and put it back; a new value if there is none.
 #[inline]
-pub fn take<M: Map<Value: Fillable>>(map: &mut M, key: &M::Key) -> M::Value {
-    map.take(key)
+pub fn take<K, T: Fillable>(map: &mut dyn Put<K, T>, key: &K) -> T {
+    map.take_value(key).unwrap_or_else(T::empty)
 }
 
 /// Inserts a value that was filled.
 #[inline]
-pub fn put_back<M: Map>(map: &mut M, key: M::Key, value: M::Value) {
-    map.put(key, value);
-}
-
-/// Inserts each pair.
-#[inline]
-pub fn put_all<M, K, V>(map: &mut M, pairs: impl IntoIterator<Item = (K, V)>)
-where
-    M: Map,
-    K: FieldValue<M::Key>,
-    V: FieldValue<M::Value>,
-{
-    pairs.into_iter().for_each(|(key, value)| map.put(key.into_field(), value.into_field()));
+pub fn put_back<K, T>(map: &mut dyn Put<K, T>, key: K, value: T) {
+    map.put_value(key, value);
 }

@@ -154,7 +154,7 @@ where
     fn finish(self) {
         for (key, value) in (self.entries)(self.keys) {
             if let Some(value) = value {
-                self.map.put(key.into_field(), value);
+                self.map.put_value(key.into_field(), value);
             }
         }
     }
