@@ -4,6 +4,8 @@
 //! field and does not depend on the number of types. `fields` reads a struct with serde's names;
 //! the derives of a root and of a nested type share it.
 
+// DESIGN.md, 141: Apply configurations hold JSON
+
 mod condition;
 mod fields;
 
@@ -195,7 +197,6 @@ fn type_(vis: &Visibility, apply: &Ident, doc: &str) -> TokenStream {
         #[doc = #doc]
         #[allow(dead_code)]
         #[derive(::core::clone::Clone, ::core::fmt::Debug, ::core::default::Default)]
-        #[derive(::core::cmp::PartialEq)]
         #vis struct #apply(#p::Applied);
 
         #[automatically_derived]

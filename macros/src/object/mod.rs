@@ -4,6 +4,8 @@
 //! Rust, and its value. The compiler checks names and types at the user's tokens; no type but the
 //! outermost is named.
 
+// DESIGN.md, 139: `object!` writes places and lets the compiler look names up
+
 mod blocks;
 mod expand;
 mod names;

@@ -59,9 +59,13 @@ pub fn main() {
         ..Site::new("home", Spec::default())
     });
     assert_eq!(site.metadata.name.as_deref(), ::core::option::Option::Some("home"));
-    assert_eq!(site.spec.weights.as_ref().map(|weights| weights["two"]), ::core::option::Option::Some(2));
+    assert_eq!(
+        site.spec.weights.as_ref().map(|weights| weights["two"]),
+        ::core::option::Option::Some(2)
+    );
     assert_eq!((site.spec.limits.low, site.status.is_none()), (3, true));
-    let service = object!(Service { spec: { type: "ClusterIP", ports: [{ port: 80, targetPort: "web" }] } });
+    let service =
+        object!(Service { spec: { type: "ClusterIP", ports: [{ port: 80, targetPort: "web" }] } });
     assert!(service.spec.is_some());
     let apply = SiteApply::new("home").spec(SpecApply::new().new_(5).limits(Limits { low: 1 }));
     assert!(serde_json::to_string(&apply).is_ok_and(|text| text.contains("\"new\":5")));

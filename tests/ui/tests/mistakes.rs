@@ -8,7 +8,17 @@
 #[test]
 fn mistakes_are_explained_where_they_were_made() {
     let cases = trybuild::TestCases::new();
-    for key in ["resource", "column", "scale", "index", "controller", "types", "projection", "object", "apply"] {
+    for key in [
+        "resource",
+        "column",
+        "scale",
+        "index",
+        "controller",
+        "types",
+        "projection",
+        "object",
+        "apply",
+    ] {
         cases.compile_fail(format!("{key}/*.rs"));
     }
 }

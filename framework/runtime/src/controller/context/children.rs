@@ -18,9 +18,7 @@ use windlass_cache::store::Cached;
 use windlass_client::api::{Api, ApiFuture, Propagation};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::Owns;
-use windlass_core::resource::{
-    ApplyObject, ObjectKey, Resource, ResourceExt, ResourceInfo, Whole,
-};
+use windlass_core::resource::{ApplyObject, ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 
 /// Metadata that the API server fills in, or refuses in an apply.
 ///
