@@ -102,7 +102,7 @@ mod tests {
         let version = lock.split("name = \"k8s-openapi\"\nversion = \"").nth(1).unwrap();
         let folder = format!("k8s-openapi-{}/src", version.split('"').next().unwrap());
         let registries = home.and_then(|home| std::fs::read_dir(home.join("registry/src")).ok());
-        let mut folders = registries.into_iter().flatten().flatten();
+        let folders = registries.into_iter().flatten().flatten();
         let folder =
             folders.map(|registry| registry.path().join(&folder)).find(|path| path.is_dir());
         folder.unwrap_or_else(|| {
