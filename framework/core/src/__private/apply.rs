@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn the_configuration_belongs_to_the_kind_and_its_status() {
         fn kind<A: ApplyObject<Object: Resource<Kind = Website>>>(_: A) {}
-        fn patch<P: StatusPatch<Website>>(patch: P) -> Value {
+        fn patch<P: StatusPatch<Website> + Serialize>(patch: P) -> Value {
             to_value(patch).unwrap()
         }
         kind(WebsiteApply::new("a"));

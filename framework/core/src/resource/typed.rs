@@ -16,7 +16,6 @@ use k8s_openapi::api::networking::v1 as networking;
 use k8s_openapi::api::policy::v1 as policy;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as apiregistration;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::{ApplyConfiguration, DynamicObject};
@@ -32,7 +31,8 @@ use super::{ApplyConfiguration, DynamicObject};
     note = "the status is the type of the field `status: Option<…>` of the kind",
     note = "`patch_status(json!({{ … }}))` writes single fields, of every kind"
 )]
-pub trait StatusOf<K>: Serialize + Send + Sync {}
+// No bound such as `Serialize`: a status without it would be reported here and at its field.
+pub trait StatusOf<K> {}
 
 #[diagnostic::do_not_recommend]
 impl<K, S: StatusOf<K>> StatusOf<K> for &S {}
@@ -46,12 +46,12 @@ impl StatusOf<DynamicObject> for Value {}
     note = "use `json!({{ … }})`, or the apply configuration of the status, such as \
             `WebsiteStatusApply::new().replicas(2)`"
 )]
-pub trait StatusPatch<K>: Serialize + Send + Sync {}
+pub trait StatusPatch<K> {}
 
 impl<K> StatusPatch<K> for Value {}
 
 #[diagnostic::do_not_recommend]
-impl<K, A> StatusPatch<K> for A where A: ApplyConfiguration<Type: StatusOf<K>> + Send + Sync {}
+impl<K, A: ApplyConfiguration<Type: StatusOf<K>>> StatusPatch<K> for A {}
 
 /// Implements [`StatusOf`] for kinds of Kubernetes.
 macro_rules! statuses {

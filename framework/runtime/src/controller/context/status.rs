@@ -11,7 +11,7 @@
 
 // DESIGN.md, 9: Status is written as a merge patch guarded by the resourceVersion
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::controller::{Context, Reconciler};
@@ -116,7 +116,7 @@ impl<C: Reconciler> Context<C> {
     /// As [`set_condition`](Self::set_condition).
     pub async fn set_status(
         &self,
-        status: impl StatusOf<<C::Object as Resource>::Kind>,
+        status: impl StatusOf<<C::Object as Resource>::Kind> + Serialize + Send + Sync,
     ) -> Result<(), Error> {
         let mut wanted = serde_json::to_value(&status).map_err(|error| {
             Error::new(ErrorKind::Usage, "cannot turn the status into JSON").because(error)
@@ -166,7 +166,7 @@ impl<C: Reconciler> Context<C> {
     /// As [`set_condition`](Self::set_condition).
     pub async fn patch_status(
         &self,
-        patch: impl StatusPatch<<C::Object as Resource>::Kind>,
+        patch: impl StatusPatch<<C::Object as Resource>::Kind> + Serialize + Send + Sync,
     ) -> Result<(), Error> {
         let patch = serde_json::to_value(&patch).map_err(|error| {
             Error::new(ErrorKind::Usage, "cannot turn the change of the status into JSON")
