@@ -26,6 +26,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::resource::FieldValue;
+
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// The type of a condition: a text, or a value of an enum of the types that a kind has.
@@ -263,6 +265,20 @@ impl FromIterator<Condition> for Conditions {
             kept.0.push(condition);
         }
         kept
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<const N: usize> FieldValue<Conditions> for [Condition; N] {
+    fn into_field(self) -> Conditions {
+        self.into_iter().collect()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl FieldValue<Conditions> for Vec<Condition> {
+    fn into_field(self) -> Conditions {
+        self.into_iter().collect()
     }
 }
 

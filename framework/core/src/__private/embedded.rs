@@ -14,8 +14,8 @@ thread_local! {
 }
 
 /// Returns the schema of an embedded object of that kind: the schema of its definition, as an
-/// embedded resource. A kind inside of itself, and one whose definition has faults (which its own
-/// `crd()` reports), may contain anything.
+/// embedded resource. A kind that is inside of itself twice, and one whose definition has faults (which
+/// its own `crd()` reports), may contain anything.
 pub fn embedded_schema<K: CustomResource + 'static>() -> Schema {
     let id = TypeId::of::<K>();
     if OPEN.with_borrow(|open| open.contains(&id)) {
@@ -103,9 +103,10 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_inside_of_itself_may_contain_anything() {
+    fn a_kind_inside_of_itself_may_contain_anything_from_the_second_time_on() {
         let next = &spec::<Website>()["next"];
         assert_eq!(next["x-kubernetes-embedded-resource"], json!(true), "{next:#}");
-        assert_eq!(next["x-kubernetes-preserve-unknown-fields"], json!(true));
+        let after = &next["properties"]["spec"]["properties"]["next"];
+        assert_eq!(after["x-kubernetes-preserve-unknown-fields"], json!(true), "{next:#}");
     }
 }
