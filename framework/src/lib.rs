@@ -88,4 +88,6 @@ macro_rules! path {
 pub use windlass_core::{Error, ErrorKind};
 // Each of the first two names is a trait and its derive macro.
 #[doc(inline)]
-pub use windlass_runtime::{Controller, CustomResource, Projection, Schema};
+pub use windlass_runtime::{
+    ApplyConfiguration, ConditionType, Controller, CustomResource, Projection, Schema, object,
+};

@@ -113,7 +113,15 @@ fn every_key_of_schema_is_documented() {
 
 #[test]
 fn the_book_holds_all_tables() {
-    for file in ["custom_resource", "schema", "controller", "projection"] {
+    for file in [
+        "custom_resource",
+        "schema",
+        "controller",
+        "projection",
+        "apply_configuration",
+        "condition_type",
+        "object",
+    ] {
         let line = format!("\n{{{{#include ../../../macros/docs/{file}.md}}}}\n");
         assert!(PAGE.contains(&line), "book/src/reference/derives.md does not include {file}.md");
     }

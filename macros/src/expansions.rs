@@ -5,7 +5,7 @@
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, parse_quote};
 
-use crate::{controller, projection, resource, schema};
+use crate::{apply, controller, object, projection, resource, schema};
 
 #[track_caller]
 fn compare(name: &str, tokens: TokenStream) {
@@ -145,4 +145,48 @@ fn a_schema_of_a_generic_newtype() {
         struct Named<T: Clone>(#[schema(title = "Value")] T);
     };
     compare("schema_of_a_generic_newtype", schema::derive(&input));
+}
+
+#[test]
+fn a_literal_with_options_lists_maps_and_conditions() {
+    let tokens = object::object(quote::quote! {
+        Deployment {
+            metadata: { name: site.name() },
+            spec: {
+                replicas: 2,
+                selector: { matchLabels: { app: name } },
+                template: { spec: { containers: [{ name: "web" }, ..more] } },
+                if paused { paused: true }
+            },
+            ..base
+        }
+    });
+    compare("literal", quote::quote!(fn literal() -> Deployment { #tokens }));
+}
+
+#[test]
+fn an_apply_configuration_of_a_nested_type() {
+    let input: DeriveInput = parse_quote! {
+        #[serde(rename_all = "camelCase")]
+        pub struct WebsiteSpec {
+            /// Host name.
+            host_name: String,
+            replicas: Option<i32>,
+            aliases: Option<Vec<Alias>>,
+            labels: BTreeMap<String, String>,
+        }
+    };
+    compare("apply_configuration", apply::derive(&input));
+}
+
+#[test]
+fn types_of_conditions() {
+    let input: DeriveInput = parse_quote! {
+        enum WebsiteCondition {
+            Ready,
+            #[condition("example.dev/Reachable")]
+            Reachable,
+        }
+    };
+    compare("condition_type", apply::condition_type(&input));
 }

@@ -10,6 +10,7 @@
 //! environment, so that the compiler may keep its result; checks that need types (a column's path,
 //! a mapper's signature) are left to the compiler and to `CustomResource::crd`.
 
+mod apply;
 mod controller;
 #[cfg(test)]
 mod documented;
@@ -18,6 +19,7 @@ mod errors;
 mod expansions;
 mod keys;
 mod names;
+mod object;
 mod path;
 mod projection;
 mod resource;
@@ -59,4 +61,24 @@ pub fn field_path(input: TokenStream) -> TokenStream {
 pub fn schema(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     schema::derive(&input).into()
+}
+
+#[doc = include_str!("../docs/object.md")]
+#[proc_macro]
+pub fn object(input: TokenStream) -> TokenStream {
+    object::object(input.into()).into()
+}
+
+#[doc = include_str!("../docs/apply_configuration.md")]
+#[proc_macro_derive(ApplyConfiguration, attributes(serde))]
+pub fn apply_configuration(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    apply::derive(&input).into()
+}
+
+#[doc = include_str!("../docs/condition_type.md")]
+#[proc_macro_derive(ConditionType, attributes(condition))]
+pub fn condition_type(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    apply::condition_type(&input).into()
 }

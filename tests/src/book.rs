@@ -57,3 +57,9 @@ pub mod kinds_paths {}
 
 #[doc = include_str!("../../book/src/kinds/schema.md")]
 pub mod kinds_schema {}
+
+#[doc = include_str!("../../book/src/controllers/literals.md")]
+pub mod controllers_literals {}
+
+#[doc = include_str!("../../book/src/controllers/apply-and-status.md")]
+pub mod controllers_apply_and_status {}

@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use serde_json::{from_value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -64,9 +63,9 @@ async fn call(webhook: SocketAddr, name: &str) -> std::io::Result<()> {
 async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("external-trigger").await?;
     let client = cluster.client();
-    let namespace: Namespace = from_value(json!({ "metadata": { "name": "shop" } }))?;
+    let namespace = object!(Namespace { metadata: { name: "shop" } });
     client.all().create(&namespace).await?;
-    let home: ConfigMap = from_value(json!({ "metadata": { "name": "home" } }))?;
+    let home = object!(ConfigMap { metadata: { name: "home" } });
 
     // The system that has to be polled.
     let price = Arc::new(AtomicU32::new(10));

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use serde::{Deserialize, Serialize};
-use serde_json::{from_value, json};
 use windlass::api::Condition;
 use windlass::controller::Finalize;
 use windlass::error::BoxError;
@@ -124,7 +123,7 @@ fn operator(client: Client, dns: Dns) -> Manager {
 async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("finalizer-external").await?;
     let client = cluster.client();
-    let shop: Namespace = from_value(json!({ "metadata": { "name": "shop" } }))?;
+    let shop = object!(Namespace { metadata: { name: "shop" } });
     client.all().create(&shop).await?;
     let dns = Dns::default();
     let manager = operator(client.clone(), dns.clone());

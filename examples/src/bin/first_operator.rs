@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
 use serde::{Deserialize, Serialize};
-use serde_json::{from_value, json};
 use windlass::prelude::*;
 
 /// A static site, served by nginx under one host name.
@@ -50,8 +49,8 @@ impl Reconciler for Sites {
             cx.set_condition(unmet("Ready", "HostTaken", &site.spec.host)).await?;
             return Ok(Action::requeue_after(Duration::from_secs(60)));
         }
-        let deployment = cx.apply_owned(deployment_for(site)?).await?;
-        cx.apply_owned(service_for(site)?).await?;
+        let deployment = cx.apply_owned(deployment_for(site)).await?;
+        cx.apply_owned(service_for(site)).await?;
         let ready =
             deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
         let condition = if ready >= site.spec.replicas { met } else { unmet };
@@ -60,25 +59,31 @@ impl Reconciler for Sites {
     }
 }
 
-fn deployment_for(site: &Website) -> serde_json::Result<Deployment> {
-    let labels = json!({ "app": site.name() });
-    let nginx =
-        json!({ "name": "nginx", "image": "nginx:1.29", "ports": [{ "containerPort": 80 }] });
-    from_value(json!({
-        "metadata": { "name": site.name() },
-        "spec": {
-            "replicas": site.spec.replicas,
-            "selector": { "matchLabels": labels },
-            "template": { "metadata": { "labels": labels }, "spec": { "containers": [nginx] } },
+fn deployment_for(site: &Website) -> Deployment {
+    object!(Deployment {
+        metadata: { name: site.name() },
+        spec: {
+            replicas: site.spec.replicas,
+            selector: { matchLabels: { app: site.name() } },
+            template: {
+                metadata: { labels: { app: site.name() } },
+                spec: {
+                    containers: [{
+                        name: "nginx",
+                        image: "nginx:1.29",
+                        ports: [{ containerPort: 80 }],
+                    }],
+                },
+            },
         },
-    }))
+    })
 }
 
-fn service_for(site: &Website) -> serde_json::Result<Service> {
-    from_value(json!({
-        "metadata": { "name": site.name() },
-        "spec": { "selector": { "app": site.name() }, "ports": [{ "port": 80 }] },
-    }))
+fn service_for(site: &Website) -> Service {
+    object!(Service {
+        metadata: { name: site.name() },
+        spec: { selector: { app: site.name() }, ports: [{ port: 80 }] },
+    })
 }
 
 fn operator(client: Client) -> Manager {

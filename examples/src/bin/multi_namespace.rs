@@ -10,7 +10,7 @@
 //! plays the teams, and ends by itself.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use serde_json::{from_value, json};
+use serde_json::json;
 use tokio::sync::mpsc;
 use windlass::api::Patch;
 use windlass::error::BoxError;
@@ -59,14 +59,15 @@ async fn main() -> std::result::Result<(), BoxError> {
     let client = cluster.client();
     // Team c comes first, and gets no greeting: its namespace is not watched.
     for team in ["team-c", "team-a", "team-b"] {
-        let namespace: Namespace = from_value(json!({ "metadata": { "name": team } }))?;
+        let namespace = object!(Namespace { metadata: { name: team } });
         client.all().create(&namespace).await?;
-        let text =
-            json!({ "metadata": { "name": "texts" }, "data": { "text": format!("hello {team}") } });
-        let page = json!({ "metadata": { "name": "page" }, "data": { "greetingFrom": "texts" } });
+        let text = format!("hello {team}");
+        let texts = object!(ConfigMap { metadata: { name: "texts" }, data: { text: text } });
+        let page =
+            object!(ConfigMap { metadata: { name: "page" }, data: { greetingFrom: "texts" } });
         let maps = client.namespace::<ConfigMap>(team);
-        maps.create(&from_value(text)?).await?;
-        maps.create(&from_value(page)?).await?;
+        maps.create(&texts).await?;
+        maps.create(&page).await?;
     }
     let (sender, mut lines) = mpsc::channel(16);
     let running = operator(client.clone(), &["team-a", "team-b"], sender).start();

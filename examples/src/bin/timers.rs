@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use serde_json::{Value, from_value, json};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use windlass::api::Patch;
 use windlass::controller::{PAUSED, Timer};
@@ -53,7 +53,7 @@ fn wiring() -> ControllerBuilder<Probes> {
 async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("timers").await?;
     let client = cluster.client();
-    let namespace: Namespace = from_value(json!({ "metadata": { "name": "shop" } }))?;
+    let namespace = object!(Namespace { metadata: { name: "shop" } });
     client.all().create(&namespace).await?;
     let (sender, mut lines) = mpsc::channel(16);
     let running = Manager::new(client.clone())
@@ -74,7 +74,7 @@ async fn main() -> std::result::Result<(), BoxError> {
     };
 
     let maps = client.namespace::<ConfigMap>("shop");
-    maps.create(&from_value(json!({ "metadata": { "name": "home" } }))?).await?;
+    maps.create(&object!(ConfigMap { metadata: { name: "home" } })).await?;
     let change = async |change: Value| maps.patch("home", Patch::Merge(change)).await;
     for count in 1..=20 {
         change(json!({ "data": { "count": count.to_string() } })).await?;

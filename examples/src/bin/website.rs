@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
 use serde::{Deserialize, Serialize};
-use serde_json::{from_value, json};
 use windlass::prelude::*;
 
 /// A static site, served by nginx under one host name.
@@ -49,19 +48,20 @@ impl Reconciler for Sites {
             cx.set_condition(unmet("Ready", "HostTaken", &site.spec.host)).await?;
             return Ok(Action::requeue_after(Duration::from_secs(60)));
         }
-        let labels = json!({ "app": site.name() });
-        let pod = json!({
-            "metadata": { "labels": labels },
-            "spec": { "containers": [{ "name": "nginx", "image": "nginx:1.29", "ports": [{ "containerPort": 80 }] }] },
+        let name = site.name();
+        let deployment = object!(Deployment {
+            metadata: { name },
+            spec: {
+                replicas: site.spec.replicas, selector: { matchLabels: { app: name } },
+                template: {
+                    metadata: { labels: { app: name } },
+                    spec: { containers: [{ name: "nginx", image: "nginx:1.29", ports: [{ containerPort: 80 }] }] },
+                },
+            },
         });
-        let deployment: Deployment = from_value(json!({
-            "metadata": { "name": site.name() },
-            "spec": { "replicas": site.spec.replicas, "selector": { "matchLabels": labels }, "template": pod },
-        }))?;
-        let ports = json!({ "selector": labels, "ports": [{ "port": 80 }] });
-        let service = from_value(json!({ "metadata": { "name": site.name() }, "spec": ports }))?;
+        let service = object!(Service { metadata: { name }, spec: { selector: { app: name }, ports: [{ port: 80 }] } });
         let deployment = cx.apply_owned(deployment).await?;
-        cx.apply_owned::<Service>(service).await?;
+        cx.apply_owned(service).await?;
         if site.status.is_none() {
             cx.event(Normal, "Created", format!("serves {}", site.spec.host));
         }
@@ -87,6 +87,7 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::{core::v1::Namespace, events::v1::Event};
+    use serde_json::json;
     use windlass::testing::TestCluster;
 
     use super::*;
@@ -121,8 +122,7 @@ mod tests {
         for (namespace, name) in [("b", "shop"), ("a", "a-x")] {
             let mut namespace = namespace.to_owned();
             if cluster.is_embedded() {
-                let object: Namespace =
-                    from_value(json!({ "metadata": { "name": namespace } })).unwrap();
+                let object = object!(Namespace { metadata: { name: &namespace } });
                 cluster.client().all().create(&object).await.unwrap();
             } else {
                 namespace = cluster.namespace().to_owned();
@@ -153,18 +153,17 @@ mod tests {
         let cluster = TestCluster::start().await;
         cluster.install::<Website>().await;
         let deployments = cluster.client().namespace::<Deployment>(cluster.namespace());
-        let labels = json!({ "app": "payments" });
-        let theirs: Deployment = from_value(json!({
-            "metadata": { "name": "payments" },
-            "spec": {
-                "replicas": 3, "selector": { "matchLabels": labels },
-                "template": {
-                    "metadata": { "labels": labels },
-                    "spec": { "containers": [{ "name": "payments", "image": "payments:1" }] },
+        let theirs = object!(Deployment {
+            metadata: { name: "payments" },
+            spec: {
+                replicas: 3,
+                selector: { matchLabels: { app: "payments" } },
+                template: {
+                    metadata: { labels: { app: "payments" } },
+                    spec: { containers: [{ name: "payments", image: "payments:1" }] },
                 },
             },
-        }))
-        .unwrap();
+        });
         deployments.create(&theirs).await.unwrap();
         let running = cluster.spawn(operator(cluster.client()));
         let sites = cluster.client().namespace::<Website>(cluster.namespace());

@@ -1,8 +1,11 @@
 //! Functions for the derive macros and for tests behind the public API. Not public API: it may
 //! change in any release.
 
+mod apply;
+mod embedded;
 mod found_names;
 mod list_keys;
+pub mod literal;
 mod projected;
 mod root;
 pub mod schema;
@@ -19,8 +22,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use k8s_openapi;
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+pub use schemars;
 pub use serde;
+pub use serde_json;
 
+pub use apply::{Applied, ApplyValue};
+pub use embedded::embedded_schema;
 pub use found_names::{FoundNames, FoundPaths, MemberName, MemberNames, ProjectedPath};
 pub use projected::{
     Base, Members, ProjectedField, ProjectionOf, SelectedValues, base_info, read_below, read_field,

@@ -26,7 +26,62 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::resource::FieldValue;
+
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+/// The type of a condition: a text, or a value of an enum of the types that a kind has.
+///
+/// `#[derive(ConditionType)]` implements it for an enum whose variants have no fields:
+/// `WebsiteCondition::Ready` is the type `Ready`. A misspelt variant does not compile, where a
+/// misspelt text becomes a condition that nothing reads.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::conditions::{ConditionType, met};
+///
+/// // As `#[derive(ConditionType)]` generates it.
+/// enum WebsiteCondition {
+///     Ready,
+/// }
+///
+/// impl ConditionType for WebsiteCondition {
+///     fn as_str(&self) -> &str {
+///         match self {
+///             Self::Ready => "Ready",
+///         }
+///     }
+/// }
+///
+/// assert_eq!(met(WebsiteCondition::Ready, "Serving", ""), met("Ready", "Serving", ""));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no type of a condition",
+    label = "expected a text, or an enum that derives `ConditionType`"
+)]
+pub trait ConditionType {
+    /// The text of the type.
+    fn as_str(&self) -> &str;
+}
+
+impl ConditionType for str {
+    fn as_str(&self) -> &str {
+        self
+    }
+}
+
+impl ConditionType for String {
+    fn as_str(&self) -> &str {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: ConditionType + ?Sized> ConditionType for &T {
+    fn as_str(&self) -> &str {
+        (**self).as_str()
+    }
+}
 
 /// Longest message that the API server accepts, in bytes.
 const MESSAGE_LIMIT: usize = 32_768;
@@ -48,8 +103,8 @@ const MESSAGE_LIMIT: usize = 32_768;
 /// let condition = met("Ready", "Serving", "3 of 3 replicas are ready");
 /// assert_eq!((&*condition.type_, &*condition.status), ("Ready", "True"));
 /// ```
-pub fn met(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
-    condition(type_, "True", reason, message.into())
+pub fn met(type_: impl ConditionType, reason: &str, message: impl Into<String>) -> Condition {
+    condition(type_.as_str(), "True", reason, message.into())
 }
 
 /// The condition `type_` is false; as [`met`] otherwise.
@@ -60,8 +115,8 @@ pub fn met(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
 ///
 /// assert_eq!(unmet("Ready", "HostTaken", "a.example is in use").status, "False");
 /// ```
-pub fn unmet(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
-    condition(type_, "False", reason, message.into())
+pub fn unmet(type_: impl ConditionType, reason: &str, message: impl Into<String>) -> Condition {
+    condition(type_.as_str(), "False", reason, message.into())
 }
 
 /// The state of the condition `type_` is unknown; as [`met`] otherwise.
@@ -74,8 +129,8 @@ pub fn unmet(type_: &str, reason: &str, message: impl Into<String>) -> Condition
 ///
 /// assert_eq!(unknown("Ready", "NoAnswer", "the registry is away").status, "Unknown");
 /// ```
-pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
-    condition(type_, "Unknown", reason, message.into())
+pub fn unknown(type_: impl ConditionType, reason: &str, message: impl Into<String>) -> Condition {
+    condition(type_.as_str(), "Unknown", reason, message.into())
 }
 
 /// Builds a condition; the status is `True`, `False` or `Unknown`.
@@ -135,14 +190,14 @@ impl Conditions {
     /// The condition of that type.
     ///
     /// Types are compared by case, as the API server does.
-    pub fn get(&self, type_: &str) -> Option<&Condition> {
-        self.0.iter().find(|condition| condition.type_ == type_)
+    pub fn get(&self, type_: impl ConditionType) -> Option<&Condition> {
+        self.0.iter().find(|condition| condition.type_ == type_.as_str())
     }
 
     /// Whether the condition of that type is true. False when there is none.
     ///
     /// `Unknown` counts as not met, too.
-    pub fn is_met(&self, type_: &str) -> bool {
+    pub fn is_met(&self, type_: impl ConditionType) -> bool {
         self.get(type_).is_some_and(|condition| condition.status == "True")
     }
 
@@ -186,9 +241,9 @@ impl Conditions {
     ///
     /// For conditions that no longer apply to the object; a condition that became false is
     /// [set](Self::set) instead.
-    pub fn remove(&mut self, type_: &str) -> bool {
+    pub fn remove(&mut self, type_: impl ConditionType) -> bool {
         let before = self.0.len();
-        self.0.retain(|condition| condition.type_ != type_);
+        self.0.retain(|condition| condition.type_ != type_.as_str());
         before != self.0.len()
     }
 }
@@ -206,10 +261,24 @@ impl FromIterator<Condition> for Conditions {
     fn from_iter<I: IntoIterator<Item = Condition>>(conditions: I) -> Self {
         let mut kept = Self::default();
         for condition in conditions {
-            kept.remove(&condition.type_);
+            kept.remove(&*condition.type_);
             kept.0.push(condition);
         }
         kept
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<const N: usize> FieldValue<Conditions> for [Condition; N] {
+    fn into_field(self) -> Conditions {
+        self.into_iter().collect()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl FieldValue<Conditions> for Vec<Condition> {
+    fn into_field(self) -> Conditions {
+        self.into_iter().collect()
     }
 }
 

@@ -21,7 +21,9 @@ pub mod workqueue;
 pub mod __private;
 
 pub use controller::Controller;
-pub use windlass_macros::{Controller, CustomResource, Projection, Schema};
+pub use windlass_macros::{
+    ApplyConfiguration, ConditionType, Controller, CustomResource, Projection, Schema, object,
+};
 
 // Examples and derives name modules of the crates below as users of `windlass` do.
 #[doc(hidden)]

@@ -10,4 +10,4 @@ pub use windlass_client::client::Client;
 pub use windlass_core::conditions::{Conditions, met, unmet};
 pub use windlass_core::crd::CustomResource;
 pub use windlass_core::resource::ResourceExt;
-pub use windlass_macros::{Controller, CustomResource, Schema};
+pub use windlass_macros::{Controller, CustomResource, Schema, object};

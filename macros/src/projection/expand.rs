@@ -39,6 +39,8 @@ pub(super) fn fallback(model: &Model) -> TokenStream {
     let info = of.as_ref().map_or(quote!(::core::unimplemented!()), base_info);
     quote! {
         impl ::windlass::resource::Resource for #ident {
+            type Kind = Self;
+
             fn static_info() -> ::core::option::Option<::windlass::resource::ResourceInfo> {
                 #info
             }
@@ -104,6 +106,8 @@ fn resource(model: &Model) -> TokenStream {
 
         #[automatically_derived]
         impl ::windlass::resource::Resource for #ident {
+            type Kind = #of;
+
             fn static_info() -> ::core::option::Option<::windlass::resource::ResourceInfo> {
                 #p::whole_info::<Self>()
             }

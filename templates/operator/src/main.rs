@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use windlass::prelude::*;
 
 /// Keeps a ConfigMap with a message.
@@ -39,10 +38,10 @@ impl Reconciler for Keeper {
     type Object = {{kind}};
 
     async fn reconcile(&self, object: &{{kind}}, cx: &Context<Self>) -> Result {
-        let child: ConfigMap = serde_json::from_value(json!({
-            "metadata": { "name": object.name() },
-            "data": { "message": object.spec.message },
-        }))?;
+        let child = object!(ConfigMap {
+            metadata: { name: object.name() },
+            data: { message: &object.spec.message },
+        });
         cx.apply_owned(child).await?;
         cx.set_condition(met("Ready", "Applied", "")).await?;
         Ok(Action::requeue_after(Duration::from_secs(300)))

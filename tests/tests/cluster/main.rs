@@ -25,4 +25,5 @@ mod schema_derive;
 mod schemas;
 mod statuses;
 mod terms;
+mod typed_children;
 mod verbs;

@@ -10,6 +10,8 @@
 mod any_names;
 #[path = "../pass/grants.rs"]
 mod grants;
+#[path = "../pass/object.rs"]
+mod object;
 #[path = "../pass/projection.rs"]
 mod projection;
 #[path = "../pass/schema.rs"]
@@ -25,6 +27,11 @@ fn types_and_fields_may_have_names_that_generated_code_uses() {
 #[test]
 fn a_grant_permits_its_verbs_and_the_views_that_they_lead_to() {
     grants::main();
+}
+
+#[test]
+fn literals_and_apply_configurations_need_no_name_of_the_prelude_and_no_allowed_lint() {
+    object::main();
 }
 
 #[test]

@@ -153,6 +153,8 @@ impl Whole for DynamicObject {}
 impl Whole for PartialObject {}
 
 impl Resource for DynamicObject {
+    type Kind = Self;
+
     fn static_info() -> Option<ResourceInfo> {
         None
     }
@@ -175,6 +177,8 @@ impl Resource for DynamicObject {
 }
 
 impl Resource for PartialObject {
+    type Kind = Self;
+
     fn static_info() -> Option<ResourceInfo> {
         None
     }

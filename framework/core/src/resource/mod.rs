@@ -7,27 +7,34 @@
 //! | [`ObjectRef`] | an object with its kind |
 //! | [`Resource`] | a Rust type that is a kind |
 //! | [`DynamicObject`] | an object of a kind that is known at run time only |
+//! | [`FieldValue`] | a value that `object!` accepts for a field |
 //! | [`PartialObject`] | the metadata of an object, without its content |
 //! | [`FieldPath`] | a field of a Rust type, and its name in JSON |
 
 // DESIGN.md, 2: `Resource` is a blanket implementation, and a kind's identity is a `ResourceInfo`
 
+mod apply;
 mod duration;
 mod dynamic;
 mod info;
 mod key;
+mod literal;
 pub(crate) mod path;
 mod selector;
 mod time;
+mod typed;
 mod verb;
 
+pub use apply::{ApplyConfiguration, ApplyObject};
 pub use duration::ApiDuration;
 pub use dynamic::{DynamicObject, PartialObject};
 pub use info::{KnownScope, ResourceInfo, Scope};
 pub use key::{ClusterId, ObjectKey, ObjectRef};
+pub use literal::FieldValue;
 pub use path::{FieldPath, Segment};
 pub use selector::{Requirement, Selector};
 pub use time::ApiTime;
+pub use typed::{StatusOf, StatusPatch};
 pub use verb::Verb;
 
 use std::fmt::Debug;
@@ -62,6 +69,10 @@ use serde::de::DeserializeOwned;
     note = "derive `windlass::CustomResource` for a kind of your own, or use a type of `k8s_openapi::api`"
 )]
 pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static {
+    /// The type of the whole kind: the type itself, but for a projection.
+    #[doc(hidden)]
+    type Kind;
+
     /// Group, version, kind, plural and scope; `None` for types that carry them as a value.
     ///
     /// A type without one, such as [`DynamicObject`], is used through `Client::dynamic`;
@@ -130,6 +141,8 @@ where
     K: k8s_openapi::Resource<Scope: KnownScope> + k8s_openapi::Metadata<Ty = ObjectMeta>,
     K: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
 {
+    type Kind = Self;
+
     fn static_info() -> Option<ResourceInfo> {
         Some(ResourceInfo::of::<K>())
     }

@@ -10,6 +10,7 @@ use syn::spanned::Spanned;
 
 use super::attrs::Text;
 use super::model::{Field, ResourceModel};
+use crate::apply;
 use crate::path::{located as at, plain};
 
 /// Returns the generated code of a model without faults.
@@ -24,6 +25,7 @@ pub(super) fn all(model: &ResourceModel) -> TokenStream {
         constants(model),
         definition::crd(model, false),
         index::indexes(model, false),
+        typed(model),
     ];
     parts.into_iter().collect()
 }
@@ -42,7 +44,7 @@ pub(super) fn fallback(model: &ResourceModel) -> TokenStream {
     ];
     if model.has_metadata() {
         parts.push(metadata(model));
-        parts.extend([encoding::serialize(model), encoding::deserialize(model)]);
+        parts.extend([encoding::serialize(model), encoding::deserialize(model), typed(model)]);
     } else {
         parts.push(without_metadata(model));
     }
@@ -51,6 +53,22 @@ pub(super) fn fallback(model: &ResourceModel) -> TokenStream {
 
 fn private() -> TokenStream {
     quote!(::windlass::__private)
+}
+
+/// Generates the apply configuration, the relation to the status, and the schema for other kinds.
+fn typed(model: &ResourceModel) -> TokenStream {
+    let api_version = api_version(model);
+    let root = apply::Root {
+        ident: &model.ident,
+        vis: &model.vis,
+        api_version: &api_version,
+        kind: &model.kind.value,
+        namespaced: model.namespaced,
+        status: model.fields.iter().find_map(Field::status),
+    };
+    let fields = model.fields.iter();
+    let fields = fields.map(|field| (&field.ident, field.json.value.as_str(), &field.ty));
+    apply::expand_root(&root, fields)
 }
 
 /// Returns the same path, with every token at `place`: an error underlines an expression from its

@@ -46,8 +46,8 @@ type MayAdopt<'a, K> = Box<dyn Fn(&K) -> bool + Send + Sync + 'a>;
 pub struct ApplyOwned<'a, C: Reconciler, K> {
     /// The reconcile that applies the child.
     cx: &'a Context<C>,
-    /// The child as the reconciler wants it.
-    child: K,
+    /// The child as the reconciler wants it, as JSON.
+    child: Result<Value, Error>,
     /// Condition under which an object of another owner becomes the child; none was given by
     /// default.
     may_adopt: Option<MayAdopt<'a, K>>,
@@ -60,7 +60,7 @@ impl<C: Reconciler, K> fmt::Debug for ApplyOwned<'_, C, K> {
 }
 
 impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
-    pub(super) fn new(cx: &'a Context<C>, child: K) -> Self {
+    pub(super) fn new(cx: &'a Context<C>, child: Result<Value, Error>) -> Self {
         Self { cx, child, may_adopt: None }
     }
 
@@ -108,7 +108,7 @@ impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let Self { cx, child, may_adopt } = self;
-            let (child, intent, owner) = cx.intent(child)?;
+            let (child, intent, owner) = cx.intent::<K>(child?)?;
             let hash = fingerprint(&intent);
             Apply { cx, child, intent, owner, hash, may_adopt }.run().await
         })

@@ -18,7 +18,7 @@ use windlass_cache::store::Cached;
 use windlass_client::api::{Api, ApiFuture, Propagation};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::Owns;
-use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
+use windlass_core::resource::{ApplyObject, ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 
 /// Metadata that the API server fills in, or refuses in an apply.
 ///
@@ -38,7 +38,8 @@ const SERVER_FIELDS: [&str; 7] = [
 type Intent = ((ResourceInfo, ObjectKey), Value, OwnerReference);
 
 impl<C: Reconciler> Context<C> {
-    /// Makes a child exist and match `child`, by server-side apply: fields that `child` names are
+    /// Makes a child exist and match `child`, an object of its kind or its apply configuration, by
+    /// server-side apply: fields that `child` names are
     /// owned (taken over if need be), fields that it leaves out are left to others, and fields that
     /// it named last time and leaves out now are removed. The child gets the object as controller
     /// owner, and the object's namespace. Its status is not written.
@@ -82,10 +83,14 @@ impl<C: Reconciler> Context<C> {
     /// # Cancel safety
     /// Dropping it cancels the request; the request may have been executed, and is harmless when
     /// repeated.
-    pub fn apply_owned<K: Whole>(&self, child: K) -> ApplyOwned<'_, C, K>
+    pub fn apply_owned<A: ApplyObject>(&self, child: A) -> ApplyOwned<'_, C, A::Object>
     where
-        C: Owns<K>,
+        C: Owns<A::Object>,
     {
+        let child = serde_json::to_value(&child).map_err(|error| {
+            let kind = A::Object::static_info().map_or("child".into(), |info| info.kind);
+            Error::usage(format!("cannot turn a {kind} into JSON to apply it")).because(error)
+        });
         ApplyOwned::new(self, child)
     }
 
@@ -317,10 +322,11 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the key and the complete value to apply for `child`, and its owner reference.
-    pub(super) fn intent<K: Resource>(&self, child: K) -> Result<Intent, Error> {
+    pub(super) fn intent<K: Resource>(&self, mut intent: Value) -> Result<Intent, Error> {
         let info = K::static_info()
             .ok_or_else(|| Error::usage("cannot apply a child whose type does not say its kind"))?;
-        let name = child.name().to_owned();
+        let named = |member: &str| intent["metadata"][member].as_str();
+        let name = named("name").unwrap_or_default().to_owned();
         if name.is_empty() {
             let kind = &info.kind;
             return Err(Error::usage(format!(
@@ -329,13 +335,10 @@ impl<C: Reconciler> Context<C> {
                 self.object_ref()
             )));
         }
-        let namespace = child_namespace(&self.object_ref(), &info, &name, child.namespace())?;
+        let namespace = child_namespace(&self.object_ref(), &info, &name, named("namespace"))?;
         let key = ObjectKey::new(namespace.as_deref(), &name).in_cluster(self.key.cluster());
         let owner = self.object.controller_reference(&self.shared.info).ok_or_else(|| {
             Error::usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
-        })?;
-        let mut intent = serde_json::to_value(&child).map_err(|error| {
-            Error::usage(format!("cannot turn {} \"{name}\" into JSON", info.kind)).because(error)
         })?;
         complete(&mut intent, &info, namespace, &owner);
         Ok(((info, key), intent, owner))

@@ -18,7 +18,7 @@ use crate::controller::{Context, Reconciler};
 use windlass_client::api::Patch;
 use windlass_core::conditions::{Condition, Conditions};
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{DynamicObject, Resource, ResourceExt};
+use windlass_core::resource::{DynamicObject, Resource, ResourceExt, StatusOf, StatusPatch};
 use windlass_core::wire::Undecodable;
 
 /// Most tries of a status write against other writers.
@@ -102,7 +102,8 @@ impl<C: Reconciler> Context<C> {
         Ok(conditions.and_then(|conditions| conditions.get(type_).cloned()))
     }
 
-    /// Replaces the status by `status`. Conditions stay as they are unless `status` contains some.
+    /// Replaces the status by `status`, of the type of the kind's field `status` or a reference to
+    /// it. Conditions stay as they are unless `status` contains some.
     /// Writes nothing when nothing changes.
     ///
     /// Writing the same status again costs no request. Fields that the given status lacks are
@@ -113,8 +114,11 @@ impl<C: Reconciler> Context<C> {
     /// become a JSON object.
     /// # Cancel safety
     /// As [`set_condition`](Self::set_condition).
-    pub async fn set_status(&self, status: &impl Serialize) -> Result<(), Error> {
-        let mut wanted = serde_json::to_value(status).map_err(|error| {
+    pub async fn set_status(
+        &self,
+        status: impl StatusOf<<C::Object as Resource>::Kind> + Serialize + Send + Sync,
+    ) -> Result<(), Error> {
+        let mut wanted = serde_json::to_value(&status).map_err(|error| {
             Error::new(ErrorKind::Usage, "cannot turn the status into JSON").because(error)
         })?;
         drop_nulls(&mut wanted);
@@ -135,8 +139,9 @@ impl<C: Reconciler> Context<C> {
         .await
     }
 
-    /// Merges `patch` into the status (RFC 7386: `null` removes, lists are replaced). Writes
-    /// nothing when nothing changes.
+    /// Merges `patch` into the status (RFC 7386: `null` removes, lists are replaced): a `Value`, or
+    /// the apply configuration of the status, whose names and types are checked. Writes nothing when
+    /// nothing changes.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -159,7 +164,14 @@ impl<C: Reconciler> Context<C> {
     /// As [`set_condition`](Self::set_condition).
     /// # Cancel safety
     /// As [`set_condition`](Self::set_condition).
-    pub async fn patch_status(&self, patch: Value) -> Result<(), Error> {
+    pub async fn patch_status(
+        &self,
+        patch: impl StatusPatch<<C::Object as Resource>::Kind> + Serialize + Send + Sync,
+    ) -> Result<(), Error> {
+        let patch = serde_json::to_value(&patch).map_err(|error| {
+            Error::new(ErrorKind::Usage, "cannot turn the change of the status into JSON")
+                .because(error)
+        })?;
         self.write_status(&move |status| {
             let mut status = status.clone();
             json_patch::merge(&mut status, &patch);

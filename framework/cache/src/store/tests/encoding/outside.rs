@@ -192,6 +192,8 @@ struct OwnSpec {
 macro_rules! a_resource {
     ($type:ident, $($metadata:tt)*) => {
         impl Resource for $type {
+            type Kind = Self;
+
             fn static_info() -> Option<ResourceInfo> {
                 Some(ResourceInfo::of::<Pod>())
             }

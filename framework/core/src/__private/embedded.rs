@@ -1,0 +1,112 @@
+//! The schema of a kind inside of another kind.
+
+use std::any::TypeId;
+use std::cell::RefCell;
+
+use schemars::Schema;
+use serde_json::{Map, Value};
+
+use crate::crd::CustomResource;
+
+thread_local! {
+    /// Kinds whose definition is being built: a kind may contain itself.
+    static OPEN: RefCell<Vec<TypeId>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns the schema of an embedded object of that kind: the schema of its definition, as an
+/// embedded resource. A kind that is inside of itself twice, and one whose definition has faults (which
+/// its own `crd()` reports), may contain anything.
+pub fn embedded_schema<K: CustomResource + 'static>() -> Schema {
+    let id = TypeId::of::<K>();
+    if OPEN.with_borrow(|open| open.contains(&id)) {
+        return opaque();
+    }
+    OPEN.with_borrow_mut(|open| open.push(id));
+    let schema = schema::<K>();
+    OPEN.with_borrow_mut(|open| open.retain(|other| *other != id));
+    schema.map_or_else(opaque, Schema::from)
+}
+
+/// Returns the schema of the definition's only version.
+fn schema<K: CustomResource>() -> Option<Map<String, Value>> {
+    let definition = K::crd().ok()?;
+    let version = definition.spec.versions.into_iter().next()?;
+    let schema = version.schema?.open_api_v3_schema?;
+    let Ok(Value::Object(mut schema)) = serde_json::to_value(schema) else { return None };
+    schema.insert("x-kubernetes-embedded-resource".to_owned(), true.into());
+    schema.remove("x-kubernetes-preserve-unknown-fields");
+    Some(schema)
+}
+
+/// Returns the schema of an object of any kind.
+fn opaque() -> Schema {
+    schemars::json_schema!({
+        "type": "object",
+        "x-kubernetes-embedded-resource": true,
+        "x-kubernetes-preserve-unknown-fields": true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use serde_json::{Value, json, to_value};
+    use windlass_macros::CustomResource;
+
+    use super::*;
+
+    /// A site.
+    #[derive(CustomResource, Clone, Debug)]
+    #[resource(group = "example.dev", version = "v1", namespaced)]
+    struct Website {
+        metadata: ObjectMeta,
+        spec: Spec,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    struct Spec {
+        host: String,
+        /// A kind inside of itself.
+        next: Option<Box<Website>>,
+    }
+
+    #[derive(CustomResource, Clone, Debug)]
+    #[resource(group = "example.dev", version = "v1", cluster)]
+    struct Fleet {
+        metadata: ObjectMeta,
+        spec: FleetSpec,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    struct FleetSpec {
+        template: Website,
+        others: Option<Vec<Website>>,
+    }
+
+    fn spec<K: CustomResource>() -> Value {
+        let crd = to_value(K::crd().unwrap()).unwrap();
+        let version = &crd["spec"]["versions"][0];
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"].clone()
+    }
+
+    #[test]
+    fn a_kind_is_embedded_in_another_with_its_schema() {
+        let fields = spec::<Fleet>();
+        let template = &fields["template"];
+        assert_eq!(template["x-kubernetes-embedded-resource"], json!(true));
+        assert_eq!(template["type"], "object");
+        let host = &template["properties"]["spec"]["properties"]["host"];
+        assert_eq!(host["type"], "string", "{template:#}");
+        assert_eq!(fields["others"]["items"]["x-kubernetes-embedded-resource"], json!(true));
+    }
+
+    #[test]
+    fn a_kind_inside_of_itself_may_contain_anything_from_the_second_time_on() {
+        let next = &spec::<Website>()["next"];
+        assert_eq!(next["x-kubernetes-embedded-resource"], json!(true), "{next:#}");
+        let after = &next["properties"]["spec"]["properties"]["next"];
+        assert_eq!(after["x-kubernetes-preserve-unknown-fields"], json!(true), "{next:#}");
+    }
+}

@@ -1,0 +1,386 @@
+//! Functions for `object!`: from the name of a field to the place of its value.
+//!
+//! The macro knows names and not types. It writes `this.spec` as it stands, so that the compiler
+//! checks the name at its token, and asks [`Slot`] for the value behind an option. The methods of
+//! `Slot` for certain types are inherent; for every other type the method of the same name in
+//! [`AnySlot`] is found, because inherent ones come first.
+
+mod keys;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, Hash};
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::resource::FieldValue;
+
+pub use keys::{CommonKeys, Entries, Finish, MapFields};
+
+/// [`Default`], with an error text of its own for the compiler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no `Default` to start from",
+    note = "derive `Default` for `{Self}`, or start from a value: `{{ …, ..value }}`"
+)]
+pub trait Fillable {
+    /// Returns the value before any field is set.
+    fn empty() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> Fillable for T {
+    fn empty() -> Self {
+        T::default()
+    }
+}
+
+/// Returns a new object without a value.
+#[inline]
+pub fn start<T: Fillable>() -> T {
+    T::empty()
+}
+
+/// Returns a new object that starts from a value.
+#[inline]
+pub fn start_from<T>(value: impl FieldValue<T>) -> T {
+    value.into_field()
+}
+
+/// The place of a field's value.
+#[derive(Debug)]
+pub struct Slot<'a, T>(pub &'a mut T);
+
+impl<'a, T> Slot<'a, Option<T>> {
+    /// The value behind the option, which is made if there is none.
+    #[inline]
+    pub fn open(self) -> &'a mut T
+    where
+        T: Fillable,
+    {
+        self.0.get_or_insert_with(T::empty)
+    }
+
+    /// The place behind the option.
+    #[inline]
+    pub fn some(self) -> Slot<'a, T>
+    where
+        T: Fillable,
+    {
+        Slot(self.open())
+    }
+
+    /// Sets the field.
+    #[inline]
+    pub fn set<How, V: OptionValue<T, How>>(self, value: V) {
+        *self.0 = value.into_option();
+    }
+}
+
+/// The methods of [`Slot`] for types that need no treatment of their own.
+pub trait AnySlot<'a, T>: Sized {
+    /// The value itself.
+    fn open(self) -> &'a mut T;
+
+    /// The place itself.
+    fn some(self) -> Slot<'a, T>;
+
+    /// Sets the field.
+    fn set<V: FieldValue<T>>(self, value: V);
+
+    /// The value, whose fields have the names that `keys` has.
+    fn enter<K, const N: usize>(self, keys: K, entries: Entries<K, (), N>) -> &'a mut T;
+
+    /// As [`enter`](Self::enter), for keys that are common.
+    fn enter_common(self) -> &'a mut T;
+}
+
+impl<'a, T> AnySlot<'a, T> for Slot<'a, T> {
+    #[inline]
+    fn open(self) -> &'a mut T {
+        self.0
+    }
+
+    #[inline]
+    fn some(self) -> Slot<'a, T> {
+        self
+    }
+
+    #[inline]
+    fn set<V: FieldValue<T>>(self, value: V) {
+        *self.0 = value.into_field();
+    }
+
+    #[inline]
+    fn enter<K, const N: usize>(self, _: K, _: Entries<K, (), N>) -> &'a mut T {
+        self.0
+    }
+
+    #[inline]
+    fn enter_common(self) -> &'a mut T {
+        self.0
+    }
+}
+
+/// A value for a field that is an `Option<T>`. `How` separates values from options of values: the
+/// compiler finds the one that fits.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `Option<{T}>` takes no `{Self}`",
+    label = "expected a value for `{T}`, or an `Option` of one"
+)]
+pub trait OptionValue<T, How> {
+    /// Converts the value.
+    fn into_option(self) -> Option<T>;
+}
+
+/// Marks a value that is always there.
+#[derive(Debug)]
+pub enum Present {}
+
+/// Marks an option.
+#[derive(Debug)]
+pub enum Perhaps {}
+
+#[diagnostic::do_not_recommend]
+impl<T, V: FieldValue<T>> OptionValue<T, Present> for V {
+    #[inline]
+    fn into_option(self) -> Option<T> {
+        Some(self.into_field())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, V: FieldValue<T>> OptionValue<T, Perhaps> for Option<V> {
+    #[inline]
+    fn into_option(self) -> Option<T> {
+        self.map(V::into_field)
+    }
+}
+
+/// A type that an integer literal becomes.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{Self}` takes no integer",
+    label = "expected a value for `{Self}`"
+)]
+pub trait Integer {
+    /// The type of the literal.
+    type Literal;
+    /// Converts the literal.
+    fn of(literal: Self::Literal) -> Self;
+}
+
+/// The value of an integer literal.
+#[inline]
+pub fn integer<T: Integer>(literal: T::Literal) -> T {
+    T::of(literal)
+}
+
+/// Implements [`Integer`]: `type(literal): conversion`.
+macro_rules! integers {
+    ($($to:ty, $literal:ty: $convert:expr;)*) => {$(
+        impl Integer for $to {
+            type Literal = $literal;
+
+            #[inline]
+            fn of(literal: $literal) -> Self {
+                let convert: fn($literal) -> $to = $convert;
+                convert(literal)
+            }
+        }
+    )*};
+}
+
+integers! {
+    i8, i8: |n| n;
+    i16, i16: |n| n;
+    i32, i32: |n| n;
+    i64, i64: |n| n;
+    isize, isize: |n| n;
+    u8, u8: |n| n;
+    u16, u16: |n| n;
+    u32, u32: |n| n;
+    u64, u64: |n| n;
+    usize, usize: |n| n;
+    f64, i32: f64::from;
+    IntOrString, i32: IntOrString::Int;
+    Quantity, i64: |n| Quantity(n.to_string());
+    serde_json::Value, i64: serde_json::Value::from;
+}
+
+impl<T: Integer> Integer for Option<T> {
+    type Literal = T::Literal;
+
+    #[inline]
+    fn of(literal: T::Literal) -> Self {
+        Some(T::of(literal))
+    }
+}
+
+/// A list.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{Self}` is no list",
+    label = "`[…]` is for lists"
+)]
+pub trait List: Push<Self::Item> {
+    /// Its items.
+    type Item;
+    /// Returns an empty list.
+    fn with_capacity(capacity: usize) -> Self;
+}
+
+/// The items of a list. Literals know a list by its items only, so that the compiler reports a field
+/// that is no list once, and not for each item again.
+pub trait Push<T> {
+    /// Appends an item.
+    fn push_item(&mut self, item: T);
+}
+
+impl<T> List for Vec<T> {
+    type Item = T;
+
+    fn with_capacity(capacity: usize) -> Self {
+        Self::with_capacity(capacity)
+    }
+}
+
+impl<T> Push<T> for Vec<T> {
+    fn push_item(&mut self, item: T) {
+        self.push(item);
+    }
+}
+
+impl<T: Ord> List for BTreeSet<T> {
+    type Item = T;
+
+    fn with_capacity(_: usize) -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Ord> Push<T> for BTreeSet<T> {
+    fn push_item(&mut self, item: T) {
+        self.insert(item);
+    }
+}
+
+/// Empties a list, to fill it.
+#[inline]
+pub fn list<'a, L: List>(list: &'a mut L, capacity: usize) -> &'a mut (dyn Push<L::Item> + 'a) {
+    *list = L::with_capacity(capacity);
+    list
+}
+
+/// Returns a new item of the list, to fill.
+#[inline]
+pub fn item<T: Fillable>(_: &mut dyn Push<T>) -> T {
+    T::empty()
+}
+
+/// Returns a new item of the list that starts from a value.
+#[inline]
+pub fn item_from<T>(_: &mut dyn Push<T>, value: impl FieldValue<T>) -> T {
+    value.into_field()
+}
+
+/// Appends a value.
+#[inline]
+pub fn add<T, V: FieldValue<T>>(list: &mut dyn Push<T>, value: V) {
+    list.push_item(value.into_field());
+}
+
+/// Appends an item that was filled.
+#[inline]
+pub fn add_item<T>(list: &mut dyn Push<T>, item: T) {
+    list.push_item(item);
+}
+
+/// Appends each value.
+#[inline]
+pub fn extend<T, I: IntoIterator<Item: FieldValue<T>>>(list: &mut dyn Push<T>, values: I) {
+    values.into_iter().for_each(|value| list.push_item(value.into_field()));
+}
+
+/// A map.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no map",
+    label = "keys in quotes or parentheses are for maps"
+)]
+pub trait Map: Put<Self::Key, Self::Value> {
+    /// Its keys.
+    type Key;
+    /// Its values.
+    type Value;
+}
+
+/// The entries of a map, as [`Push`] of a list.
+pub trait Put<K, V> {
+    /// Inserts or replaces a value.
+    fn put_value(&mut self, key: K, value: V);
+    /// Removes a value.
+    fn take_value(&mut self, key: &K) -> Option<V>;
+}
+
+impl<K: Ord, V> Map for BTreeMap<K, V> {
+    type Key = K;
+    type Value = V;
+}
+
+impl<K: Ord, V> Put<K, V> for BTreeMap<K, V> {
+    fn put_value(&mut self, key: K, value: V) {
+        self.insert(key, value);
+    }
+
+    fn take_value(&mut self, key: &K) -> Option<V> {
+        self.remove(key)
+    }
+}
+
+impl<K: Hash + Eq, V, S: BuildHasher> Map for HashMap<K, V, S> {
+    type Key = K;
+    type Value = V;
+}
+
+impl<K: Hash + Eq, V, S: BuildHasher> Put<K, V> for HashMap<K, V, S> {
+    fn put_value(&mut self, key: K, value: V) {
+        self.insert(key, value);
+    }
+
+    fn take_value(&mut self, key: &K) -> Option<V> {
+        self.remove(key)
+    }
+}
+
+/// Returns a map, to fill it.
+#[inline]
+pub fn map<'a, M: Map>(map: &'a mut M) -> &'a mut (dyn Put<M::Key, M::Value> + 'a) {
+    map
+}
+
+/// Returns the key of a map.
+#[inline]
+pub fn key<K, V>(_: &mut dyn Put<K, V>, key: impl FieldValue<K>) -> K {
+    key.into_field()
+}
+
+/// Inserts a value.
+#[inline]
+pub fn put<K, T, V: FieldValue<T>>(map: &mut dyn Put<K, T>, key: K, value: V) {
+    map.put_value(key, value.into_field());
+}
+
+/// Inserts an integer literal.
+#[inline]
+pub fn put_integer<K, T: Integer>(map: &mut dyn Put<K, T>, key: K, value: T::Literal) {
+    map.put_value(key, integer(value));
+}
+
+/// Removes the value of a key, to fill it and put it back; a new value if there is none.
+#[inline]
+pub fn take<K, T: Fillable>(map: &mut dyn Put<K, T>, key: &K) -> T {
+    map.take_value(key).unwrap_or_else(T::empty)
+}
+
+/// Inserts a value that was filled.
+#[inline]
+pub fn put_back<K, T>(map: &mut dyn Put<K, T>, key: K, value: T) {
+    map.put_value(key, value);
+}

@@ -1,0 +1,256 @@
+//! Apply configurations: for a struct a type in which every field may be left out.
+//!
+//! The generated type holds JSON and has a method for each field, so that its code is a line per
+//! field and does not depend on the number of types. `fields` reads a struct with serde's names;
+//! the derives of a root and of a nested type share it.
+
+// DESIGN.md, 141: Apply configurations hold JSON
+
+mod condition;
+mod fields;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::{DeriveInput, Visibility};
+
+pub(crate) use condition::derive as condition_type;
+use fields::{Field, Shape};
+
+use crate::errors::Errors;
+
+/// `#[derive(ApplyConfiguration)]`.
+pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    if fields::named(input).is_none() {
+        let message = "an apply configuration is made of a struct with named fields and without \
+                       type parameters; a field of another type takes whole values";
+        errors.at(input.ident.span(), message);
+    }
+    let mut output = errors.finish();
+    output.extend(expand(input));
+    output
+}
+
+/// Returns the apply configuration of a nested type; nothing for types that have none, which are
+/// applied as whole values.
+pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
+    let Some(fields) = fields::named(input) else { return TokenStream::new() };
+    let (p, ident) = (private(), &input.ident);
+    let apply = name(ident);
+    let doc = format!("A [`{ident}`] for server-side apply: every field may be left out.");
+    let type_ = type_(&input.vis, &apply, &doc);
+    let setters = setters(&input.vis, &fields);
+    let vis = &input.vis;
+    quote! {
+        #type_
+
+        #[automatically_derived]
+        #[allow(dead_code)]
+        impl #apply {
+            /// No field.
+            #[must_use]
+            #vis fn new() -> Self {
+                Self(::core::default::Default::default())
+            }
+
+            #setters
+        }
+
+        #[automatically_derived]
+        impl #p::ApplyValue<#ident> for #apply {
+            fn into_value(self) -> #p::serde_json::Result<#p::serde_json::Value> {
+                self.0.into_value()
+            }
+        }
+
+        #[automatically_derived]
+        impl ::windlass::resource::ApplyConfiguration for #apply {
+            type Type = #ident;
+        }
+    }
+}
+
+/// The kind of a root struct.
+pub(crate) struct Root<'a> {
+    pub(crate) ident: &'a Ident,
+    pub(crate) vis: &'a Visibility,
+    /// `group/version`: a text, or an expression of constants.
+    pub(crate) api_version: &'a TokenStream,
+    pub(crate) kind: &'a str,
+    pub(crate) namespaced: bool,
+    /// The type of the status, without its option.
+    pub(crate) status: Option<&'a syn::Type>,
+}
+
+/// Returns the apply configuration of a root struct, whose fields beside `metadata` are given with
+/// their names in JSON.
+pub(crate) fn expand_root<'a>(
+    root: &Root<'_>,
+    fields: impl Iterator<Item = (&'a Ident, &'a str, &'a syn::Type)>,
+) -> TokenStream {
+    let (p, Root { ident, vis, api_version, kind, .. }) = (private(), root);
+    let apply = name(ident);
+    let doc = format!("A [`{ident}`] for server-side apply: every field may be left out.");
+    let type_ = type_(vis, &apply, &doc);
+    let fields: Vec<_> =
+        fields.map(|(ident, json, ty)| Field::new(ident, json.to_owned(), ty)).collect();
+    let taken = |name: &str| fields.iter().any(|field| field.ident == name);
+    let metadata = metadata(root, taken);
+    let setters = setters(vis, &fields);
+    let new = format!("A `{kind}` of that name.");
+    let typed = typed(root);
+    quote! {
+        #typed
+        #type_
+
+        #[automatically_derived]
+        #[allow(dead_code)]
+        impl #apply {
+            #[doc = #new]
+            #[must_use]
+            #vis fn new(name: impl ::core::convert::Into<::std::string::String>) -> Self {
+                Self(#p::Applied::object(#api_version, #kind, ::core::convert::Into::into(name)))
+            }
+
+            #metadata
+            #setters
+        }
+
+        #[automatically_derived]
+        impl ::windlass::resource::ApplyObject for #apply {
+            type Object = #ident;
+        }
+    }
+}
+
+/// Returns the relation to the status, and the schema of the kind inside of other kinds.
+fn typed(root: &Root<'_>) -> TokenStream {
+    let (p, Root { ident, kind, .. }) = (private(), root);
+    let status = root.status.map(|status| {
+        let place = syn::spanned::Spanned::span(status).resolved_at(Span::call_site());
+        quote_spanned! {place=>
+            #[automatically_derived]
+            impl ::windlass::resource::StatusOf<#ident> for #status {}
+        }
+    });
+    quote! {
+        #status
+
+        #[automatically_derived]
+        impl #p::schemars::JsonSchema for #ident {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                ::core::convert::Into::into(#kind)
+            }
+
+            fn json_schema(_: &mut #p::schemars::SchemaGenerator) -> #p::schemars::Schema {
+                #p::embedded_schema::<Self>()
+            }
+        }
+    }
+}
+
+/// Returns the methods for metadata, but for those whose name a field has.
+fn metadata(root: &Root<'_>, taken: impl Fn(&str) -> bool) -> TokenStream {
+    let vis = root.vis;
+    let text = quote!(impl ::core::convert::Into<::std::string::String>);
+    let into = quote!(::core::convert::Into::into);
+    let mut methods = TokenStream::new();
+    if root.namespaced && !taken("namespace") {
+        methods.extend(quote! {
+            /// Its namespace; that of the `Api` or of the owner by default.
+            #[must_use]
+            #vis fn namespace(self, namespace: #text) -> Self {
+                Self(self.0.with_metadata("namespace", #into(namespace)))
+            }
+        });
+    }
+    for (name, map, doc) in
+        [("label", "labels", "Sets a label."), ("annotation", "annotations", "Sets an annotation.")]
+    {
+        if taken(name) {
+            continue;
+        }
+        let method = Ident::new(name, Span::call_site());
+        methods.extend(quote! {
+            #[doc = #doc]
+            #[must_use]
+            #vis fn #method(self, key: #text, value: #text) -> Self {
+                Self(self.0.with_metadata_entry(#map, #into(key), #into(value)))
+            }
+        });
+    }
+    methods
+}
+
+/// Returns the name of the apply configuration.
+fn name(ident: &Ident) -> Ident {
+    format_ident!("{}Apply", syn::ext::IdentExt::unraw(ident), span = ident.span())
+}
+
+fn private() -> TokenStream {
+    quote!(::windlass::__private)
+}
+
+/// Returns the type, as what it is written to a request.
+fn type_(vis: &Visibility, apply: &Ident, doc: &str) -> TokenStream {
+    let p = private();
+    quote! {
+        #[doc = #doc]
+        #[allow(dead_code)]
+        #[derive(::core::clone::Clone, ::core::fmt::Debug, ::core::default::Default)]
+        #vis struct #apply(#p::Applied);
+
+        #[automatically_derived]
+        impl #p::serde::Serialize for #apply {
+            fn serialize<__S: #p::serde::Serializer>(
+                &self,
+                serializer: __S,
+            ) -> ::core::result::Result<__S::Ok, __S::Error> {
+                #p::serde::Serialize::serialize(&self.0, serializer)
+            }
+        }
+    }
+}
+
+/// Returns a method for each field, with the documentation of the field.
+fn setters(vis: &Visibility, fields: &[Field<'_>]) -> TokenStream {
+    let p = private();
+    let list = quote!(::core::iter::IntoIterator);
+    // A field called `new` keeps its name as an argument, and is set by `new_`.
+    let method = |ident: &Ident| match ident.to_string().as_str() {
+        "new" => format_ident!("new_"),
+        _ => ident.clone(),
+    };
+    let setters = fields.iter().map(|field| {
+        let Field { ident, json, shape, docs } = field;
+        let method = method(ident);
+        let (argument, call) = match shape {
+            Shape::One(ty) => (quote!(impl #p::ApplyValue<#ty>), quote!(with::<#ty>(#json, value))),
+            Shape::List(ty) => (
+                quote!(impl #list<Item = impl #p::ApplyValue<#ty>>),
+                quote!(with_list::<#ty, _>(#json, value)),
+            ),
+            Shape::Map(key, ty) => (
+                quote!(impl #list<Item = (impl #p::ApplyValue<#key>, impl #p::ApplyValue<#ty>)>),
+                quote!(with_map::<#key, #ty, _, _>(#json, value)),
+            ),
+            Shape::Flattened(ty) => {
+                (quote!(impl #p::ApplyValue<#ty>), quote!(with_flattened::<#ty>(#json, value)))
+            }
+            Shape::Json => {
+                (quote!(#p::serde_json::Value), quote!(with::<#p::serde_json::Value>(#json, value)))
+            }
+        };
+        let doc = docs.is_empty().then(|| format!("Sets `{json}`."));
+        let doc = doc.map(|doc| quote!(#[doc = #doc]));
+        quote! {
+            #doc
+            #(#docs)*
+            #[must_use]
+            #vis fn #method(self, value: #argument) -> Self {
+                Self(self.0.#call)
+            }
+        }
+    });
+    setters.collect()
+}

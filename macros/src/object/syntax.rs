@@ -1,0 +1,391 @@
+//! The syntax of `object!`, as a tree.
+//!
+//! A fault in one field does not hide those in others: the parser goes on behind the next comma.
+
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprLit, ExprUnary, Lit, LitStr, Pat, Token, Type, UnOp};
+
+use super::names::rust_name;
+use crate::errors::Errors;
+
+/// `Deployment { … }`
+#[derive(Debug)]
+pub(super) struct Literal {
+    pub(super) ty: Type,
+    pub(super) object: Object,
+}
+
+/// The inside of braces.
+#[derive(Debug, Default)]
+pub(super) struct Object {
+    pub(super) entries: Vec<Entry>,
+    /// `..base`
+    pub(super) base: Option<Expr>,
+}
+
+#[derive(Debug)]
+pub(super) enum Entry {
+    Field(Field),
+    If(If<Vec<Entry>>),
+    For(For<Vec<Entry>>),
+}
+
+/// `name: value`
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) name: Name,
+    /// `name?: value`: an option, and nothing happens for `None`.
+    pub(super) if_some: bool,
+    pub(super) value: Value,
+}
+
+#[derive(Debug)]
+pub(super) enum Name {
+    /// The name of a field, or a key of a map that looks like one.
+    Word {
+        /// As written.
+        text: String,
+        /// The field in Rust.
+        ident: Ident,
+    },
+    /// A key of a map.
+    Text(LitStr),
+    /// A key of a map that is computed.
+    Expr(Expr),
+}
+
+#[derive(Debug)]
+pub(super) enum Value {
+    Object(Span, Object),
+    List(Span, Vec<Item>),
+    /// A literal without suffix, which becomes the type that the field has.
+    Integer(Expr),
+    /// `None`, which says nothing about its type.
+    None(Span),
+    Expr(Expr),
+}
+
+#[derive(Debug)]
+pub(super) enum Item {
+    Value(Value),
+    /// `..values`
+    Spread(Expr),
+    If(If<Vec<Item>>),
+    For(For<Vec<Item>>),
+}
+
+#[derive(Debug)]
+pub(super) struct If<B> {
+    pub(super) condition: Expr,
+    pub(super) then: B,
+    pub(super) otherwise: Option<Else<B>>,
+}
+
+#[derive(Debug)]
+pub(super) enum Else<B> {
+    If(Box<If<B>>),
+    Body(B),
+}
+
+#[derive(Debug)]
+pub(super) struct For<B> {
+    pub(super) span: Span,
+    pub(super) pattern: Pat,
+    pub(super) values: Expr,
+    pub(super) body: B,
+}
+
+impl Literal {
+    /// Parses the input of the macro; `None` if not even a type is there.
+    pub(super) fn parse(input: TokenStream, errors: &mut Errors) -> Option<Self> {
+        let parser = |input: ParseStream<'_>| {
+            let ty: Type = input.parse().map_err(|error| {
+                syn::Error::new(error.span(), "begin with the type: `object!(Deployment { … })`")
+            })?;
+            if !input.peek(syn::token::Brace) {
+                let text = format!(
+                    "write the fields of `{0}` in braces: `{0} {{ … }}`",
+                    quote::quote!(#ty)
+                );
+                return Err(syn::Error::new(ty.span(), text));
+            }
+            let object = braces(input, errors, object)?;
+            if !input.is_empty() {
+                errors.at(input.span(), "nothing follows the object");
+                skip(input, |_| false);
+            }
+            Ok(Self { ty, object })
+        };
+        let parsed = parser.parse2(input);
+        errors.keep(parsed)
+    }
+}
+
+/// Parses the inside of braces with `inside`, which leaves nothing behind.
+fn braces<T>(
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+    inside: impl FnOnce(ParseStream<'_>, &mut Errors) -> T,
+) -> syn::Result<T> {
+    let content;
+    syn::braced!(content in input);
+    Ok(inside(&content, errors))
+}
+
+/// Skips tokens until one for which `ends` holds.
+fn skip(input: ParseStream<'_>, ends: impl Fn(ParseStream<'_>) -> bool) {
+    while !input.is_empty() && !ends(input) {
+        // A token tree is always there: the input is not empty.
+        if input.parse::<TokenTree>().is_err() {
+            return;
+        }
+    }
+}
+
+/// Parses elements with commas between them. Behind a fault the next comma is looked for.
+fn separated<T>(
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+    element: impl Fn(ParseStream<'_>, &mut Errors) -> syn::Result<(Option<T>, bool)>,
+) -> Vec<T> {
+    let mut elements = Vec::new();
+    while !input.is_empty() {
+        let needs_comma = match element(input, errors) {
+            Ok((parsed, needs_comma)) => {
+                elements.extend(parsed);
+                needs_comma
+            }
+            Err(fault) => {
+                errors.add(fault);
+                skip(input, |input| input.peek(Token![,]));
+                true
+            }
+        };
+        if input.is_empty() {
+            break;
+        }
+        if input.peek(Token![,]) {
+            let _: syn::Result<Token![,]> = input.parse();
+        } else if needs_comma {
+            errors.at(input.span(), "expected `,`");
+            skip(input, |input| input.peek(Token![,]));
+            let _: syn::Result<Token![,]> = input.parse();
+        }
+    }
+    elements
+}
+
+/// Parses the fields of an object, and the value that it starts from.
+fn object(input: ParseStream<'_>, errors: &mut Errors) -> Object {
+    let mut base = None;
+    let entries = {
+        let base = std::cell::RefCell::new(&mut base);
+        separated(input, errors, |input, errors| {
+            if !input.peek(Token![..]) {
+                return entry(input, errors).map(|(entry, comma)| (Some(entry), comma));
+            }
+            let dots: Token![..] = input.parse()?;
+            let value: Expr = input.parse()?;
+            let is_last = input.is_empty() || input.peek(Token![,]) && input.peek2(syn::parse::End);
+            if base.borrow_mut().replace(value).is_some() || !is_last {
+                errors.at(dots.span(), "one `..value` may stand at the end");
+            }
+            Ok((None, true))
+        })
+    };
+    twice(&entries, errors);
+    Object { entries, base }
+}
+
+/// Parses the fields in the braces of an `if` or `for`.
+fn entries(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Entry> {
+    let object = object(input, errors);
+    if let Some(base) = object.base {
+        errors.at(base.span(), "`..value` stands at the end of an object, not in its conditions");
+    }
+    object.entries
+}
+
+/// A field that is set twice is a slip: the first value would be lost.
+fn twice(entries: &[Entry], errors: &mut Errors) {
+    let mut seen: Vec<String> = Vec::new();
+    for entry in entries {
+        let Entry::Field(field) = entry else { continue };
+        let (name, shown, span) = match &field.name {
+            Name::Word { text, ident } => (ident.unraw().to_string(), text.clone(), ident.span()),
+            Name::Text(text) => (format!("\"{}\"", text.value()), text.value(), text.span()),
+            Name::Expr(_) => continue,
+        };
+        if seen.contains(&name) {
+            errors.at(span, format_args!("`{shown}` is set above"));
+        }
+        seen.push(name);
+    }
+}
+
+/// Parses a field, or fields under a condition; returns whether a comma has to follow.
+fn entry(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<(Entry, bool)> {
+    let is_name = input.peek2(Token![:]) || input.peek2(Token![?]);
+    if input.peek(Token![if]) && !is_name {
+        return Ok((Entry::If(if_(input, errors, entries)?), false));
+    }
+    if input.peek(Token![for]) && !is_name {
+        return Ok((Entry::For(for_(input, errors, entries)?), false));
+    }
+    let name = name(input)?;
+    let mark: Option<Token![?]> = input.parse()?;
+    let shorthand = match &name {
+        Name::Word { ident, .. } if mark.is_none() => {
+            (input.is_empty() || input.peek(Token![,])).then(|| ident.clone())
+        }
+        _ => None,
+    };
+    let value = if let Some(ident) = shorthand {
+        Value::Expr(syn::parse_quote!(#ident))
+    } else {
+        if !input.peek(Token![:]) {
+            return Err(input.error("expected `: value` behind the name of a field"));
+        }
+        input.parse::<Token![:]>()?;
+        value(input, errors)?
+    };
+    if let (Some(mark), Value::Object(..) | Value::List(..) | Value::Integer(_)) = (mark, &value) {
+        errors.at(mark.span(), "`?` is for values that are an `Option`");
+    }
+    Ok((Entry::Field(Field { name, if_some: mark.is_some(), value }), true))
+}
+
+/// Parses the name of a field or the key of a map.
+fn name(input: ParseStream<'_>) -> syn::Result<Name> {
+    if input.peek(LitStr) {
+        return Ok(Name::Text(input.parse()?));
+    }
+    if input.peek(syn::token::Paren) {
+        let content;
+        syn::parenthesized!(content in input);
+        return Ok(Name::Expr(content.parse()?));
+    }
+    let dollar: Option<Token![$]> = input.parse()?;
+    if !input.peek(Ident::peek_any) {
+        return Err(input.error(
+            "expected the name of a field, a key as \"text\" or `(expression)`, `if`, `for` or `..`",
+        ));
+    }
+    let first = Ident::parse_any(input)?;
+    let mut span = first.span();
+    let mut text = first.to_string();
+    if let Some(raw) = text.strip_prefix("r#") {
+        return Ok(Name::Word { text: raw.to_owned(), ident: first });
+    }
+    if dollar.is_some() {
+        text.insert(0, '$');
+    }
+    // `x-kubernetes-list-type`
+    while input.peek(Token![-]) {
+        input.parse::<Token![-]>()?;
+        let part = Ident::parse_any(input)?;
+        text = format!("{text}-{part}");
+        span = span.join(part.span()).unwrap_or(span);
+    }
+    let ident = Ident::new(&rust_name(&text), span);
+    Ok(Name::Word { text, ident })
+}
+
+/// Parses a value: fields in braces, items in brackets, or an expression.
+fn value(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Value> {
+    if input.peek(syn::token::Brace) {
+        let span = input.span();
+        return Ok(Value::Object(span, braces(input, errors, object)?));
+    }
+    if input.peek(syn::token::Bracket) && is_list(input) {
+        let span = input.span();
+        let content;
+        syn::bracketed!(content in input);
+        return Ok(Value::List(span, items(&content, errors)));
+    }
+    if input.is_empty() || input.peek(Token![,]) {
+        return Err(input.error("expected a value"));
+    }
+    Ok(expression(input.parse()?))
+}
+
+/// Whether the brackets are all of the value: `[1, 2].concat()` is an expression.
+fn is_list(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    match ahead.parse::<TokenTree>() {
+        Ok(TokenTree::Group(group)) => {
+            group.delimiter() == Delimiter::Bracket && (ahead.is_empty() || ahead.peek(Token![,]))
+        }
+        _ => false,
+    }
+}
+
+/// Tells literals that have no type of their own from other expressions.
+fn expression(expr: Expr) -> Value {
+    let is_integer = |expr: &Expr| match expr {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.suffix().is_empty(),
+        _ => false,
+    };
+    match &expr {
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr: number, .. }) if is_integer(number) => {
+            Value::Integer(expr)
+        }
+        expr if is_integer(expr) => Value::Integer(expr.clone()),
+        Expr::Path(path) if path.path.is_ident("None") => Value::None(path.span()),
+        _ => Value::Expr(expr),
+    }
+}
+
+/// Parses the items of a list.
+fn items(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Item> {
+    separated(input, errors, |input, errors| {
+        if input.peek(Token![..]) {
+            input.parse::<Token![..]>()?;
+            return Ok((Some(Item::Spread(input.parse()?)), true));
+        }
+        if input.peek(Token![if]) {
+            return Ok((Some(Item::If(if_(input, errors, items)?)), false));
+        }
+        if input.peek(Token![for]) {
+            return Ok((Some(Item::For(for_(input, errors, items)?)), false));
+        }
+        Ok((Some(Item::Value(value(input, errors)?)), true))
+    })
+}
+
+/// Parses `if condition { … } else { … }`.
+fn if_<B>(
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+    body: fn(ParseStream<'_>, &mut Errors) -> B,
+) -> syn::Result<If<B>> {
+    input.parse::<Token![if]>()?;
+    let condition = Expr::parse_without_eager_brace(input)?;
+    let then = braces(input, errors, body)?;
+    let mut otherwise = None;
+    if input.peek(Token![else]) {
+        input.parse::<Token![else]>()?;
+        otherwise = Some(if input.peek(Token![if]) {
+            Else::If(Box::new(if_(input, errors, body)?))
+        } else {
+            Else::Body(braces(input, errors, body)?)
+        });
+    }
+    Ok(If { condition, then, otherwise })
+}
+
+/// Parses `for pattern in values { … }`.
+fn for_<B>(
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+    body: fn(ParseStream<'_>, &mut Errors) -> B,
+) -> syn::Result<For<B>> {
+    let span = input.parse::<Token![for]>()?.span();
+    let pattern = Pat::parse_multi_with_leading_vert(input)?;
+    input.parse::<Token![in]>()?;
+    let values = Expr::parse_without_eager_brace(input)?;
+    Ok(For { span, pattern, values, body: braces(input, errors, body)? })
+}

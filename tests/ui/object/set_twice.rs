@@ -1,0 +1,8 @@
+//! A field that is set twice.
+
+use k8s_openapi::api::core::v1::Pod;
+use windlass::object;
+
+fn main() {
+    let _ = object!(Pod { metadata: { name: "a", namespace: "b", name: "c" } });
+}

@@ -1,0 +1,8 @@
+//! An item of another type.
+
+use k8s_openapi::api::core::v1::Pod;
+use windlass::object;
+
+fn main() {
+    let _ = object!(Pod { spec: { containers: [{ name: "a", args: ["x", true] }] } });
+}

@@ -1,0 +1,8 @@
+//! An entry of another type.
+
+use k8s_openapi::api::core::v1::Pod;
+use windlass::object;
+
+fn main() {
+    let _ = object!(Pod { metadata: { labels: { app: 1.5 } } });
+}

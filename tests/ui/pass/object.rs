@@ -1,0 +1,72 @@
+//! Literals where names of the prelude are shadowed and every lint is an error.
+
+#![deny(warnings, missing_docs, missing_debug_implementations)]
+#![deny(unused_qualifications, private_interfaces, private_bounds)]
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::{ApplyConfiguration, CustomResource, object};
+
+/// Names that generated code must not use.
+#[allow(dead_code)]
+enum Shadow {
+    Some,
+    None,
+    Option,
+    Vec,
+    String,
+    __Keys,
+}
+
+#[allow(unused_imports)]
+use Shadow::{None, Some, Vec};
+
+/// A kind.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+pub struct Site {
+    metadata: ObjectMeta,
+    spec: Spec,
+    status: ::core::option::Option<Status>,
+}
+
+/// Private, as the types of many operators are.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, ApplyConfiguration)]
+struct Spec {
+    host: ::std::string::String,
+    weights: ::std::option::Option<BTreeMap<::std::string::String, i64>>,
+    limits: Limits,
+    new: ::std::option::Option<i32>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, ApplyConfiguration)]
+struct Limits {
+    low: u16,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, ApplyConfiguration)]
+struct Status {
+    url: ::std::option::Option<::std::string::String>,
+}
+
+pub fn main() {
+    let site = object!(Site {
+        spec: { host: "a", weights: { one: 1, two: 2 }, limits: { low: 3 }, new: 4 },
+        ..Site::new("home", Spec::default())
+    });
+    assert_eq!(site.metadata.name.as_deref(), ::core::option::Option::Some("home"));
+    assert_eq!(
+        site.spec.weights.as_ref().map(|weights| weights["two"]),
+        ::core::option::Option::Some(2)
+    );
+    assert_eq!((site.spec.limits.low, site.status.is_none()), (3, true));
+    let service =
+        object!(Service { spec: { type: "ClusterIP", ports: [{ port: 80, targetPort: "web" }] } });
+    assert!(service.spec.is_some());
+    let apply = SiteApply::new("home").spec(SpecApply::new().new_(5).limits(Limits { low: 1 }));
+    assert!(serde_json::to_string(&apply).is_ok_and(|text| text.contains("\"new\":5")));
+}
