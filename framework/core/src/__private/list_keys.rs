@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::fields::FieldNames;
+use super::FieldNames;
 use crate::crd::derived::Of;
 
 /// A list of which the server can keep items apart by some of their fields.
