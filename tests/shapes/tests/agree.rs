@@ -15,7 +15,7 @@ use windlass::crd::{StructuralSchema, structural_schema};
 use windlass::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass::rng::Rng;
 use windlass::testing::TestCluster;
-use windlass::testing::check::judge::{Subject, Tally, judge};
+use windlass::testing::check::judge::{Tally, Target, judge};
 use windlass::wire::Undecodable;
 
 #[allow(dead_code, clippy::all, clippy::pedantic, reason = "generated")]
@@ -157,14 +157,14 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
             schemas.iter().map(|(shape, schema)| (shape.name, schema.schema.clone())).collect();
         let api = served(&cluster, number, &definition(number, &fields)).await;
         for (shape, schema) in &schemas {
-            let subject = Subject {
+            let target = Target {
                 schema: &schema.schema,
                 warnings: &schema.warnings,
                 decode: &shape.decode,
                 store: &|value| Box::pin(store(api.clone(), number, shape.name, value)),
                 is_exact: shape.is_exact,
             };
-            let tally = judge(&subject, Rng::seeded(number as u64).fork(shape.name), VALUES).await;
+            let tally = judge(&target, Rng::seeded(number as u64).fork(shape.name), VALUES).await;
             total.values += tally.values;
             total.stored += tally.stored;
             total.unchecked += tally.unchecked;

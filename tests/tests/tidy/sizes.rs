@@ -23,6 +23,10 @@ const SCATTERED: &[(&str, &str)] = &[
     ("Context", "the calls of a reconcile, one file per purpose: children, status, expectations"),
     ("ControllerBuilder", "settings, one file per topic, as the book presents them"),
     ("Core", "of the store and of the informer: one state under one lock, one file per operation"),
+    (
+        "Lower",
+        "one file per group of keywords; all share the position and the faults of a translation",
+    ),
     ("Reflector", "one file per step of the protocol: list, watch, roll back, absence"),
 ];
 

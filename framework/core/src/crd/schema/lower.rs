@@ -14,6 +14,9 @@ use super::reference::{Cycle, Graph, option_of};
 /// Mark of an object that allows no other names; see `narrow`.
 pub(super) const CLOSED: &str = "$closed";
 
+/// Largest bound of an integer: a floating number that is an integer of 64 bits with a sign.
+pub(super) const MOST_INTEGER: i64 = i64::MAX - 1023;
+
 /// Most schemas of values in one root field: no definition of 1 MiB has as many.
 const MOST_NODES: usize = 50_000;
 
@@ -251,9 +254,9 @@ impl<'a> Lower<'a> {
                 node.insert("format".to_owned(), known.into());
             }
             Some("uint32") => drop(node.entry("maximum").or_insert(json!(u32::MAX))),
-            // An API server reads integers of 64 bits with a sign.
+            // An API server reads integers of 64 bits with a sign, and bounds as floating numbers.
             Some("uint64" | "uint" | "uint128") => {
-                node.entry("maximum").or_insert(json!(i64::MAX));
+                node.entry("maximum").or_insert(json!(MOST_INTEGER));
             }
             Some("int" | "int128") => drop(node.insert("format".to_owned(), "int64".into())),
             _ => {}

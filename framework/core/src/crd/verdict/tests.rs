@@ -4,7 +4,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::super::definition::{Column, Definition, Field, crd};
+use super::super::definition::{Column, Definition, Field, Place, crd};
 use super::super::structural_schema;
 use super::{collect_warnings, validate};
 
@@ -20,7 +20,7 @@ macro_rules! types {
 fn define<T: JsonSchema>(change: fn(&mut Definition)) -> Result<CustomResourceDefinition, String> {
     let field = Field {
         name: "spec",
-        optional: false,
+        optional: || false,
         doc: "",
         schema: |generator| generator.subschema_for::<T>(),
         in_part: None,
@@ -36,6 +36,11 @@ fn define<T: JsonSchema>(change: fn(&mut Definition)) -> Result<CustomResourceDe
         categories: &[],
         columns: &[],
         scale: None,
+        selectable: &[],
+        rules: &[],
+        deprecated: None,
+        labels: &[],
+        annotations: &[],
         doc: "",
         fields: Box::leak(Box::new([field])),
         index_paths: &[],
@@ -219,7 +224,7 @@ fn the_kind_of_lists_has_room_for_its_ending() {
 }
 
 const fn column(path: &'static str) -> Column {
-    Column { name: "Column", path, kind: None, format: None, priority: 0, description: None }
+    Column { name: "Column", path: Place::Text(path), kind: None, format: None, priority: 0, description: None }
 }
 
 #[test]

@@ -10,20 +10,20 @@ use windlass_core::rng::Rng;
 use super::values::{Path, Values};
 
 /// Judgement of serde: the value as it is written again, or the reason against it.
-pub type Decode<'a> = dyn Fn(&Value) -> Result<Value, String> + Sync + 'a;
+pub type Decoder<'a> = dyn Fn(&Value) -> Result<Value, String> + Sync + 'a;
 /// Judgement of an API server: the value as it is stored, or the reason against it.
 pub type Store<'a> =
     dyn Fn(Value) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send + 'a>> + Sync + 'a;
 
 /// A type whose judges are compared.
 #[allow(missing_debug_implementations, reason = "the judges are functions")]
-pub struct Subject<'a> {
+pub struct Target<'a> {
     /// Structural schema of its values.
     pub schema: &'a Value,
     /// Places that the schema checks less strictly than serde, as `.spec.host: reason`.
     pub warnings: &'a [String],
     /// serde.
-    pub decode: &'a Decode<'a>,
+    pub decode: &'a Decoder<'a>,
     /// The API server.
     pub store: &'a Store<'a>,
     /// Whether every value that serde writes must be stored: the type has no conditions of its own.
@@ -43,58 +43,58 @@ pub struct Tally {
     pub differences: Vec<String>,
 }
 
-/// Tries `count` values of the subject, one half of which fits the schema.
-pub async fn judge(subject: &Subject<'_>, rng: Rng, count: usize) -> Tally {
+/// Tries `count` values of the target, one half of which fits the schema.
+pub async fn judge(target: &Target<'_>, rng: Rng, count: usize) -> Tally {
     let values = Values::new(rng);
-    let validator = Validator::new(subject.schema);
+    let validator = Validator::new(target.schema);
     let mut tally = Tally::default();
     for i in 0..count {
         let (value, changed) = if i % 2 == 0 {
-            (values.fitting(subject.schema), Path::new())
+            (values.fitting(target.schema), Path::new())
         } else {
-            values.near_miss(subject.schema, |value| (subject.decode)(value).is_ok())
+            values.near_miss(target.schema, |value| (target.decode)(value).is_ok())
         };
         tally.values += 1;
-        one(subject, &validator, value, &changed, &mut tally).await;
+        one(target, &validator, value, &changed, &mut tally).await;
     }
     tally
 }
 
 /// Tries one value.
 async fn one(
-    subject: &Subject<'_>,
+    target: &Target<'_>,
     validator: &Validator,
     value: Value,
     changed: &[String],
     tally: &mut Tally,
 ) {
-    let stored = match store(subject, validator, &value).await {
+    let stored = match store(target, validator, &value).await {
         Ok(stored) => stored,
-        Err(refusal) => return refused(subject, validator, &value, &refusal, tally).await,
+        Err(refusal) => return refused(target, validator, &value, &refusal, tally).await,
     };
     tally.stored += 1;
-    match (subject.decode)(&stored) {
-        Err(reason) if is_warned(subject, changed, &reason) => tally.unchecked += 1,
+    match (target.decode)(&stored) {
+        Err(reason) if is_warned(target, changed, &reason) => tally.unchecked += 1,
         Err(reason) => tally.differences.push(format!(
             "the API server stores {value} as {stored}, and serde refuses it: {reason}"
         )),
-        Ok(written) => again(subject, validator, &written, tally).await,
+        Ok(written) => again(target, validator, &written, tally).await,
     }
 }
 
 /// Stores what serde wrote: it comes back as it was written.
-async fn again(subject: &Subject<'_>, validator: &Validator, written: &Value, tally: &mut Tally) {
-    match store(subject, validator, written).await {
-        Err(refusal) if subject.is_exact => tally.differences.push(format!(
+async fn again(target: &Target<'_>, validator: &Validator, written: &Value, tally: &mut Tally) {
+    match store(target, validator, written).await {
+        Err(refusal) if target.is_exact => tally.differences.push(format!(
             "serde writes {written}, and the API server refuses it: {refusal}"
         )),
         Err(_) => {}
-        Ok(stored) => match (subject.decode)(&stored) {
+        Ok(stored) => match (target.decode)(&stored) {
             Ok(read) if without_nulls(&read) == without_nulls(written) => {}
             Ok(read) => tally.differences.push(format!(
                 "serde writes {written}, the API server stores {stored}, and serde reads that as {read}"
             )),
-            Err(reason) if subject.warnings.is_empty() => tally.differences.push(format!(
+            Err(reason) if target.warnings.is_empty() => tally.differences.push(format!(
                 "serde writes {written}, the API server stores {stored}, and serde refuses that: {reason}"
             )),
             Err(_) => tally.unchecked += 1,
@@ -104,15 +104,15 @@ async fn again(subject: &Subject<'_>, validator: &Validator, written: &Value, ta
 
 /// Compares a refusal with the judgement of serde, where it must be the same.
 async fn refused(
-    subject: &Subject<'_>,
+    target: &Target<'_>,
     validator: &Validator,
     value: &Value,
     refusal: &str,
     tally: &mut Tally,
 ) {
-    let Ok(written) = (subject.decode)(value) else { return };
+    let Ok(written) = (target.decode)(value) else { return };
     // serde reads more than it writes: numbers as texts of a map's keys, fields it does not know.
-    if subject.is_exact && store(subject, validator, &written).await.is_err() {
+    if target.is_exact && store(target, validator, &written).await.is_err() {
         tally.differences.push(format!(
             "serde reads {value} and writes {written}, and the API server refuses it: {refusal}"
         ));
@@ -120,12 +120,8 @@ async fn refused(
 }
 
 /// Stores a value on the server, which may evaluate no rules; they are evaluated here.
-async fn store(
-    subject: &Subject<'_>,
-    validator: &Validator,
-    value: &Value,
-) -> Result<Value, String> {
-    let stored = (subject.store)(value.clone()).await?;
+async fn store(target: &Target<'_>, validator: &Validator, value: &Value) -> Result<Value, String> {
+    let stored = (target.store)(value.clone()).await?;
     match validator.validate(&stored, None).violations.first() {
         Some(violation) => Err(violation.to_string()),
         None => Ok(stored),
@@ -134,12 +130,12 @@ async fn store(
 
 /// Whether a warning names the place that serde refuses or the one that was changed, or one above or
 /// below it.
-fn is_warned(subject: &Subject<'_>, changed: &[String], reason: &str) -> bool {
+fn is_warned(target: &Target<'_>, changed: &[String], reason: &str) -> bool {
     let refused = place_of(reason);
     let is_near = |place: &[String], found: &[String]| {
         place.iter().zip(found).all(|(one, other)| one == other || one == "*" || other == "*")
     };
-    subject.warnings.iter().any(|warning| {
+    target.warnings.iter().any(|warning| {
         let place = place_of(warning);
         let is_changed = !changed.is_empty() && is_near(&place, changed);
         is_changed || (!refused.is_empty() || changed.is_empty()) && is_near(&place, &refused)

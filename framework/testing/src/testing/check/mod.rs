@@ -18,7 +18,7 @@ use windlass_core::rng::Rng;
 use windlass_core::wire::Undecodable;
 
 use super::TestCluster;
-use judge::{Subject, judge};
+use judge::{Target, judge};
 pub use report::CheckReport;
 
 /// Values that are tried.
@@ -77,14 +77,14 @@ pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
     let schema = schema_of(&definition);
     let api = api(&cluster, &info);
     let head = json!({ "apiVersion": info.api_version(), "kind": info.kind });
-    let subject = Subject {
+    let target = Target {
         schema: &schema,
         warnings: &unchecked,
         decode: &|value| decode::<K>(&with_head(value, &head)),
         store: &|value| Box::pin(store(&api, with_head(&value, &head))),
         is_exact: false,
     };
-    let tally = judge(&subject, Rng::seeded(SEED), VALUES).await;
+    let tally = judge(&target, Rng::seeded(SEED), VALUES).await;
     let bytes = serde_json::to_vec(&definition).map_or(0, |text| text.len());
     let rules = count_rules(&schema);
     let report = CheckReport::new(&info.kind, bytes, rules, tally, unchecked.clone());
