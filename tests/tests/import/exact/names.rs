@@ -47,7 +47,7 @@ pub struct OptionObjectSpec {
     #[schemars(with = "String")]
     pub rest: Option<String>,
     #[serde(rename = "self")]
-    pub self__2: String,
+    pub self_2: String,
     pub r#type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "OptionObjectSpecValue")]

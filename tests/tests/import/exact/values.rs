@@ -1,6 +1,7 @@
 // Rust types of values.shapes.example.dev, version v1, printed by `windlass import`.
 //
 // Differences from the imported definition:
+// - .spec.either: `anyOf` is left out
 // - .spec.odd: `title` is left out
 // - .spec.odd: `example` is left out
 // - .spec.odd: the format "int-or-string" is left out: API servers do not know it
@@ -68,6 +69,9 @@ pub struct ValueObjectSpec {
     #[schemars(with = "String")]
     pub odd: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ValueObjectSpecOne")]
+    pub one: Option<ValueObjectSpecOne>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ValueObjectSpecOptional", extend("default" = {}))]
     pub optional: Option<ValueObjectSpecOptional>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,7 +136,6 @@ pub enum ValueObjectSpecCode {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("anyOf" = [{ "required": ["a"] }, { "properties": { "b": { "minLength": 2 } }, "required": ["b"] }]))]
 pub struct ValueObjectSpecEither {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
@@ -202,6 +205,17 @@ pub enum ValueObjectSpecNullable {
     X,
     #[serde(rename = "z")]
     Z,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("oneOf" = [{ "required": ["a"] }, { "required": ["b"] }]))]
+pub struct ValueObjectSpecOne {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub a: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub b: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -13,12 +13,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HTTPRoute {
+    #[serde(default = "HTTPRoute::api_version")]
     pub api_version: String,
+    #[serde(default = "HTTPRoute::kind")]
     pub kind: String,
     pub metadata: ObjectMeta,
     pub spec: HTTPRouteSpec,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<HTTPRouteStatus>,
+}
+
+impl HTTPRoute {
+    fn api_version() -> String {
+        "gateway.networking.k8s.io/v1".to_owned()
+    }
+
+    fn kind() -> String {
+        "HTTPRoute".to_owned()
+    }
 }
 
 impl k8s_openapi::Resource for HTTPRoute {

@@ -42,7 +42,7 @@ pub struct OptionObjectSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<String>,
     #[serde(rename = "self")]
-    pub self__2: String,
+    pub self_2: String,
     pub r#type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<OptionObjectSpecValue>,

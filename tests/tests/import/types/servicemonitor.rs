@@ -16,19 +16,20 @@ use windlass::CustomResource;
 #[resource(group = "monitoring.coreos.com", version = "v1", namespaced, plural = "servicemonitors", short = "smon", category = "prometheus-operator")]
 pub struct ServiceMonitor {
     pub metadata: ObjectMeta,
-    /// Targets to scrape.
-    ///
-    /// ```text
-    /// endpoints:
-    ///   - port: web
-    /// ```
-    ///
-    /// An example that is *no* test.
     pub spec: ServiceMonitorSpec,
 }
 
+/// Targets to scrape.
+///
+/// ```text
+/// endpoints:
+///   - port: web
+/// ```
+///
+/// An example that is *no* test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(description = "Targets to scrape.\n\n```\nendpoints:\n  - port: web\n```\n\nAn example that is *no* test.")]
 pub struct ServiceMonitorSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attach_metadata: Option<ServiceMonitorSpecAttachMetadata>,

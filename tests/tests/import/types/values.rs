@@ -1,8 +1,9 @@
 // Rust types of values.shapes.example.dev, version v1, printed by `windlass import`.
 //
 // Differences from the imported definition:
-// - 17 optional fields accept null as well (`--exact` prevents it)
+// - 20 optional fields accept null as well (`--exact` prevents it)
 // - 4 numbers get the format of their Rust type (`--exact` prevents it)
+// - .spec.either: `anyOf` is left out
 // - .spec.odd: `title` is left out
 // - .spec.odd: `example` is left out
 // - .spec.odd: the format "int-or-string" is left out: API servers do not know it
@@ -64,6 +65,8 @@ pub struct ValueObjectSpec {
     pub numbers: Option<BTreeMap<String, i64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub odd: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one: Option<ValueObjectSpecOne>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = {}))]
     pub optional: Option<ValueObjectSpecOptional>,
@@ -129,7 +132,6 @@ pub enum ValueObjectSpecCode {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("anyOf" = [{ "required": ["a"] }, { "properties": { "b": { "minLength": 2 } }, "required": ["b"] }]))]
 pub struct ValueObjectSpecEither {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a: Option<String>,
@@ -196,6 +198,15 @@ pub enum ValueObjectSpecNullable {
     X,
     #[serde(rename = "z")]
     Z,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("oneOf" = [{ "required": ["a"] }, { "required": ["b"] }]))]
+pub struct ValueObjectSpecOne {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub a: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub b: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
