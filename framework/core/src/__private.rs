@@ -154,7 +154,7 @@ pub fn next_field<'de, A: MapAccess<'de>>(
     kind: &'static str,
     fields: &'static [&'static str],
 ) -> Result<Option<usize>, A::Error> {
-    while let Some(name) = map.next_key_seed(FieldNames(fields))? {
+    while let Some(name) = map.next_key_seed(KnownNames(fields))? {
         match name {
             Name::Field(place) => return Ok(Some(place)),
             // Only the group: an object of another version is read, too.
@@ -202,9 +202,9 @@ enum Name {
 }
 
 /// Recognises field names without copying them.
-struct FieldNames(&'static [&'static str]);
+struct KnownNames(&'static [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for FieldNames {
+impl<'de> DeserializeSeed<'de> for KnownNames {
     type Value = Name;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
@@ -212,7 +212,7 @@ impl<'de> DeserializeSeed<'de> for FieldNames {
     }
 }
 
-impl Visitor<'_> for FieldNames {
+impl Visitor<'_> for KnownNames {
     type Value = Name;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
