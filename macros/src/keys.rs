@@ -193,7 +193,12 @@ pub(crate) fn group<T>(
     }
     let content;
     parenthesized!(content in input);
-    read(&content)
+    let value = read(&content);
+    if value.is_err() {
+        // Tokens that are left over would be reported as a fault of their own.
+        let _ = content.parse::<TokenStream>();
+    }
+    value
 }
 
 /// Returns "unknown key `namespacd`; did you mean `namespaced`?", or the list of the known keys.

@@ -33,6 +33,8 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) finalizer: Option<Finalizer<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
+    /// The permissions among them that were asked for by `can(…)`, one verb each, with their texts.
+    pub(super) asked: Vec<(String, Rule)>,
     /// Watches, in the order of the builder's calls; attached once, before the caches start.
     pub(super) sources: Vec<Source>,
     /// Settings that each reconcile reads.

@@ -10,6 +10,7 @@
 
 mod access;
 mod apply;
+mod checked;
 mod children;
 mod expected;
 mod gone;
@@ -29,6 +30,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 pub use self::apply::ApplyOwned;
+pub use self::checked::CheckedApi;
 pub use self::expected::Expectations;
 pub use self::patcher::ContextPatcher;
 use self::status::Latest;

@@ -323,6 +323,7 @@ impl<C: Reconciler> ObjectStep<C> {
 
 /// Classifies a failed reconcile: a failure because its object is gone is none.
 async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> Stopped {
+    let failure = failure.naming_missing_grant();
     if cx.has_ended(&failure).await { Stopped::Ended(failure) } else { Stopped::Failed(failure) }
 }
 
