@@ -73,6 +73,7 @@ fn a_controller_with_settings() {
         #[controller(for = Website, owns(Pod, when = labels_changed()), index(Website::BY_HOST))]
         #[controller(resync = "1h", reconcile_timeout = "never", retry(at_most = 10, then_every = "1h"))]
         #[controller(timer(every = "1m", name = "probe"), track_changes, with = Self::more)]
+        #[controller(on_change(spec.host = rehost))]
         struct Sites;
     };
     compare("controller_settings", controller::derive(&input));

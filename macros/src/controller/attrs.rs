@@ -22,6 +22,7 @@ pub(crate) const KEYS: &[&str] = &[
     "can",
     "name",
     "workers",
+    "on_change",
     "with",
     "crate",
     // Settings: `settings::SINGLE` and `settings::GROUPS`.
@@ -63,10 +64,21 @@ pub(super) struct Attrs {
     pub(super) indexes: Vec<Expr>,
     /// Settings with a literal, in the order in which they are written.
     pub(super) settings: Vec<Setting>,
+    /// Handlers of changed fields.
+    pub(super) on_change: Vec<ChangeAttr>,
     /// Function of the builder, for everything else.
     pub(super) with: Option<Expr>,
     /// Path of the framework; `None` for `::windlass`.
     pub(super) krate: Option<Path>,
+}
+
+/// `spec.host = rehost` in `on_change(…)`.
+#[derive(Debug)]
+pub(super) struct ChangeAttr {
+    /// Identifiers from the object to the field.
+    pub(super) field: Vec<Ident>,
+    /// Method of the controller, or path of a function.
+    pub(super) handler: Path,
 }
 
 /// `Deployment` in `owns(…)`, and maybe `when = generation_changed()` behind it.
@@ -130,6 +142,7 @@ impl Attrs {
                 let indexes: Vec<Expr> = keys::group(key, input, "index(Website::BY_HOST)", read)?;
                 self.indexes.extend(indexes);
             }
+            "on_change" => self.on_change.extend(keys::group(key, input, CHANGE, changes)?),
             "finalizer" => set(&mut self.finalizer, key, keys::text(key, input)?, errors),
             "can" => {
                 let read = |input: ParseStream<'_>| {
@@ -190,6 +203,34 @@ fn no_text(key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
         return Err(type_in_quotes(&text));
     }
     Ok(())
+}
+
+const CHANGE: &str = "on_change(spec.host = rehost)";
+
+/// Reads the arguments of `on_change(…)`.
+fn changes(input: ParseStream<'_>) -> syn::Result<Vec<ChangeAttr>> {
+    let mut found = Vec::new();
+    while !input.is_empty() {
+        if input.peek(LitStr) {
+            let message = format!("a field is a path without quotation marks: `{CHANGE}`");
+            return Err(syn::Error::new(input.span(), message));
+        }
+        let mut field = vec![input.call(Ident::parse_any)?];
+        while input.parse::<Option<Token![.]>>()?.is_some() {
+            field.push(input.call(Ident::parse_any)?);
+        }
+        if !input.peek(Token![=]) {
+            let message = format!("name the handler of the field: `{CHANGE}`");
+            return Err(syn::Error::new(input.span(), message));
+        }
+        input.parse::<Token![=]>()?;
+        let handler = Path::parse_mod_style(input)?;
+        found.push(ChangeAttr { field, handler });
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    Ok(found)
 }
 
 const OWNS: &str = "owns(Deployment, Service)";

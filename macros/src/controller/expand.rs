@@ -7,7 +7,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Type, parse_quote};
 
-use super::attrs::{Attrs, WatchAttr};
+use super::attrs::{Attrs, ChangeAttr, WatchAttr};
 use super::grants::{Grant, Target, VERBS};
 use crate::keys::same_tokens;
 
@@ -61,12 +61,14 @@ fn with_parameter(input: &DeriveInput, parameter: syn::TypeParam) -> Generics {
     generics
 }
 
-/// Generates read access to the kinds that have a cache, by one impl for each.
+/// Generates read access to the kinds that have a cache.
 fn reads(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
-    let generics = with_parameter(input, parse_quote!(__Verb: #krate::rbac::verbs::Read));
-    let impls = cached(attrs).into_iter().map(|kind| {
-        let target = quote_spanned!(at(kind.span())=> #krate::rbac::Can<__Verb, #kind>);
-        implement_with(input, &generics, &target)
+    let impls = cached(attrs).into_iter().flat_map(|kind| {
+        READ.map(|verb| {
+            let verb = verb_type(krate, verb);
+            let target = quote_spanned!(at(kind.span())=> #krate::rbac::Can<#verb, #kind>);
+            implement(input, &target)
+        })
     });
     impls.collect()
 }
@@ -204,6 +206,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
         let count = workers.value;
         quote!(let wiring = wiring.workers(#count);)
     });
+    let changes = attrs.on_change.iter().map(|change| on_change(change, attrs));
     let settings = attrs.settings.iter().map(|setting| setting.statement(krate));
     let reconciles = attrs.object.as_ref().map(|object| {
         quote_spanned!(at(object.span())=> #krate::__private::reconciles::<Self, #object>();)
@@ -233,6 +236,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
                 #name
                 #workers
                 #(#settings)*
+                #(#changes)*
                 #with
                 wiring
             }
@@ -253,6 +257,25 @@ fn watch(watch: &WatchAttr) -> TokenStream {
         (Some(when), false) => {
             quote_spanned!(place=> let wiring = wiring.watches_when::<#kind>(#when, #by);)
         }
+    }
+}
+
+/// Generates the statement of a handler of a changed field.
+fn on_change(change: &ChangeAttr, attrs: &Attrs) -> TokenStream {
+    let ChangeAttr { field, handler } = change;
+    let (object, text) = (&attrs.object, field.iter().map(ToString::to_string));
+    let text = text.collect::<Vec<_>>().join(".");
+    let place = at(handler.span());
+    let method = match handler.get_ident() {
+        Some(method) => quote_spanned!(place=> Self::#method),
+        None => handler.to_token_stream(),
+    };
+    quote_spanned! {place=>
+        let wiring = wiring.on_change(
+            #text,
+            |old: &#object, new: &#object| old.#(#field).* == new.#(#field).*,
+            |controller, object, cx| ::std::boxed::Box::pin(#method(controller, object, cx)),
+        );
     }
 }
 

@@ -88,12 +88,14 @@ mod tests {
             #[controller(loop_guard(most = 9, within = "1m", spacing = "2s"), report_failures)]
             #[controller(timer(every = "1m", name = "a"), timer(every = "2m", name = "b", idle = "1s"))]
             #[controller(cancel_superseded, track_changes, task_per_object)]
+            #[controller(on_change(spec.host = rehost, status = handlers::of_status))]
             #[controller(with = |builder| builder, crate = facade::windlass)]
             struct Sites;
         });
         assert!(faults.is_empty(), "{faults:?}");
         assert_eq!((attrs.indexes.len(), attrs.settings.len()), (2, 13));
         assert!(attrs.owns[0].when.is_some() && attrs.with.is_some());
+        assert_eq!(attrs.on_change.iter().map(|one| one.field.len()).collect::<Vec<_>>(), [2, 1]);
         let krate = attrs.krate();
         let text = |at: usize| attrs.settings[at].statement(&krate).to_string().replace(' ', "");
         assert_eq!(text(0), "letwiring=wiring.without_resync();");
@@ -155,6 +157,8 @@ mod tests {
             ("report_failures, report_every_failure", "write one of them"),
             ("resync = \"1h\", resync = \"2h\"", "duplicate key `resync`"),
             ("timer(\"1m\")", "is written `timer("),
+            ("on_change(\"spec.host\" = f)", "without quotation marks"),
+            ("on_change(spec.host)", "name the handler"),
         ];
         for (keys, text) in mistakes {
             let keys: proc_macro2::TokenStream = keys.parse().unwrap();

@@ -8,6 +8,8 @@
 
 #[path = "../pass/any_names.rs"]
 mod any_names;
+#[path = "../pass/every_grant.rs"]
+mod every_grant;
 #[path = "../pass/grants.rs"]
 mod grants;
 #[path = "../pass/projection.rs"]
@@ -23,6 +25,11 @@ fn types_and_fields_may_have_names_that_generated_code_uses() {
 #[test]
 fn a_grant_permits_its_verbs_and_the_views_that_they_lead_to() {
     grants::main();
+}
+
+#[test]
+fn every_form_of_a_grant_becomes_a_rule_and_permits_its_calls() {
+    every_grant::main();
 }
 
 #[test]

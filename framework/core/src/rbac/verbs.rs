@@ -29,12 +29,3 @@ verb!(
     Delete = "delete",
     DeleteCollection = "deletecollection"
 );
-
-/// The verbs of a cache: `get`, `list` and `watch`.
-///
-/// The derive implements [`Can`](super::Can) once for all three on each kind that has a cache.
-pub trait Read: VerbType {}
-
-impl Read for Get {}
-impl Read for List {}
-impl Read for Watch {}

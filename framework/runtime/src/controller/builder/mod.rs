@@ -5,6 +5,7 @@
 //! an error when the controller is attached, except for mistakes in types, which panic where they
 //! are written.
 
+mod changes;
 mod clusters;
 mod granting;
 mod reconciling;

@@ -450,6 +450,11 @@ impl<C: Reconciler> Context<C> {
         &self.cached_at_start
     }
 
+    /// The object at its last successful reconcile, if that state is known.
+    pub(super) fn before(&self) -> Option<&Cached<C::Object>> {
+        self.before.as_ref()
+    }
+
     /// Returns the API of the reconciled kind in the object's namespace.
     pub(super) fn own_api(&self) -> Api<C::Object> {
         self.nearby()
