@@ -1,4 +1,5 @@
 mod definitions;
+mod granted;
 mod hardened;
 mod installing;
 mod leading;
