@@ -82,6 +82,6 @@ async fn a_handler_runs_when_its_field_changed_and_whenever_the_last_state_is_un
 
     let (running, calls) = start(&bench);
     running.settled().await;
-    assert_eq!(taken(&calls), ["repaint blue", "resize 3", "reconcile"], "after a restart");
+    assert_eq!(taken(&calls), expected, "after a restart");
     running.stop().await;
 }
