@@ -68,13 +68,22 @@ fn every_key_of_resource_is_documented() {
 #[test]
 fn every_key_of_controller_is_documented() {
     use controller::attrs::{KEYS, MAPPER_KEYS, WATCH_KEYS};
-    for known in [KEYS, MAPPER_KEYS, WATCH_KEYS] {
-        all_are_named(CONTROLLER, known);
+    use controller::grants::{ESCALATING, METHODS, SUBRESOURCES, VERBS};
+    use controller::settings::{GROUPS, SINGLE};
+    let (keys, grants) = CONTROLLER.split_once("### `can(").expect("a section for the grants");
+    for known in [KEYS, MAPPER_KEYS, WATCH_KEYS, SINGLE] {
+        all_are_named(keys, known);
     }
-    for verb in controller::attrs::VERBS {
-        assert!(CONTROLLER.contains(&format!("`{verb}`")), "the verb `{verb}` is not named");
+    for group in GROUPS {
+        all_are_named(keys, &[group.key]);
+        all_are_named(keys, group.arguments);
     }
-    nothing_else_begins_a_row(CONTROLLER, KEYS);
+    nothing_else_begins_a_row(keys, KEYS);
+    for verb in [VERBS, ESCALATING, METHODS].concat() {
+        assert!(grants.contains(&format!("`{verb}`")), "the verb `{verb}` is not named");
+    }
+    let subresources: Vec<&str> = SUBRESOURCES.iter().map(|(name, _)| *name).collect();
+    all_are_named(grants, &subresources);
 }
 
 #[test]

@@ -82,6 +82,30 @@ fn a_controller_that_owns_watches_and_finalizes() {
 }
 
 #[test]
+fn a_controller_with_every_form_of_grant() {
+    let input: DeriveInput = parse_quote! {
+        #[controller(for = Website, crate = facade::windlass)]
+        #[controller(can(get Secret["tls", "ca"], create Pod/eviction, get patch Deployment/scale))]
+        #[controller(can(get create Pod/exec, deletecollection Pod, bind ClusterRole["view"]))]
+        #[controller(can(get "/metrics", approve "signers.certificates.k8s.io"["example.dev/*"]))]
+        struct Sites<T>;
+    };
+    compare("controller_grants", controller::derive(&input));
+}
+
+#[test]
+fn a_controller_with_settings() {
+    let input: DeriveInput = parse_quote! {
+        #[controller(for = Website, owns(Pod, when = labels_changed()), index(Website::BY_HOST))]
+        #[controller(resync = "1h", reconcile_timeout = "never", retry(at_most = 10, then_every = "1h"))]
+        #[controller(timer(every = "1m", name = "probe"), track_changes, with = Self::more)]
+        #[controller(on_change(spec.host = rehost))]
+        struct Sites;
+    };
+    compare("controller_settings", controller::derive(&input));
+}
+
+#[test]
 fn a_projection_with_a_path_a_label_and_a_default() {
     let input: DeriveInput = parse_quote! {
         #[projection(of = Pod, skip(labels, annotations))]

@@ -49,6 +49,9 @@ pub mod internals {}
 #[doc = include_str!("../../book/src/controllers/reconcile-and-requeue.md")]
 pub mod controllers_reconcile_and_requeue {}
 
+#[doc = include_str!("../../book/src/controllers/permissions.md")]
+pub mod controllers_permissions {}
+
 #[doc = include_str!("../../book/src/reference/rules.md")]
 pub mod reference_rules {}
 

@@ -151,7 +151,7 @@ async fn c1_no_value_of_an_object_that_does_not_decode_is_in_logs_events_errors_
     commit(("", "secrets", "Secret"), "bad", json!({"data": {CANARY: "CANARY!"}}));
 
     let manager = Manager::new(cluster.client()).install::<Vault>().controller(Vaults);
-    let running = cluster.spawn(manager);
+    let running = cluster.spawn_unrestricted(manager);
     let api = cluster.client();
     let events = async || api.namespace::<Event>(namespace).list().await.expect("events").items;
     let about = |events: &[Event], name: &str| {

@@ -215,6 +215,8 @@ struct Inner {
     retry_after: Option<Duration>,
     /// Boxed once more: few errors have it, and it is large.
     doubt: Option<Box<UncertainWrite>>,
+    /// The grant whose absence the API server reported, as `can(…)` of a controller has it.
+    grant: Option<Box<str>>,
     /// The error that caused this one.
     source: Option<BoxError>,
 }
@@ -232,6 +234,7 @@ impl Error {
                 status: None,
                 retry_after: None,
                 doubt: None,
+                grant: None,
                 source: None,
             }),
         }
@@ -305,6 +308,20 @@ impl Error {
     pub fn with_uncertain_write(mut self, write: UncertainWrite) -> Self {
         self.inner.doubt = Some(Box::new(write));
         self
+    }
+
+    /// Adds the grant whose absence the API server reported, such as `create Pod/eviction`.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn with_missing_grant(mut self, grant: &str) -> Self {
+        self.inner.grant = Some(grant.into());
+        self
+    }
+
+    /// Returns the grant whose absence the API server reported.
+    #[doc(hidden)]
+    pub fn missing_grant(&self) -> Option<&str> {
+        self.inner.grant.as_deref()
     }
 
     /// Appends `; note` to the text.

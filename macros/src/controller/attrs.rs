@@ -1,22 +1,49 @@
 //! The keys of `#[controller(…)]`, as written.
 
-use proc_macro2::{Span, TokenStream};
-use quote::ToTokens;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
-use syn::parse::ParseStream;
-use syn::{Attribute, Expr, Ident, Token, Type};
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Expr, Ident, LitStr, Path, Token, Type};
 
+use super::grants::{self, Grant};
+use super::hints;
+use super::settings::{self, Setting};
 use crate::errors::Errors;
-use crate::keys::{self, Key, WithSpan, left_over, set, unknown};
+use crate::keys::{self, Key, WithSpan, set, unknown};
 
-pub(crate) const KEYS: &[&str] =
-    &["for", "when", "owns", "watches", "finalizer", "can", "name", "workers"];
+pub(crate) const KEYS: &[&str] = &[
+    "for",
+    "when",
+    "owns",
+    "watches",
+    "index",
+    "finalizer",
+    "can",
+    "name",
+    "workers",
+    "on_change",
+    "with",
+    "crate",
+    // Settings: `settings::SINGLE` and `settings::GROUPS`.
+    "resync",
+    "reconcile_timeout",
+    "outcome_condition",
+    "report_failures",
+    "report_every_failure",
+    "cancel_superseded",
+    "track_changes",
+    "task_per_object",
+    "retry",
+    "debounce",
+    "rate_limit",
+    "loop_guard",
+    "timer",
+];
 /// Keys that name the objects which a change of a watched object concerns.
 pub(crate) const MAPPER_KEYS: &[&str] = &["by", "index"];
 /// Keys behind the mapper of a watch.
 pub(crate) const WATCH_KEYS: &[&str] = &["when"];
-pub(crate) const VERBS: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
-
 /// Keys of the struct's attribute.
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
@@ -27,12 +54,38 @@ pub(super) struct Attrs {
     ///
     /// Predicate of events; `None` for all of them.
     pub(super) when: Option<Expr>,
-    pub(super) owns: Vec<Type>,
+    pub(super) owns: Vec<OwnsAttr>,
     pub(super) watches: Vec<WatchAttr>,
     pub(super) finalizer: Option<WithSpan<String>>,
     pub(super) grants: Vec<Grant>,
     pub(super) name: Option<WithSpan<String>>,
     pub(super) workers: Option<WithSpan<usize>>,
+    /// Indexes that are built before the first reconcile.
+    pub(super) indexes: Vec<Expr>,
+    /// Settings with a literal, in the order in which they are written.
+    pub(super) settings: Vec<Setting>,
+    /// Handlers of changed fields.
+    pub(super) on_change: Vec<ChangeAttr>,
+    /// Function of the builder, for everything else.
+    pub(super) with: Option<Expr>,
+    /// Path of the framework; `None` for `::windlass`.
+    pub(super) krate: Option<Path>,
+}
+
+/// `spec.host = rehost` in `on_change(…)`.
+#[derive(Debug)]
+pub(super) struct ChangeAttr {
+    /// Identifiers from the object to the field.
+    pub(super) field: Vec<Ident>,
+    /// Method of the controller, or path of a function.
+    pub(super) handler: Path,
+}
+
+/// `Deployment` in `owns(…)`, and maybe `when = generation_changed()` behind it.
+#[derive(Debug)]
+pub(super) struct OwnsAttr {
+    pub(super) kind: Type,
+    pub(super) when: Option<Expr>,
 }
 
 /// `watches(Secret, by = path::to::mapper)` or `watches(Secret, index = Website::BY_SECRET)`, and
@@ -47,24 +100,19 @@ pub(super) struct WatchAttr {
     pub(super) when: Option<Expr>,
 }
 
-/// One verb on one kind.
-#[derive(Clone, Debug)]
-pub(super) struct Grant {
-    /// The verb, as RBAC prints it.
-    pub(super) verb: String,
-    pub(super) span: Span,
-    pub(super) kind: Type,
-}
-
 impl Attrs {
     /// Reads all attributes of the struct.
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         keys::attributes(attributes, "controller", errors, |input, errors| {
-            let tried = keys::each_key(input, KEYS, errors, |key, input, errors| {
+            // Words of other frameworks are read as keys, and answered by a text of their own.
+            let known: Vec<&str> = KEYS.iter().copied().chain(hints::words()).collect();
+            let tried = keys::each_key(input, &known, errors, |key, input, errors| {
                 attrs.key(key, input, errors)
             });
-            attrs.has_for |= tried.iter().any(|tried| tried == "for");
+            let is_for =
+                |tried: &String| matches!(tried.as_str(), "for" | "kind" | "object" | "of");
+            attrs.has_for |= tried.iter().any(is_for);
         });
         attrs
     }
@@ -72,40 +120,157 @@ impl Attrs {
     /// Reads the value of one key; a second value of the same key is a fault, unless the key lists
     /// several.
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+        if let Some(hint) = hints::of(&key.name) {
+            let message = format!("`{}` is no key of a controller: {hint}", key.name);
+            return Err(syn::Error::new(key.span, message));
+        }
         match key.name.as_str() {
             "for" => {
+                no_text(key, input)?;
                 set(&mut self.object, key, keys::value(key, input, "Website")?, errors);
             }
             "when" => {
                 let when = keys::value(key, input, "generation_changed()")?;
                 set(&mut self.when, key, when, errors);
             }
-            "owns" => keys::group(key, input, "owns(Deployment, Service)", |input| {
-                let kinds =
-                    input.parse_terminated(<Type as syn::parse::Parse>::parse, Token![,])?;
-                self.owns.extend(kinds);
-                Ok(())
-            })?,
+            "owns" => self.owns.extend(keys::group(key, input, OWNS, owns)?),
             "watches" => self.watches.push(keys::group(key, input, WATCH, watch)?),
+            "index" => {
+                let read = |input: ParseStream<'_>| {
+                    Ok(input.parse_terminated(Expr::parse, Token![,])?.into_iter().collect())
+                };
+                let indexes: Vec<Expr> = keys::group(key, input, "index(Website::BY_HOST)", read)?;
+                self.indexes.extend(indexes);
+            }
+            "on_change" => self.on_change.extend(keys::group(key, input, CHANGE, changes)?),
             "finalizer" => set(&mut self.finalizer, key, keys::text(key, input)?, errors),
             "can" => {
                 let read = |input: ParseStream<'_>| {
-                    grants(input, errors, &mut self.grants);
+                    grants::read(input, errors, &mut self.grants);
                     Ok(())
                 };
                 keys::group(key, input, "can(get Pod, list Pod)", read)?;
             }
             "name" => set(&mut self.name, key, keys::text(key, input)?, errors),
-            _ => set(&mut self.workers, key, keys::number(key, input)?, errors),
+            "workers" => {
+                set(&mut self.workers, key, settings::workers(key, input)?, errors);
+            }
+            "with" => {
+                let with = keys::value(key, input, "Self::settings")?;
+                set(&mut self.with, key, with, errors);
+            }
+            "crate" => set(&mut self.krate, key, path(key, input)?, errors),
+            _ => self.settings.push(settings::read(key, input)?),
         }
         Ok(())
     }
+
+    /// Returns the path of the framework.
+    pub(super) fn krate(&self) -> TokenStream {
+        self.krate.as_ref().map_or_else(|| quote!(::windlass), ToTokens::to_token_stream)
+    }
+}
+
+/// Reads `= path`, or `= "path"` as serde has it.
+fn path(key: &Key, input: ParseStream<'_>) -> syn::Result<Path> {
+    let example = "my_facade::windlass";
+    if input.peek(Token![=]) && input.peek2(LitStr) {
+        return keys::value::<LitStr>(key, input, example)?.parse_with(Path::parse_mod_style);
+    }
+    let found: ModPath = keys::value(key, input, example)?;
+    Ok(found.0)
+}
+
+/// A path without arguments, which may begin with `crate`.
+struct ModPath(Path);
+
+impl Parse for ModPath {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        Path::parse_mod_style(input).map(Self)
+    }
+}
+
+/// Returns the fault of a text where a type is expected.
+fn type_in_quotes(text: &LitStr) -> syn::Error {
+    let name = text.value();
+    syn::Error::new(text.span(), format!("a kind is a type, without quotation marks: `{name}`"))
+}
+
+/// Checks that no text stands behind `=`.
+fn no_text(key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
+    if input.peek(Token![=]) && input.peek2(LitStr) {
+        let text: LitStr = keys::value(key, input, "Website")?;
+        return Err(type_in_quotes(&text));
+    }
+    Ok(())
+}
+
+const CHANGE: &str = "on_change(spec.host = rehost)";
+
+/// Reads the arguments of `on_change(…)`.
+fn changes(input: ParseStream<'_>) -> syn::Result<Vec<ChangeAttr>> {
+    let mut found = Vec::new();
+    while !input.is_empty() {
+        if input.peek(LitStr) {
+            let message = format!("a field is a path without quotation marks: `{CHANGE}`");
+            return Err(syn::Error::new(input.span(), message));
+        }
+        let mut field = vec![input.call(Ident::parse_any)?];
+        while input.parse::<Option<Token![.]>>()?.is_some() {
+            field.push(input.call(Ident::parse_any)?);
+        }
+        if !input.peek(Token![=]) {
+            let message = format!("name the handler of the field: `{CHANGE}`");
+            return Err(syn::Error::new(input.span(), message));
+        }
+        input.parse::<Token![=]>()?;
+        let handler = Path::parse_mod_style(input)?;
+        found.push(ChangeAttr { field, handler });
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    Ok(found)
+}
+
+const OWNS: &str = "owns(Deployment, Service)";
+
+/// Reads the arguments of `owns(…)`: kinds, and a predicate behind a single one.
+fn owns(input: ParseStream<'_>) -> syn::Result<Vec<OwnsAttr>> {
+    let mut owned: Vec<OwnsAttr> = Vec::new();
+    while !input.is_empty() {
+        if input.peek(LitStr) {
+            return Err(type_in_quotes(&input.parse()?));
+        }
+        if input.peek(Ident::peek_any) && input.peek2(Token![=]) {
+            let span = input.span();
+            let when = predicate(input)?;
+            let [only] = owned.as_mut_slice() else {
+                let message = "a predicate is of one kind: give each kind an `owns(Pod, when = …)` of its own";
+                return Err(syn::Error::new(span, message));
+            };
+            only.when = Some(when);
+            return if input.is_empty() {
+                Ok(owned)
+            } else {
+                Err(input.error("`when` stands last: give further kinds an `owns(…)` of their own"))
+            };
+        }
+        owned.push(OwnsAttr { kind: input.parse()?, when: None });
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    Ok(owned)
 }
 
 const WATCH: &str = "watches(Secret, by = sites_of_secret)";
 
 /// Reads the arguments of `watches(…)`.
 fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
+    if input.peek(LitStr) {
+        return Err(type_in_quotes(&input.parse()?));
+    }
     let kind: Type = input.parse()?;
     let missing = |span| {
         let message =
@@ -142,75 +307,4 @@ fn predicate(input: ParseStream<'_>) -> syn::Result<Expr> {
     let when = input.parse()?;
     input.parse::<Option<Token![,]>>()?;
     Ok(when)
-}
-
-/// Reads `get list Pod, create Event`: verbs, then the kind that they are granted on.
-fn grants(input: ParseStream<'_>, errors: &mut Errors, into: &mut Vec<Grant>) {
-    while !input.is_empty() {
-        let found = errors.keep(grant(input));
-        let rest = left_over(input);
-        let _ = input.parse::<Option<Token![,]>>();
-        let Some(found) = found else { continue };
-        // Without the rest, the grant would differ from the one that was written.
-        if !rest.is_empty() {
-            errors.add(syn::Error::new_spanned(&rest, rest_fault(&found, &rest)));
-        }
-        for (verb, span, kind) in found {
-            match verb_fault(&verb) {
-                Some(message) => errors.at(span, message),
-                None => into.push(Grant { verb, span, kind }),
-            }
-        }
-    }
-}
-
-/// Reads one grant: verbs, then a kind.
-fn grant(input: ParseStream<'_>) -> syn::Result<Vec<(String, Span, Type)>> {
-    let mut verbs = Vec::new();
-    while input.peek(Ident) && input.peek2(Ident) {
-        let verb: Ident = input.parse()?;
-        verbs.push((verb.to_string(), verb.span()));
-    }
-    let kind = Type::without_plus(input)?;
-    if verbs.is_empty() {
-        let span = syn::spanned::Spanned::span(&kind);
-        return Err(syn::Error::new(
-            span,
-            "a grant is verbs and a kind: `get Pod`, `get list Pod`",
-        ));
-    }
-    Ok(verbs.into_iter().map(|(verb, span)| (verb, span, kind.clone())).collect())
-}
-
-/// Returns the text against `rest`, the tokens between a grant and the next comma.
-fn rest_fault(grant: &[(String, Span, Type)], rest: &TokenStream) -> String {
-    let text = |tokens: TokenStream| tokens.to_string().replace(' ', "");
-    let verbs: Vec<&str> = grant.iter().map(|(verb, ..)| verb.as_str()).collect();
-    let kind = grant.first().map(|(.., kind)| text(kind.to_token_stream())).unwrap_or_default();
-    let verbs = verbs.join(" ");
-    if rest.to_string().starts_with('/') {
-        let rest = text(rest.clone());
-        format!(
-            "subresources cannot be granted here yet, and `{verbs} {kind}` grants nothing on `{kind}{rest}`: remove it \
-             from `can(…)`, grant `{verbs}` on the subresource in a Role of your own beside the operator's manifests, and \
-             use it through `cx.client()`"
-        )
-    } else {
-        format!(
-            "`{rest}` stands behind the grant `{verbs} {kind}`: a grant is verbs and one kind, and a comma separates it \
-             from the next: `get list Pod, create Event`"
-        )
-    }
-}
-
-/// Returns the text against an unknown verb; `None` for a known one.
-fn verb_fault(verb: &str) -> Option<String> {
-    match verb {
-        known if VERBS.contains(&known) => None,
-        "apply" => {
-            Some("server-side apply is the verb `patch`, and `create` for new objects".into())
-        }
-        "replace" => Some("replacing an object is the verb `update`".into()),
-        other => Some(unknown("verb", other, VERBS)),
-    }
 }

@@ -5,6 +5,8 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::attrs::Attrs;
+use super::grants::Grant;
+use super::settings;
 use crate::errors::Errors;
 use crate::keys::same_tokens;
 use crate::names;
@@ -16,9 +18,7 @@ pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     granted_once(attrs, errors);
     finalizer(attrs, errors);
     name(attrs, errors);
-    if let Some(workers) = attrs.workers.as_ref().filter(|workers| workers.value == 0) {
-        errors.at(workers.span, "a controller needs at least one worker");
-    }
+    settings::check(&attrs.settings, errors);
 }
 
 /// The kind is named in the attribute too, so that the wiring can be read in one place.
@@ -27,17 +27,18 @@ fn object(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
         errors.at(ident.span(), "say which kind it reconciles: `#[controller(for = Website, …)]`");
     }
     let Some(object) = &attrs.object else { return };
-    if let Some(owned) = attrs.owns.iter().find(|owned| same_tokens(*owned, object)) {
+    if let Some(owned) = attrs.owns.iter().find(|owned| same_tokens(&owned.kind, object)) {
         let message =
             "a controller is notified of changes of its own kind anyway: it cannot own it";
-        errors.at(owned.span(), message);
+        errors.at(owned.kind.span(), message);
     }
 }
 
 /// A kind is owned once: a second informer and a second permission for it would add nothing.
 fn owned_once(attrs: &Attrs, errors: &mut Errors) {
-    for (i, kind) in attrs.owns.iter().enumerate() {
-        if attrs.owns[..i].iter().any(|before| same_tokens(before, kind)) {
+    for (i, owned) in attrs.owns.iter().enumerate() {
+        let kind = &owned.kind;
+        if attrs.owns[..i].iter().any(|before| same_tokens(&before.kind, kind)) {
             errors.at(kind.span(), format_args!("`{}` is owned twice", kind.to_token_stream()));
         }
     }
@@ -45,14 +46,29 @@ fn owned_once(attrs: &Attrs, errors: &mut Errors) {
 
 /// A verb is granted once: a grant becomes an impl, of which there can be one.
 fn granted_once(attrs: &Attrs, errors: &mut Errors) {
-    for (i, grant) in attrs.grants.iter().enumerate() {
-        let same = |before: &&super::attrs::Grant| {
-            before.verb == grant.verb && same_tokens(&before.kind, &grant.kind)
-        };
-        if attrs.grants[..i].iter().any(|before| same(&before)) {
-            let kind = grant.kind.to_token_stream();
-            errors.at(grant.span, format_args!("`{} {kind}` is granted twice", grant.verb));
+    let mut before: Vec<(&str, &Grant)> = Vec::new();
+    for grant in &attrs.grants {
+        for verb in &grant.verbs {
+            let same = before.iter().find(|(name, other)| {
+                *name == verb.value && other.target.text() == grant.target.text()
+            });
+            if let Some((_, other)) = same {
+                errors.at(verb.span, twice(&verb.value, other, grant));
+            }
+            before.push((&verb.value, grant));
         }
+    }
+}
+
+/// Returns the text against a verb that is granted on the same target before.
+fn twice(verb: &str, before: &Grant, grant: &Grant) -> String {
+    let target = grant.target.text();
+    match (before.names.is_empty(), grant.names.is_empty()) {
+        (true, true) => format!("`{verb} {target}` is granted twice"),
+        (false, false) => {
+            format!("`{verb} {target}` is granted by name above: write all names there")
+        }
+        _ => format!("`{verb} {target}` is granted for all objects already: names add nothing"),
     }
 }
 

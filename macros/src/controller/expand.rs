@@ -5,57 +5,146 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DeriveInput, Type};
+use syn::{DeriveInput, Generics, Type, parse_quote};
 
-use super::attrs::{Attrs, Grant, VERBS};
+use super::attrs::{Attrs, ChangeAttr, WatchAttr};
+use super::grants::{Grant, Target, VERBS};
 use crate::keys::same_tokens;
 
 /// Verbs that a controller has on every kind it caches.
 const READ: [&str; 3] = ["get", "list", "watch"];
+/// Subresources whose calls are checked at compile time, with the name of their marker type.
+const TYPED: &[(&str, &str)] = &[
+    ("status", "Status"),
+    ("scale", "Scale"),
+    ("log", "Log"),
+    ("eviction", "Eviction"),
+    ("token", "Token"),
+];
 
-/// Returns the generated code. With faults the wiring is empty and every grant that could be read
-/// is kept.
+/// Returns the generated code. With faults the wiring is empty and everything is granted, so that
+/// the compiler does not report missing grants beside the faults.
 pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStream {
-    let mut output = if faulty { empty_wiring(input) } else { wiring(input, attrs) };
-    let (generics, ty, bounds) = parts(input);
-    let mut owned: Vec<&Type> = Vec::new();
+    let krate = &attrs.krate();
+    if faulty {
+        let output = empty_wiring(input, krate);
+        return [output, everything(input, krate)].into_iter().collect();
+    }
+    let mut output = wiring(input, attrs, krate);
     for kind in &attrs.owns {
-        // Reported by `check`; a second impl would only add an error of the compiler.
-        if owned.iter().any(|before| same_tokens(before, kind)) {
-            continue;
-        }
-        owned.push(kind);
-        let target = quote_spanned!(at(kind.span())=> ::windlass::rbac::Owns<#kind>);
-        output.extend(quote!(#[automatically_derived] impl #generics #target for #ty #bounds {}));
+        let kind = &kind.kind;
+        let target = quote_spanned!(at(kind.span())=> #krate::rbac::Owns<#kind>);
+        output.extend(implement(input, &target));
     }
-    for grant in grants(attrs) {
-        let Grant { verb, kind, .. } = &grant;
-        let verb = verb_type(verb, Span::call_site());
-        let target = quote_spanned!(at(kind.span())=> ::windlass::rbac::Can<#verb, #kind>);
-        output.extend(quote!(#[automatically_derived] impl #generics #target for #ty #bounds {}));
-    }
-    output.extend(nothing(input, attrs));
+    output.extend(reads(input, attrs, krate));
+    output.extend(granted(input, attrs, krate));
+    output.extend(nothing(input, krate));
     output
 }
 
-/// Returns grants on kinds without objects: see `windlass::__private::Nothing`.
-fn nothing(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
-    let (generics, ty, bounds) = parts(input);
-    let (nothing, neither) =
-        (quote!(::windlass::__private::Nothing), quote!(::windlass::__private::Neither));
+/// Generates the impl of a trait without items.
+fn implement(input: &DeriveInput, target: &TokenStream) -> TokenStream {
+    implement_with(input, &input.generics, target)
+}
+
+/// As [`implement`], with further generic parameters.
+fn implement_with(input: &DeriveInput, generics: &Generics, target: &TokenStream) -> TokenStream {
+    let (generics, ..) = generics.split_for_impl();
+    let (_, ty, bounds) = parts(input);
+    quote!(#[automatically_derived] impl #generics #target for #ty #bounds {})
+}
+
+/// Returns the generics of the controller with one more type parameter.
+fn with_parameter(input: &DeriveInput, parameter: syn::TypeParam) -> Generics {
+    let mut generics = input.generics.clone();
+    generics.params.push(syn::GenericParam::Type(parameter));
+    generics
+}
+
+/// Generates read access to the kinds that have a cache.
+fn reads(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+    let impls = cached(attrs).into_iter().flat_map(|kind| {
+        READ.map(|verb| {
+            let verb = verb_type(krate, verb);
+            let target = quote_spanned!(at(kind.span())=> #krate::rbac::Can<#verb, #kind>);
+            implement(input, &target)
+        })
+    });
+    impls.collect()
+}
+
+/// Returns every kind that has a cache once.
+fn cached(attrs: &Attrs) -> Vec<&Type> {
+    let owned = attrs.owns.iter().map(|owned| &owned.kind);
+    let watched = attrs.watches.iter().map(|watch| &watch.kind);
+    let mut kinds: Vec<&Type> = Vec::new();
+    for kind in attrs.object.iter().chain(owned).chain(watched) {
+        if !kinds.iter().any(|before| same_tokens(*before, kind)) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+/// Generates the grants of `can(…)` that calls require, each once.
+fn granted(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+    let cached = cached(attrs);
+    let mut seen: Vec<String> = Vec::new();
+    let mut output = TokenStream::new();
+    for grant in &attrs.grants {
+        let Target::Kind(kind, sub) = &grant.target else { continue };
+        let place = at(kind.span());
+        let target = match sub.as_ref().map(|sub| sub.value.as_str()) {
+            None => quote_spanned!(place=> #kind),
+            Some(sub) => {
+                let Some((_, marker)) = TYPED.iter().find(|(name, _)| *name == sub) else {
+                    continue;
+                };
+                let marker = format_ident!("{marker}");
+                quote_spanned! {place=>
+                    #krate::rbac::SubresourceOf<#kind, #krate::rbac::subresources::#marker>
+                }
+            }
+        };
+        let is_cached = sub.is_none() && cached.iter().any(|cached| same_tokens(*cached, kind));
+        for verb in &grant.verbs {
+            let name = verb.value.as_str();
+            let written = format!("{name} {target}");
+            let is_implied = is_cached && READ.contains(&name);
+            if !VERBS.contains(&name) || is_implied || seen.contains(&written) {
+                continue;
+            }
+            seen.push(written);
+            let verb = verb_type(krate, name);
+            let bound = quote_spanned!(place=> #krate::rbac::Can<#verb, #target>);
+            output.extend(implement(input, &bound));
+        }
+    }
+    output
+}
+
+/// Generates grants on two kinds without objects: see `windlass::__private::Nothing`.
+fn nothing(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     // At least two impls: with a single one the compiler would assume its kind, and report
     // mismatched types instead of the missing grant.
-    let kinds = |has_one: bool| std::iter::once(&nothing).chain((!has_one).then_some(&neither));
-    let granted = grants(attrs);
-    let can = VERBS.iter().flat_map(|verb| {
-        let has_one = granted.iter().any(|grant| grant.verb == *verb);
-        let verb = verb_type(verb, Span::call_site());
-        kinds(has_one).map(move |kind| quote!(::windlass::rbac::Can<#verb, #kind>))
+    let kinds = [quote!(#krate::__private::Nothing), quote!(#krate::__private::Neither)];
+    let generics = with_parameter(input, parse_quote!(__Verb: #krate::rbac::verbs::VerbType));
+    let impls = kinds.iter().map(|kind| {
+        let can = implement_with(input, &generics, &quote!(#krate::rbac::Can<__Verb, #kind>));
+        let owns = implement(input, &quote!(#krate::rbac::Owns<#kind>));
+        quote!(#can #owns)
     });
-    let owns = kinds(!attrs.owns.is_empty()).map(|kind| quote!(::windlass::rbac::Owns<#kind>));
-    can.chain(owns)
-        .map(|target| quote!(#[automatically_derived] impl #generics #target for #ty #bounds {}))
-        .collect()
+    impls.collect()
+}
+
+/// Generates all grants, for a derive with faults.
+fn everything(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
+    let kind = with_parameter(input, parse_quote!(__Kind));
+    let owns = implement_with(input, &kind, &quote!(#krate::rbac::Owns<__Kind>));
+    let mut both = kind.clone();
+    both.params.push(parse_quote!(__Verb: #krate::rbac::verbs::VerbType));
+    let can = implement_with(input, &both, &quote!(#krate::rbac::Can<__Verb, __Kind>));
+    quote!(#owns #can)
 }
 
 /// Returns a span that shows errors at `place` and resolves names at the derive.
@@ -71,55 +160,35 @@ fn parts(input: &DeriveInput) -> (TokenStream, TokenStream, TokenStream) {
 }
 
 /// Returns the marker type of a verb.
-fn verb_type(verb: &str, span: Span) -> TokenStream {
-    let mut letters = verb.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    let name: String = first.into_iter().chain(letters).collect();
-    let name = format_ident!("{name}", span = span);
-    quote!(::windlass::rbac::verbs::#name)
-}
-
-/// Returns every grant once: read access to cached kinds, and the rights that the user asked for.
-fn grants(attrs: &Attrs) -> Vec<Grant> {
-    let cached =
-        attrs.object.iter().chain(&attrs.owns).chain(attrs.watches.iter().map(|watch| &watch.kind));
-    let implied = cached.flat_map(|kind| {
-        READ.map(|verb| Grant { verb: verb.into(), span: kind.span(), kind: kind.clone() })
-    });
-    let mut grants: Vec<Grant> = Vec::new();
-    for grant in implied.chain(attrs.grants.iter().cloned()) {
-        let same =
-            |before: &Grant| before.verb == grant.verb && same_tokens(&before.kind, &grant.kind);
-        if !grants.iter().any(same) {
-            grants.push(grant);
+fn verb_type(krate: &TokenStream, verb: &str) -> TokenStream {
+    let name = match verb {
+        "deletecollection" => "DeleteCollection".to_owned(),
+        verb => {
+            let mut letters = verb.chars();
+            let first = letters.next().map(|first| first.to_ascii_uppercase());
+            first.into_iter().chain(letters).collect()
         }
-    }
-    grants
+    };
+    let name = format_ident!("{name}", span = Span::call_site());
+    quote!(#krate::rbac::verbs::#name)
 }
 
 /// Generates the impl of `Controller` with the wiring of all keys.
-fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
+fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
     let (generics, ty, bounds) = parts(input);
-    let owns = attrs
-        .owns
-        .iter()
-        .map(|kind| quote_spanned!(at(kind.span())=> let wiring = wiring.owns::<#kind>();));
-    let watches = attrs.watches.iter().map(|watch| {
-        let (kind, by) = (&watch.kind, &watch.by);
-        let place = at(by.span());
-        match (&watch.when, watch.is_index) {
-            (None, true) => {
-                quote_spanned!(place=> let wiring = wiring.watches_by::<#kind, _>(#by);)
-            }
-            (None, false) => quote_spanned!(place=> let wiring = wiring.watches::<#kind>(#by);),
-            (Some(when), true) => {
-                quote_spanned!(place=> let wiring = wiring.watches_by_when::<#kind, _>(#when, #by);)
-            }
-            (Some(when), false) => {
-                quote_spanned!(place=> let wiring = wiring.watches_when::<#kind>(#when, #by);)
-            }
+    let owns = attrs.owns.iter().map(|owned| {
+        let kind = &owned.kind;
+        let place = at(kind.span());
+        match &owned.when {
+            None => quote_spanned!(place=> let wiring = wiring.owns::<#kind>();),
+            Some(when) => quote_spanned!(place=> let wiring = wiring.owns_when::<#kind>(#when);),
         }
     });
+    let watches = attrs.watches.iter().map(watch);
+    let indexes = attrs
+        .indexes
+        .iter()
+        .map(|index| quote_spanned!(at(index.span())=> let wiring = wiring.index(#index);));
     let when = attrs.when.as_ref().map(|when| {
         let place = at(when.span());
         quote_spanned!(place=> let wiring = wiring.when(#when);)
@@ -128,10 +197,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
         let (text, place) = (&name.value, at(name.span));
         quote_spanned!(place=> let wiring = wiring.finalizer(#text);)
     });
-    let can = attrs.grants.iter().map(|grant| {
-        let (verb, kind) = (verb_type(&grant.verb, Span::call_site()), &grant.kind);
-        quote_spanned!(at(grant.span)=> let wiring = wiring.can::<#verb, #kind>();)
-    });
+    let can = attrs.grants.iter().map(|grant| asked(grant, krate));
     let name = attrs.name.as_ref().map(|name| {
         let text = &name.value;
         quote!(let wiring = wiring.name(#text);)
@@ -140,35 +206,129 @@ fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
         let count = workers.value;
         quote!(let wiring = wiring.workers(#count);)
     });
+    let changes = attrs.on_change.iter().map(|change| on_change(change, attrs));
+    let settings = attrs.settings.iter().map(|setting| setting.statement(krate));
     let reconciles = attrs.object.as_ref().map(|object| {
-        quote_spanned!(at(object.span())=> ::windlass::__private::reconciles::<Self, #object>();)
+        quote_spanned!(at(object.span())=> #krate::__private::reconciles::<Self, #object>();)
+    });
+    // Last: the function may replace what the keys have set.
+    let with = attrs.with.as_ref().map(|with| {
+        let place = at(with.span());
+        quote_spanned! {place=>
+            let with: fn(
+                #krate::controller::ControllerBuilder<Self>
+            ) -> #krate::controller::ControllerBuilder<Self> = #with;
+            let wiring = with(wiring);
+        }
     });
     quote! {
         #[automatically_derived]
-        impl #generics ::windlass::controller::Controller for #ty #bounds {
-            fn wiring() -> ::windlass::controller::ControllerBuilder<Self> {
+        impl #generics #krate::controller::Controller for #ty #bounds {
+            fn wiring() -> #krate::controller::ControllerBuilder<Self> {
                 #reconciles
-                let wiring = ::windlass::controller::ControllerBuilder::new();
+                let wiring = #krate::controller::ControllerBuilder::new();
                 #when
                 #(#owns)*
                 #(#watches)*
+                #(#indexes)*
                 #finalizer
                 #(#can)*
                 #name
                 #workers
+                #(#settings)*
+                #(#changes)*
+                #with
                 wiring
             }
         }
     }
 }
 
+/// Generates the statement of a watch.
+fn watch(watch: &WatchAttr) -> TokenStream {
+    let (kind, by) = (&watch.kind, &watch.by);
+    let place = at(by.span());
+    match (&watch.when, watch.is_index) {
+        (None, true) => quote_spanned!(place=> let wiring = wiring.watches_by::<#kind, _>(#by);),
+        (None, false) => quote_spanned!(place=> let wiring = wiring.watches::<#kind>(#by);),
+        (Some(when), true) => {
+            quote_spanned!(place=> let wiring = wiring.watches_by_when::<#kind, _>(#when, #by);)
+        }
+        (Some(when), false) => {
+            quote_spanned!(place=> let wiring = wiring.watches_when::<#kind>(#when, #by);)
+        }
+    }
+}
+
+/// Generates the statement of a handler of a changed field.
+fn on_change(change: &ChangeAttr, attrs: &Attrs) -> TokenStream {
+    let ChangeAttr { field, handler } = change;
+    let (object, text) = (&attrs.object, field.iter().map(ToString::to_string));
+    let text = text.collect::<Vec<_>>().join(".");
+    let place = at(handler.span());
+    let method = match handler.get_ident() {
+        Some(method) => quote_spanned!(place=> Self::#method),
+        None => handler.to_token_stream(),
+    };
+    quote_spanned! {place=>
+        let wiring = wiring.on_change(
+            #text,
+            |old: &#object, new: &#object| old.#(#field).* == new.#(#field).*,
+            |controller, object, cx| ::std::boxed::Box::pin(#method(controller, object, cx)),
+        );
+    }
+}
+
+/// Generates the statements that add the rules of a grant.
+fn asked(grant: &Grant, krate: &TokenStream) -> TokenStream {
+    let verbs: Vec<&str> = grant.verbs.iter().map(|verb| verb.value.as_str()).collect();
+    let names = grant.names.iter().map(|name| &name.value);
+    let place = at(grant.verbs.first().map_or_else(Span::call_site, |verb| verb.span));
+    match &grant.target {
+        Target::Kind(kind, None) if grant.names.is_empty() => {
+            let each = grant.verbs.iter().map(|verb| {
+                let (place, verb) = (at(verb.span), verb_type(krate, &verb.value));
+                quote_spanned!(place=> let wiring = wiring.can::<#verb, #kind>();)
+            });
+            each.collect()
+        }
+        Target::Kind(kind, sub) => {
+            let sub = match sub {
+                Some(sub) => {
+                    let sub = &sub.value;
+                    quote!(::core::option::Option::Some(#sub))
+                }
+                None => quote!(::core::option::Option::None),
+            };
+            quote_spanned! {place=>
+                let wiring = wiring.can_on::<#kind>(#sub, &[#(#names),*], &[#(#verbs),*]);
+            }
+        }
+        Target::Resource(name) => {
+            let name = &name.value;
+            let named = (!grant.names.is_empty()).then(|| quote!(.named([#(#names),*])));
+            quote_spanned! {place=>
+                let wiring = wiring.grant(
+                    #krate::rbac::Rule::of_resource(#name, &[#(#verbs),*]) #named
+                );
+            }
+        }
+        Target::Url(url) => {
+            let url = &url.value;
+            quote_spanned! {place=>
+                let wiring = wiring.grant(#krate::rbac::Rule::of_url(#url, &[#(#verbs),*]));
+            }
+        }
+    }
+}
+
 /// Generates the impl of `Controller` for a derive with faults.
-fn empty_wiring(input: &DeriveInput) -> TokenStream {
+fn empty_wiring(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     let (generics, ty, bounds) = parts(input);
     quote! {
         #[automatically_derived]
-        impl #generics ::windlass::controller::Controller for #ty #bounds {
-            fn wiring() -> ::windlass::controller::ControllerBuilder<Self> {
+        impl #generics #krate::controller::Controller for #ty #bounds {
+            fn wiring() -> #krate::controller::ControllerBuilder<Self> {
                 ::core::unimplemented!()
             }
         }

@@ -2,15 +2,19 @@
 
 pub(crate) mod attrs;
 mod check;
+mod durations;
 mod expand;
+pub(crate) mod grants;
+mod hints;
+pub(crate) mod settings;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
 
 use crate::errors::Errors;
 
-/// Parses, checks, expands; with faults, the understood keys are still wired up, so that the
-/// compiler does not report missing grants for a reconcile that uses them.
+/// Parses, checks, expands; with faults, everything is granted, so that the compiler does not
+/// report missing grants for a reconcile that uses them.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
@@ -46,7 +50,7 @@ mod tests {
             struct Sites;
         });
         assert!(faults.is_empty(), "{faults:?}");
-        assert_eq!((attrs.owns.len(), attrs.watches.len(), attrs.grants.len()), (2, 3, 3));
+        assert_eq!((attrs.owns.len(), attrs.watches.len(), attrs.grants.len()), (2, 3, 2));
         assert!(attrs.when.is_some() && attrs.watches[2].when.is_some());
         assert_eq!(attrs.workers.map(|workers| workers.value), Some(8));
         assert_eq!(attrs.name.map(|name| name.value).as_deref(), Some("sites"));
@@ -75,27 +79,124 @@ mod tests {
     }
 
     #[test]
+    fn every_setting_is_read_and_becomes_a_call_of_the_builder() {
+        let (attrs, faults) = read(&parse_quote! {
+            #[controller(for = Website, owns(Pod, when = labels_changed()), index(A::B, A::C))]
+            #[controller(resync = "never", reconcile_timeout = "1m30s", outcome_condition = "Ready")]
+            #[controller(retry(at_most = 3, base = "1s", cap = LONGEST, then_every = "1h"))]
+            #[controller(debounce(most = "5s", quiet = "500ms"), rate_limit(most = 10, within = "1h"))]
+            #[controller(loop_guard(most = 9, within = "1m", spacing = "2s"), report_failures)]
+            #[controller(timer(every = "1m", name = "a"), timer(every = "2m", name = "b", idle = "1s"))]
+            #[controller(cancel_superseded, track_changes, task_per_object)]
+            #[controller(on_change(spec.host = rehost, status = handlers::of_status))]
+            #[controller(with = |builder| builder, crate = facade::windlass)]
+            struct Sites;
+        });
+        assert!(faults.is_empty(), "{faults:?}");
+        assert_eq!((attrs.indexes.len(), attrs.settings.len()), (2, 13));
+        assert!(attrs.owns[0].when.is_some() && attrs.with.is_some());
+        assert_eq!(attrs.on_change.iter().map(|one| one.field.len()).collect::<Vec<_>>(), [2, 1]);
+        let krate = attrs.krate();
+        let text = |at: usize| attrs.settings[at].statement(&krate).to_string().replace(' ', "");
+        assert_eq!(text(0), "letwiring=wiring.without_resync();");
+        assert!(text(1).contains("reconcile_timeout(::core::time::Duration::new(90u64,0u32))"));
+        assert!(text(3).contains("RetryPolicy::at_most(3u32).between("), "{}", text(3));
+        assert!(text(3).contains("facade::windlass::controller::AfterMaxRetries::Every("));
+        // In the order of the builder's arguments, whatever the order of the keys.
+        assert!(text(4).contains("debounce(::core::time::Duration::new(0u64,500000000u32),"));
+    }
+
+    #[test]
+    fn a_mistake_has_one_text_that_names_the_remedy() {
+        let mistakes = [
+            ("can(* Pod)", "name the verbs"),
+            ("can(all Pod)", "name the verbs"),
+            ("can(get, list Pod)", "needs a kind behind it"),
+            ("can(bind ClusterRole)", "name the objects"),
+            ("can(escalate Role)", "name the objects"),
+            ("can(impersonate \"users\")", "name the objects"),
+            ("can(create Secret[\"a\"])", "cannot be limited to names"),
+            ("can(deletecollection Pod[\"a\"])", "cannot be limited to names"),
+            ("can(list Secret[\"a\"])", "field selector"),
+            ("can(get Secret[])", "no names"),
+            ("can(get Secret[tls])", "names of objects are texts"),
+            ("can(get Secret[\"a\", \"a\"])", "written twice"),
+            ("can(get Secret, get Secret[\"a\"])", "granted for all objects already"),
+            ("can(get Secret[\"a\"], get Secret[\"b\"])", "write all names there"),
+            ("can(create Pod/evict)", "did you mean `eviction`?"),
+            ("can(delete Pod/eviction)", "its verbs are `create`"),
+            ("can(get \"Pod\")", "without quotation marks"),
+            ("can(get \"/a/*/b\")", "at the end of a path only"),
+            ("can(list \"/metrics\")", "unknown verb `list`"),
+            ("can(get \"/metrics\"[\"a\"])", "has no objects"),
+            ("can(get \"*\")", "a wildcard grants more"),
+            ("can(apply Pod)", "is the verb `patch`"),
+            ("can(edit Pod)", "writing is the verbs"),
+            ("concurrency = 4", "`workers = 4`"),
+            ("predicate = f()", "`when = generation_changed()`"),
+            ("owns(\"Service\")", "without quotation marks: `Service`"),
+            ("watches(\"Service\", by = f)", "without quotation marks: `Service`"),
+            ("verbs = \"get\", ", "further ones are written `can(get list Pod)`"),
+            ("owns(Pod, Service, when = f())", "a predicate is of one kind"),
+            ("workers = -1", "a whole number from 1 to 65536"),
+            ("workers = 100000", "a whole number from 1 to 65536"),
+            ("workers = 0", "at least one worker"),
+            ("resync = 600", "`resync = \"600s\"`"),
+            ("resync = \"10\"", "has no unit; write `10s`"),
+            ("resync = \"1d\"", "write hours"),
+            ("resync = \"100ms\"", "at least 1 s"),
+            ("resync", "needs a value"),
+            ("reconcile_timeout = \"0s\"", "no time at all"),
+            ("debounce(quiet = \"1s\")", "is written `debounce("),
+            ("retry(base = \"1s\")", "`base` and `cap` stand together"),
+            ("retry(then_every = \"1h\")", "say how many by `at_most`"),
+            ("retry(at_most = \"3\")", "takes a whole number"),
+            ("retry(attempts = 3)", "unknown key `attempts`"),
+            ("retry = 3", "is written `retry("),
+            ("report_failures = true", "has no value"),
+            ("report_failures, report_every_failure", "write one of them"),
+            ("resync = \"1h\", resync = \"2h\"", "duplicate key `resync`"),
+            ("timer(\"1m\")", "is written `timer("),
+            ("on_change(\"spec.host\" = f)", "without quotation marks"),
+            ("on_change(spec.host)", "name the handler"),
+        ];
+        for (keys, text) in mistakes {
+            let keys: proc_macro2::TokenStream = keys.parse().unwrap();
+            let (_, faults) = read(&parse_quote! {
+                #[controller(for = Website, #keys)]
+                struct Sites;
+            });
+            let [only] = faults.as_slice() else { panic!("{keys}: {faults:#?}") };
+            assert!(only.contains(text), "{keys}: {only}");
+        }
+    }
+
+    #[test]
     fn what_is_left_over_behind_a_grant_is_a_fault() {
         let left_over = [
-            ("can(create Pod/eviction)", "subresources cannot be granted here yet"),
-            ("can(get Pod/log, list Pod)", "subresources cannot be granted here yet"),
-            ("can(get list core::v1::Pod/status)", "`core::v1::Pod/status`"),
+            (
+                "can(create Pod/eviction extra)",
+                "`extra` stands behind the grant `create Pod/eviction`",
+            ),
+            ("can(get Pod[\"a\"]/log)", "names stand behind the subresource: `get Pod/log[…]`"),
+            ("can(get Pod/log/more)", "`/ more` stands behind the grant `get Pod/log`"),
             ("can(get Pod; list Pod)", "`; list Pod` stands behind the grant `get Pod`"),
             ("can(get Pod.log)", "`. log` stands behind"),
             ("can(get Pod:log)", "`: log` stands behind"),
-            ("can(get Pod \"log\")", "`\"log\"` stands behind"),
+            ("can(get Pod \"log\")", "unknown verb `Pod`"),
             ("can(get Pod = Pod)", "`= Pod` stands behind"),
             ("can(get Pod + Service)", "`+ Service` stands behind"),
             ("can(get Pod & Service)", "`& Service` stands behind"),
             ("can(get Pod | Service)", "`| Service` stands behind"),
             ("can(get Pod { log })", "`{ log }` stands behind"),
-            ("can(get Pod [log])", "`[log]` stands behind"),
+            ("can(get Pod [log])", "names of objects are texts"),
             ("can(get Pod 1)", "`1` stands behind"),
-            ("can(get|list Pod)", "a grant is verbs and a kind"),
+            ("can(get|list Pod)", "needs a kind behind it, and no comma"),
             ("can(get Pod get Pod)", "unknown verb `Pod`"),
             ("can(get Pod,, list Pod)", ""),
             ("owns(Pod/status)", "expected `,`"),
             ("owns(Pod; Service)", "expected `,`"),
+            ("owns(Pod, when = f() when = g())", "`when` stands last"),
             ("watches(Pod by = f)", "by a function of it"),
             ("watches(Pod, by = f when = g())", "expected `,`"),
             ("watches(Pod, by = f, when = g() by = h)", "is written"),

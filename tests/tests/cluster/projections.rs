@@ -95,7 +95,8 @@ async fn caches_of_other_forms_follow_the_same_objects_side_by_side() {
     let manager = Manager::new(bench.cluster.client())
         .install::<Gadget>()
         .cache::<ConfigMap>(CacheOptions::default().representation(Representation::Metadata));
-    let running = bench.cluster.spawn(manager);
+    // Its caches belong to no controller, so that no role is printed for them.
+    let running = bench.cluster.spawn_unrestricted(manager);
     let informers = running.informers();
     let whole = informers.informer::<Gadget>();
     let typed = informers

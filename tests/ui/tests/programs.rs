@@ -8,6 +8,8 @@
 
 #[path = "../pass/any_names.rs"]
 mod any_names;
+#[path = "../pass/every_grant.rs"]
+mod every_grant;
 #[path = "../pass/grants.rs"]
 mod grants;
 #[path = "../pass/object.rs"]
@@ -32,6 +34,11 @@ fn a_grant_permits_its_verbs_and_the_views_that_they_lead_to() {
 #[test]
 fn literals_and_apply_configurations_need_no_name_of_the_prelude_and_no_allowed_lint() {
     object::main();
+}
+
+#[test]
+fn every_form_of_a_grant_becomes_a_rule_and_permits_its_calls() {
+    every_grant::main();
 }
 
 #[test]

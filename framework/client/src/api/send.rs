@@ -97,6 +97,9 @@ impl Draft {
         for (name, value) in headers {
             prepared.headers.extend(value.map(|value| (name, HeaderValue::from_static(value))));
         }
+        let part = self.subresource.as_ref().map(|part| format!("/{part}"));
+        let kind = format!("{}{}", self.target.info.kind, part.unwrap_or_default());
+        prepared.extra.kind = Some(kind.into());
         // Of its own: backoff managers count the failures of one request.
         prepared.extra.backoff = self.target.client.new_backoff();
         Ok(prepared)

@@ -35,6 +35,8 @@ pub use auth::{ExecPlugin, ExecPolicy, InteractiveMode};
 pub use builder::ClientBuilder;
 #[cfg(feature = "ws")]
 pub(crate) use call::Upgraded;
+#[doc(hidden)]
+pub use call::{ObservedRequest, RequestObserver};
 pub use config::{ClientConfig, Impersonation};
 #[doc(hidden)]
 pub use new_server::NewServer;
@@ -117,6 +119,8 @@ pub struct Client {
     /// Whether writes are periodic and logged under a target of their own, which the default log
     /// level omits.
     is_routine: bool,
+    /// Listener for answered requests; of tests.
+    observer: Option<Arc<dyn RequestObserver>>,
 }
 
 impl Client {
@@ -271,6 +275,27 @@ impl Client {
     #[cfg(any(test, feature = "own-server"))]
     pub fn of_new_server(self, server: &Arc<NewServer>) -> Self {
         Self { new_server: Some(Arc::clone(server)), ..self }
+    }
+
+    /// Returns a handle of the same connections whose requests are passed to `observer`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn observed(&self, observer: Arc<dyn RequestObserver>) -> Self {
+        Self { observer: Some(observer), ..self.clone() }
+    }
+
+    /// Whether both handles share connections and credentials.
+    #[doc(hidden)]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Returns a handle with the settings of this one, and with connections and credentials of
+    /// `other`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn over_connections_of(&self, other: &Self) -> Self {
+        Self { shared: Arc::clone(&other.shared), ..self.clone() }
     }
 
     /// Returns the state of elections on the server, if this process started the server.

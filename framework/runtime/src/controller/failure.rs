@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use windlass_core::error::{BoxError, Error};
+use windlass_core::error::{BoxError, Error, ErrorKind};
 
 /// A failed reconcile. Any error becomes one through `?`; it is retried with backoff unless it says
 /// otherwise.
@@ -115,6 +115,21 @@ impl Failure {
     #[must_use]
     pub fn tried(mut self, what: impl Into<Cow<'static, str>>) -> Self {
         self.tried.push(what.into());
+        self
+    }
+
+    /// Adds the grant to the text of a request that RBAC refused, as it is written in `can(…)`.
+    pub(super) fn naming_missing_grant(mut self) -> Self {
+        if let Some(error) = self.source.downcast_mut::<Error>()
+            && let Some(grant) = error.missing_grant()
+        {
+            let note = format!(
+                "the Role of the operator does not permit it: `#[controller(…, can({grant}))]` asks for \
+                 it, and the printed Role is applied again"
+            );
+            let unnoted = std::mem::replace(error, Error::new(ErrorKind::Forbidden, ""));
+            *error = unnoted.note(&note);
+        }
         self
     }
 

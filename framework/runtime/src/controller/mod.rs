@@ -39,7 +39,7 @@ pub use builder::ControllerBuilder;
 #[doc(hidden)]
 pub use builder::MOST_WORKERS;
 pub use cluster::Cluster;
-pub use context::{ApplyOwned, Context, ContextPatcher, Expectations, TaskContext};
+pub use context::{ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext};
 pub use failure::{Failure, ResultExt};
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
 pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};

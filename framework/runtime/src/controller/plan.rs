@@ -33,6 +33,8 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) finalizer: Option<Finalizer<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
+    /// The permissions among them that were asked for by `can(…)`, one verb each, with their texts.
+    pub(super) asked: Vec<(String, Rule)>,
     /// Watches, in the order of the builder's calls; attached once, before the caches start.
     pub(super) sources: Vec<Source>,
     /// Settings that each reconcile reads.
@@ -78,6 +80,8 @@ pub(super) struct ReconcileOptions<C: Reconciler> {
     pub(super) guard: LoopGuard,
     /// Most reconciles of one object within a time; `None` for no limit.
     pub(super) rate: Option<Rate>,
+    /// Handlers of changed fields, in the order in which they run.
+    pub(super) on_change: Vec<ChangeHandler<C>>,
 }
 
 impl<C: Reconciler> Default for ReconcileOptions<C> {
@@ -92,8 +96,18 @@ impl<C: Reconciler> Default for ReconcileOptions<C> {
             task: None,
             guard: LoopGuard::default(),
             rate: None,
+            on_change: Vec::new(),
         }
     }
+}
+
+/// Handler of one field, run before the reconciler when the field has changed.
+pub(super) struct ChangeHandler<C: Reconciler> {
+    /// The field, for the text of a failure.
+    pub(super) field: &'static str,
+    /// Whether the field is equal in both states.
+    pub(super) is_same: fn(&C::Object, &C::Object) -> bool,
+    pub(super) run: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> Cleanup<'a>,
 }
 
 /// The controller's report function.

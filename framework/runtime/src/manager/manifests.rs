@@ -21,6 +21,7 @@ use crate::leader::{Fenced, LeaderElection, fence_policy};
 use windlass_core::crd::compat::plain_numbers;
 use windlass_core::crd::cut_descriptions;
 use windlass_core::error::{Error, ErrorKind};
+use windlass_core::rbac::Rule;
 use windlass_core::resource::{ResourceExt, Scope};
 
 /// Options of [`Manager::manifests`].
@@ -95,20 +96,40 @@ impl ManifestOptions {
 /// [`ErrorKind::Config`] for a name, an image or an address that [`check`] refuses; otherwise the error of a
 /// definition.
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
+    let documents = checked(manager, options)?.documents()?;
+    serde_saphyr::to_string_multiple(&documents).map_err(|error| {
+        Error::new(ErrorKind::Other, "cannot print the manifests as YAML").because(error)
+    })
+}
+
+/// Returns the roles and bindings among the manifests.
+///
+/// # Errors
+/// As [`print`], without those of the definitions.
+pub(super) fn roles(manager: &Manager, options: &ManifestOptions) -> Result<Vec<Value>, Error> {
+    let builder = checked(manager, options)?;
+    let mut roles = builder.grants()?;
+    roles.extend(builder.install_role());
+    roles.extend(manager.election.iter().flat_map(|election| builder.lease_role(election)));
+    Ok(roles)
+}
+
+/// Checks the options, and returns the builder of the manifests.
+fn checked<'a>(
+    manager: &'a Manager,
+    options: &'a ManifestOptions,
+) -> Result<ManifestBuilder<'a>, Error> {
     let name = manager.display_name();
-    check(manager, (name, options.image.as_deref()), options.namespace.as_deref().unwrap_or(name))?;
-    let builder = ManifestBuilder {
+    let namespace = options.namespace.as_deref().unwrap_or(name);
+    check(manager, (name, options.image.as_deref()), namespace)?;
+    Ok(ManifestBuilder {
         name,
-        namespace: options.namespace.as_deref().unwrap_or(name),
+        namespace,
         image: options.image.clone().unwrap_or_else(|| format!("{name}:latest")),
         args: &options.args,
         max_description: options.max_description,
         own_namespace_only: options.namespaced && manager.namespaces.is_empty(),
         manager,
-    };
-    let documents = builder.documents()?;
-    serde_saphyr::to_string_multiple(&documents).map_err(|error| {
-        Error::new(ErrorKind::Other, "cannot print the manifests as YAML").because(error)
     })
 }
 
@@ -245,15 +266,7 @@ impl ManifestBuilder<'_> {
 
     /// Returns the controllers' grants: everywhere, or in the watched namespaces only.
     fn grants(&self) -> Result<Vec<Value>, Error> {
-        let rules: Vec<Value> = self
-            .manager
-            .rules()
-            .iter()
-            .map(|rule| {
-                let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
-                rule_of(&rule.group, &rule.resource, &verbs)
-            })
-            .collect();
+        let rules: Vec<Value> = self.manager.rules().iter().map(printed).collect();
         let namespaces = self.namespaces();
         if namespaces.is_empty() {
             let role = self.role("ClusterRole", "", json!(rules));
@@ -284,6 +297,9 @@ impl ManifestBuilder<'_> {
                 controller.name(),
                 verbs.join(", "),
                 match rule.group.as_str() {
+                    _ if !rule.urls.is_empty() => {
+                        rule.urls.iter().cloned().collect::<Vec<_>>().join(", ")
+                    }
                     "" => rule.resource.clone(),
                     group => format!("{}.{group}", rule.resource),
                 }
@@ -340,7 +356,9 @@ impl ManifestBuilder<'_> {
         let rules = self.manager.rules();
         // Kinds that are only read need no fence.
         let is_read = |verb: &&str| matches!(*verb, "get" | "list" | "watch");
-        let written = rules.iter().filter(|rule| !rule.verbs.iter().all(&is_read));
+        let written = rules
+            .iter()
+            .filter(|rule| !rule.resource.is_empty() && !rule.verbs.iter().all(&is_read));
         let resources = written.map(|rule| (rule.group.as_str(), rule.resource.as_str()));
         election.fence.then(|| fence_policy(election, fenced, resources)).flatten()
     }
@@ -395,6 +413,19 @@ pub(super) fn definitions(
         all.iter_mut().for_each(|definition| cut_descriptions(definition, max));
     }
     Ok(all)
+}
+
+/// Returns a controller's rule as a Role has it.
+fn printed(rule: &Rule) -> Value {
+    let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
+    if !rule.urls.is_empty() {
+        return json!({ "nonResourceURLs": rule.urls, "verbs": verbs });
+    }
+    let mut printed = rule_of(&rule.group, &rule.resource, &verbs);
+    if !rule.names.is_empty() {
+        printed["resourceNames"] = json!(rule.names);
+    }
+    printed
 }
 
 /// Returns a rule about one resource.

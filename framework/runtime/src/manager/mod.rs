@@ -23,6 +23,7 @@
 mod endpoints;
 mod exit;
 mod foreign;
+mod granted;
 mod install;
 mod manifests;
 mod run;

@@ -1,4 +1,5 @@
 mod definitions;
+mod granted;
 mod hardened;
 mod installing;
 mod leading;
@@ -26,7 +27,6 @@ use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::test_support::Captured;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::names;
-use windlass_core::resource::Scope;
 
 fn nowhere() -> Client {
     Client::offline()
@@ -52,16 +52,10 @@ impl ErasedController for Slow {
     }
 
     fn rules(&self) -> Vec<Rule> {
-        let rule = |resource: &str, verbs: &[&'static str]| Rule {
-            group: "apps".to_owned(),
-            resource: resource.to_owned(),
-            scope: Scope::Namespaced,
-            verbs: verbs.iter().copied().collect(),
-        };
         vec![
-            rule("deployments", &["watch", "list"]),
-            rule("deployments", &["patch", "list"]),
-            rule("deployments/status", &["get"]),
+            Rule::of_resource("deployments.apps", &["watch", "list"]),
+            Rule::of_resource("deployments.apps", &["patch", "list"]),
+            Rule::of_resource("deployments.apps/status", &["get"]),
         ]
     }
 

@@ -33,6 +33,7 @@ pub mod check;
 #[cfg(test)]
 mod creation_tests;
 pub mod elections;
+mod grants;
 #[cfg(test)]
 mod lock_tests;
 #[cfg(test)]
@@ -43,12 +44,13 @@ mod settle;
 mod tests;
 
 pub use check::{CheckReport, check, try_check};
+pub use grants::GrantReport;
 pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -56,8 +58,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
 use windlass_apiserver::ApiServer;
 
+use self::grants::{Account, AllowedRule, Record};
+use self::settle::OperatorAccess;
 use crate::embedded;
-use windlass_client::client::{Client, ClientConfig, NewServer};
+use windlass_client::client::{Client, ClientConfig, NewServer, RequestObserver};
 use windlass_core::clock::Clock;
 use windlass_core::crd::CustomResource;
 use windlass_core::environment::Environment;
@@ -111,6 +115,8 @@ pub struct TestCluster {
     namespaces: Arc<Mutex<Vec<String>>>,
     /// Knowledge about the elections in them: whether another process can have held a lock.
     new_server: Arc<NewServer>,
+    /// Number of operators that have got an account.
+    accounts: AtomicUsize,
 }
 
 impl Default for TestClusterBuilder {
@@ -194,7 +200,16 @@ impl TestClusterBuilder {
             None => NewServer::only(Arc::clone(&namespaces)),
         });
         let client = client.of_new_server(&new_server);
-        Ok(TestCluster { client, server, config: real, namespace, namespaces, new_server })
+        let accounts = AtomicUsize::new(0);
+        Ok(TestCluster {
+            client,
+            server,
+            config: real,
+            namespace,
+            namespaces,
+            new_server,
+            accounts,
+        })
     }
 
     /// Returns the environment of both sides: simulated time for the embedded server.
@@ -353,19 +368,73 @@ impl TestCluster {
         }
     }
 
-    /// Runs an operator in this process. The operator opens no port unless its settings name an
-    /// address, and handles no signal; on a shared server it sees only this cluster's namespaces.
+    /// Runs an operator in this process, with exactly the rights that its manifests print. The
+    /// operator opens no port unless its settings name an address, and handles no signal; on a
+    /// shared server it sees only this cluster's namespaces.
+    ///
+    /// An operator that was built with [`client`](Self::client) acts as a service account of its
+    /// own, to which the roles of its [manifests](Manager::manifests) are bound and nothing else: a
+    /// request beyond its grants is answered 403, and the failed reconcile names the grant. With
+    /// any other client, such as one of [`client_as`](Self::client_as), it acts as that client's
+    /// user. [`spawn_unrestricted`](Self::spawn_unrestricted) leaves it the administrator's rights.
     ///
     /// The operator ends when the returned handle is [stopped](RunningOperator::stop) or dropped.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Outside of a tokio runtime, and when the roles cannot be made.
     pub fn spawn(&self, manager: Manager) -> RunningOperator {
-        let mut manager = manager.quiet().without_signals();
+        if !manager.own_client().is_same(&self.client) {
+            return self.spawn_unrestricted(manager);
+        }
+        match self.restricted(&manager) {
+            Ok((client, rules)) => self.run(manager, client, rules),
+            Err(error) => panic!(
+                "cannot give the operator the rights of its manifests: {error}; correct it, or run it as \
+                 the administrator by TestCluster::spawn_unrestricted"
+            ),
+        }
+    }
+
+    /// As [`spawn`](Self::spawn), with the rights of the client that the operator was built with:
+    /// those of the administrator for [`client`](Self::client).
+    ///
+    /// For tests of an operator whose rights come from elsewhere.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn spawn_unrestricted(&self, manager: Manager) -> RunningOperator {
+        let account = Account::of(&manager, &self.namespace, 0);
+        let rules = account.map(|account| account.rules()).unwrap_or_default();
+        let client = manager.own_client().clone();
+        self.run(manager, client, rules)
+    }
+
+    /// Returns the client of an account with the printed rights of `manager`, and these rights.
+    fn restricted(&self, manager: &Manager) -> Result<(Client, Vec<AllowedRule>), Error> {
+        // `Relaxed`: the number need only be unique.
+        let number = self.accounts.fetch_add(1, Ordering::Relaxed);
+        let account = Account::of(manager, &self.namespace, number)?;
+        match (&self.server, &self.config) {
+            (Some(server), _) => account.store(server)?,
+            (None, Some(config)) => account.create(config.clone())?,
+            (None, None) => {}
+        }
+        let groups: Vec<&str> = account.groups.iter().map(String::as_str).collect();
+        let client = self.client_as(&account.user, &groups);
+        Ok((manager.own_client().over_connections_of(&client), account.rules()))
+    }
+
+    /// Runs an operator with that client.
+    fn run(&self, manager: Manager, client: Client, rules: Vec<AllowedRule>) -> RunningOperator {
+        let record = Arc::new(Record::default());
+        let (admin, grants) = (self.client.clone(), manager.grants());
+        let client = client.observed(Arc::clone(&record) as Arc<dyn RequestObserver>);
+        let mut manager = manager.with_client(client.clone()).quiet().without_signals();
         if self.server.is_none() && manager.namespaces.is_empty() {
             manager.namespaces = self.namespaces.lock().clone();
         }
-        RunningOperator::new(manager.start())
+        let access = OperatorAccess { client, admin, record, grants, rules };
+        RunningOperator::new(manager.start(), access)
     }
 }
 

@@ -11,9 +11,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::grants::{AllowedRule, GrantReport, Record};
 use windlass_cache::informer::CacheView;
 use windlass_client::client::Client;
 use windlass_core::error::{Error, ErrorKind};
+use windlass_core::rbac::Rule;
 use windlass_core::resource::{ObjectKey, ResourceExt};
 use windlass_runtime::controller::ErasedController;
 use windlass_runtime::manager::{Exit, Running};
@@ -50,6 +52,24 @@ pub struct RunningOperator {
     /// A field of its own, since [`stop`](Self::stop) moves `running` out and must disarm the
     /// check.
     watched: Watched,
+    /// Rights of the operator, and their use.
+    access: OperatorAccess,
+}
+
+/// Rights of an operator, and their use.
+#[derive(Debug)]
+pub(super) struct OperatorAccess {
+    /// The operator's client.
+    pub(super) client: Client,
+    /// The administrator's client: comparisons of caches must not count as requests of the
+    /// operator.
+    pub(super) admin: Client,
+    /// The operator's requests so far.
+    pub(super) record: Arc<Record>,
+    /// Grants of `can(…)`.
+    pub(super) grants: Vec<(String, Rule)>,
+    /// Rules of the printed roles.
+    pub(super) rules: Vec<AllowedRule>,
 }
 
 /// Fails the test whose operator reconciles without end when it is dropped.
@@ -100,9 +120,28 @@ impl Deref for RunningOperator {
 
 impl RunningOperator {
     /// Wraps an operator that was started; its controllers are watched from now on.
-    pub(super) fn new(running: Running) -> Self {
+    pub(super) fn new(running: Running, access: OperatorAccess) -> Self {
         let watched = Watched { controllers: running.controllers() };
-        Self { running, watched }
+        Self { running, watched, access }
+    }
+
+    /// Returns the grants of `can(…)` that no request of the operator has used so far, and those
+    /// that a request needed in vain; for an operator with more rights than it prints, those that
+    /// the printed roles lack. Requests by `cx.client()` and `cx.api()` count as all others.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_testing as windlass;
+    /// # use windlass::{manager::Manager, testing::TestCluster};
+    /// # async fn example(cluster: TestCluster, manager: Manager) {
+    /// let operator = cluster.spawn(manager);
+    /// // Objects are created and changed here.
+    /// operator.settled().await;
+    /// let report = operator.grant_report();
+    /// assert!(report.is_tight(), "{report}");
+    /// # }
+    /// ```
+    pub fn grant_report(&self) -> GrantReport {
+        self.access.record.report(&self.access.grants, &self.access.rules)
     }
 
     /// Waits until no key is queued, in work or in failure backoff, and every cache shows the
@@ -204,7 +243,7 @@ impl RunningOperator {
                 endless.join("\n  ")
             );
         }
-        let Self { running, mut watched } = self;
+        let Self { running, mut watched, .. } = self;
         // A complaint was raised above, or is not wanted: the drop must not raise it again.
         watched.controllers.clear();
         running.stop();
@@ -268,6 +307,8 @@ impl RunningOperator {
         left.extend(self.busy());
         if left.is_empty() {
             for (client, informers) in self.running.caches() {
+                let is_own = client.is_same(&self.access.client);
+                let client = if is_own { &self.access.admin } else { client };
                 for view in informers.views() {
                     if !view.is_delivered {
                         left.push(format!("{}: listeners are being told a change", view.info));

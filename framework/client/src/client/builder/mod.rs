@@ -420,6 +420,7 @@ impl ClientBuilder {
             is_urgent: false,
             new_server: None,
             is_routine: false,
+            observer: None,
         }
     }
 }

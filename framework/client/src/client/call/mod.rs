@@ -8,6 +8,7 @@
 
 mod attempt;
 mod defaults;
+mod observe;
 mod report;
 mod throttle;
 mod trace;
@@ -16,6 +17,7 @@ mod upgrade;
 
 pub(in crate::client) use attempt::uri;
 pub(in crate::client) use defaults::Defaults;
+pub use observe::{ObservedRequest, RequestObserver};
 pub(in crate::client) use trace::{SHOWN, curl};
 #[cfg(feature = "ws")]
 pub(crate) use upgrade::Upgraded;
@@ -242,10 +244,11 @@ impl<'a> Call<'a> {
 
     /// Runs the attempts and completes the error of a failed call.
     async fn run(&mut self) -> Result<AttemptResponse, Error> {
-        match self.attempts().await {
+        let result = match self.attempts().await {
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.complete(error)),
-        }
+        };
+        self.client.judged(self.request, result)
     }
 
     /// Makes attempts until one succeeds or no other is allowed.

@@ -86,7 +86,8 @@ impl Client {
         let deadline = shared.environment.clock.after(timeout);
         let uri = uri(self, request)?;
         let call = UpgradeCall { client: self, shared, request, uri, protocols, deadline };
-        Box::pin(call.run().instrument(span)).await
+        let upgraded = Box::pin(call.run().instrument(span)).await;
+        self.judged(request, upgraded)
     }
 }
 

@@ -80,6 +80,8 @@ pub(crate) struct Extra {
     pub(crate) reader: Option<RequestBody>,
     /// Whether the path is relative to the server's root, not to the path of its address.
     pub(crate) from_root: bool,
+    /// The kind, with a subresource behind a slash: the target of a grant.
+    pub(crate) kind: Option<Arc<str>>,
 }
 
 impl Prepared {

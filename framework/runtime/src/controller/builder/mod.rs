@@ -5,7 +5,9 @@
 //! an error when the controller is attached, except for mistakes in types, which panic where they
 //! are written.
 
+mod changes;
 mod clusters;
+mod granting;
 mod reconciling;
 
 use std::fmt;
@@ -20,7 +22,7 @@ use crate::controller::source::{
 use crate::controller::{Context, Finalize, Reconciler};
 use crate::workqueue::RetryPolicy;
 use windlass_cache::store::{Cached, Index, IndexValue};
-use windlass_core::rbac::{self, Rule, verbs::VerbType};
+use windlass_core::rbac::{self, Rule};
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 
 mod enqueuing;
@@ -78,6 +80,9 @@ pub struct ControllerBuilder<C: Reconciler> {
     sources: Vec<Source>,
     /// Permissions, not merged yet.
     rules: Vec<Rule>,
+    /// The permissions among them that no other setting implies, one verb each, with the text by
+    /// which `can(…)` asks for it.
+    asked: Vec<(String, Rule)>,
     /// Settings that each reconcile reads.
     options: ReconcileOptions<C>,
     /// Names of the reasons; a source takes its bit when it is added.
@@ -130,6 +135,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
+            asked: Vec::new(),
             names: ReasonNames::default(),
             when: None,
             background_sources: Vec::new(),
@@ -307,20 +313,6 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Adds the permission to use verb `V` on kind `K`; the matching grant is `C:`
-    /// [`Can`](windlass_core::rbac::Can)`<V, K>`.
-    ///
-    /// Owned and watched kinds have their permissions already. The rule appears in the manifests;
-    /// nothing is checked against the API server.
-    ///
-    /// # Panics
-    /// When the kind is known at run time only.
-    #[track_caller]
-    pub fn can<V: VerbType, K: Resource>(mut self) -> Self {
-        self.rules.push(Rule::new(&static_info::<K>(), None, &[V::NAME]));
-        self
-    }
-
     /// Builds the controller, ready for a manager.
     ///
     /// The result is shared by all terms of leadership; it is given to
@@ -341,6 +333,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             retry: self.retry,
             finalizer: self.finalizer,
             rules: rbac::merge(self.rules),
+            asked: self.asked,
             sources: self.sources,
             options: self.options,
             names: self.names,

@@ -85,23 +85,6 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Keeps each object's state at its last reconcile, so that
-    /// [`Context::changes`](crate::controller::Context::changes) can return the difference. At most
-    /// 64 MiB of such states, in JSON; the state that was reconciled longest ago is evicted first.
-    ///
-    /// States that are evicted read as unknown: the reconcile then treats everything as changed.
-    pub fn track_changes(self) -> Self {
-        self.track_changes_within(64 << 20)
-    }
-
-    /// As [`track_changes`](Self::track_changes), with at most `bytes` bytes.
-    ///
-    /// Zero keeps no states. Each state counts with its JSON and about 256 bytes.
-    pub fn track_changes_within(mut self, bytes: usize) -> Self {
-        self.options.tracked_bytes = bytes;
-        self
-    }
-
     /// Sets the limit beyond which an object counts as reconciled endlessly and is slowed down.
     /// Default: more than 50 reconciles within a minute without a change of its spec; then one a
     /// second.

@@ -10,6 +10,7 @@
 
 mod access;
 mod apply;
+mod checked;
 mod children;
 mod expected;
 mod gone;
@@ -29,6 +30,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 pub use self::apply::ApplyOwned;
+pub use self::checked::CheckedApi;
 pub use self::expected::Expectations;
 pub use self::patcher::ContextPatcher;
 use self::status::Latest;
@@ -446,6 +448,11 @@ impl<C: Reconciler> Context<C> {
     /// The object as it was cached when the reconcile began.
     pub(super) fn cached_at_start(&self) -> &Cached<C::Object> {
         &self.cached_at_start
+    }
+
+    /// The object at its last successful reconcile, if that state is known.
+    pub(super) fn before(&self) -> Option<&Cached<C::Object>> {
+        self.before.as_ref()
     }
 
     /// Returns the API of the reconciled kind in the object's namespace.

@@ -214,7 +214,12 @@ impl<C: Reconciler> ObjectStep<C> {
         let object = Arc::clone(cx.object());
         let superseded = &self.shared.memory.superseded;
         let key = cx.cached_at_start().key();
-        let reconcile = self.controller.reconcile(&object, cx);
+        let reconcile = async {
+            if !self.plan.options.on_change.is_empty() {
+                Box::pin(self.handle_changes(cx)).await?;
+            }
+            self.controller.reconcile(&object, cx).await
+        };
         let result = if self.plan.options.drops_superseded && superseded.may_drop(key) {
             // The result is polled first: a finished reconcile is never dropped.
             tokio::select! {
@@ -250,6 +255,19 @@ impl<C: Reconciler> ObjectStep<C> {
         let again = action.requeue_after.map(|delay| clock.after(delay));
         self.finish(key, FollowUp { again, has_failed: false });
         Ok(action)
+    }
+
+    /// Runs the handlers of the fields that differ from the last successful reconcile.
+    async fn handle_changes(&self, cx: &Context<C>) -> Result<(), Failure> {
+        let before = cx.before().and_then(|before| before.get().ok());
+        for handler in &self.plan.options.on_change {
+            let is_same = before.as_ref().is_some_and(|old| (handler.is_same)(old, cx.object()));
+            if !is_same {
+                let run = (handler.run)(&self.controller, cx.object(), cx).await;
+                run.map_err(|failure| failure.tried(format!("handling {}", handler.field)))?;
+            }
+        }
+        Ok(())
     }
 
     /// Reports a failure as Event, condition and call of `OnFailure`, as far as wanted.
@@ -323,6 +341,7 @@ impl<C: Reconciler> ObjectStep<C> {
 
 /// Classifies a failed reconcile: a failure because its object is gone is none.
 async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> Stopped {
+    let failure = failure.naming_missing_grant();
     if cx.has_ended(&failure).await { Stopped::Ended(failure) } else { Stopped::Failed(failure) }
 }
 

@@ -52,6 +52,13 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// Returns the permissions that the controller needs.
     fn rules(&self) -> Vec<Rule>;
 
+    /// Returns the permissions among [`rules`](Self::rules) that were asked for one by one, as
+    /// `can(…)` has them, each with its rule of one verb. Default: none.
+    #[doc(hidden)]
+    fn grants(&self) -> Vec<(String, Rule)> {
+        Vec::new()
+    }
+
     /// Registers informers, indexes and listeners; called once, before the caches start. Keys are
     /// queued from then on.
     ///

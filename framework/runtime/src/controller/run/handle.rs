@@ -300,6 +300,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         self.plan.rules.clone()
     }
 
+    fn grants(&self) -> Vec<(String, Rule)> {
+        self.plan.asked.clone()
+    }
+
     fn attach(&self, informers: &InformerRegistry) -> Result<(), Error> {
         let attached = self.attached(informers);
         if !attached.informers.is_same(informers) {

@@ -1,15 +1,15 @@
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::ConfigMap;
 use windlass::Controller;
 use windlass::controller::{Action, Context, Reconciler, Result};
 
 #[derive(Controller)]
-#[controller(for = ConfigMap, can(create Pod/eviction, get Pod/log))]
+#[controller(for = ConfigMap, can(get "Pod"))]
 struct Maps;
 
 impl Reconciler for Maps {
     type Object = ConfigMap;
 
-    async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result<Action> {
+    async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
         Ok(Action::done())
     }
 }

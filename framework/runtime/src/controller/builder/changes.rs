@@ -1,0 +1,79 @@
+//! Settings of a builder for changes since the last successful reconcile.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::ControllerBuilder;
+use crate::controller::plan::ChangeHandler;
+use crate::controller::{Context, Reconciler, Result};
+
+impl<C: Reconciler> ControllerBuilder<C> {
+    /// Keeps each object's state at its last reconcile, so that
+    /// [`Context::changes`](crate::controller::Context::changes) can return the difference. At most
+    /// 64 MiB of such states, in JSON; the state that was reconciled longest ago is evicted first.
+    ///
+    /// States that are evicted read as unknown: the reconcile then treats everything as changed.
+    pub fn track_changes(self) -> Self {
+        self.track_changes_within(64 << 20)
+    }
+
+    /// As [`track_changes`](Self::track_changes), with at most `bytes` bytes.
+    ///
+    /// Zero keeps no states. Each state counts with its JSON and about 256 bytes.
+    pub fn track_changes_within(mut self, bytes: usize) -> Self {
+        self.options.tracked_bytes = bytes;
+        self
+    }
+
+    /// Runs a handler before the reconciler when a field differs from the last successful
+    /// reconcile of the object, by `is_same`; `field` names it in the text of a failure. Handlers
+    /// run one after the other, in the order of the calls. A failed handler fails the reconcile, and
+    /// runs again at the next attempt, whether or not the field has changed once more.
+    ///
+    /// The derive writes it as `on_change(spec.host = rehost)`, with a method of the controller.
+    ///
+    /// When the last state is not known, every handler runs: at the first reconcile of an object,
+    /// after a restart or a change of leaders, and when the state was evicted. So a handler has to
+    /// tolerate repetitions, as a reconciler does. Switches [`track_changes`](Self::track_changes)
+    /// on, unless it is on already. Handlers do not run for an object that is being deleted.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// struct Sites;
+    ///
+    /// impl Sites {
+    ///     async fn republish(&self, site: &ConfigMap, _: &Context<Self>) -> Result<()> {
+    ///         println!("{:?} has new pages", site.metadata.name);
+    ///         Ok(())
+    ///     }
+    /// }
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    ///
+    /// let builder = ControllerBuilder::<Sites>::new().on_change(
+    ///     "data",
+    ///     |old, new| old.data == new.data,
+    ///     |sites, site, cx| Box::pin(sites.republish(site, cx)),
+    /// );
+    /// # let _ = builder;
+    /// ```
+    pub fn on_change(
+        mut self,
+        field: &'static str,
+        is_same: fn(&C::Object, &C::Object) -> bool,
+        run: for<'a> fn(
+            &'a C,
+            &'a C::Object,
+            &'a Context<C>,
+        ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>,
+    ) -> Self {
+        self.options.on_change.push(ChangeHandler { field, is_same, run });
+        if self.options.tracked_bytes == 0 { self.track_changes() } else { self }
+    }
+}

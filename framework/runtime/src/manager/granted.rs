@@ -1,0 +1,40 @@
+//! Rights of an operator for tests: the printed roles as objects, and the client that uses them.
+
+use serde_json::Value;
+
+use super::Manager;
+use super::manifests::{self, ManifestOptions};
+use windlass_client::client::Client;
+use windlass_core::error::Error;
+use windlass_core::rbac::Rule;
+
+impl Manager {
+    /// Returns the roles and bindings of the [manifests](Self::manifests).
+    ///
+    /// # Errors
+    /// As [`manifests`](Self::manifests), without those of the definitions.
+    #[doc(hidden)]
+    pub fn roles(&self, options: &ManifestOptions) -> Result<Vec<Value>, Error> {
+        manifests::roles(self, options)
+    }
+
+    /// Returns the grants of all controllers, as `can(…)` has them, each with its rule of one verb.
+    #[doc(hidden)]
+    pub fn grants(&self) -> Vec<(String, Rule)> {
+        self.controllers.iter().flat_map(|controller| controller.grants()).collect()
+    }
+
+    /// Returns the client of the operator's own cluster.
+    #[doc(hidden)]
+    pub fn own_client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Replaces the client of the operator's own cluster.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_client(mut self, client: Client) -> Self {
+        self.client = client;
+        self
+    }
+}

@@ -1,0 +1,366 @@
+//! Settings of the builder that have a literal: durations, numbers, flags.
+
+use std::time::Duration;
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::spanned::Spanned;
+use syn::{Expr, ExprLit, Ident, Lit, LitInt, Token};
+
+use super::durations;
+use crate::errors::Errors;
+use crate::keys::{self, Key, unknown};
+
+/// Settings with one value, and those without.
+#[cfg(test)]
+pub(crate) const SINGLE: &[&str] = &[
+    "resync",
+    "reconcile_timeout",
+    "outcome_condition",
+    "report_failures",
+    "report_every_failure",
+    "cancel_superseded",
+    "track_changes",
+    "task_per_object",
+];
+/// Settings with arguments in parentheses.
+pub(crate) const GROUPS: &[Group] = &[
+    Group {
+        key: "retry",
+        arguments: &["at_most", "base", "cap", "then_every"],
+        example: "retry(at_most = 10, base = \"100ms\", cap = \"1m\")",
+    },
+    Group {
+        key: "debounce",
+        arguments: &["quiet", "most"],
+        example: "debounce(quiet = \"500ms\", most = \"5s\")",
+    },
+    Group {
+        key: "rate_limit",
+        arguments: &["most", "within"],
+        example: "rate_limit(most = 10, within = \"1h\")",
+    },
+    Group {
+        key: "loop_guard",
+        arguments: &["most", "within", "spacing"],
+        example: "loop_guard(most = 200, within = \"1m\")",
+    },
+    Group {
+        key: "timer",
+        arguments: &["every", "name", "initial_delay", "idle"],
+        example: "timer(every = \"1m\", name = \"probe\")",
+    },
+];
+/// Arguments that are numbers, but for the `most` of `debounce`; `name` is a text, all others are
+/// durations.
+const COUNTS: &[&str] = &["at_most", "most"];
+
+/// A setting with arguments.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) key: &'static str,
+    pub(crate) arguments: &'static [&'static str],
+    example: &'static str,
+}
+
+/// A setting as it is written.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) key: Key,
+    value: Value,
+}
+
+/// The value of a setting.
+#[derive(Debug)]
+enum Value {
+    Flag,
+    Never,
+    One(Argument),
+    Several(Vec<(Key, Argument)>),
+}
+
+/// One argument, with its position.
+#[derive(Debug)]
+struct Argument {
+    tokens: TokenStream,
+    span: Span,
+}
+
+/// Reads the value of a setting.
+pub(super) fn read(key: &Key, input: ParseStream<'_>) -> syn::Result<Setting> {
+    let value = match key.name.as_str() {
+        "report_failures"
+        | "report_every_failure"
+        | "cancel_superseded"
+        | "track_changes"
+        | "task_per_object" => flag(key, input)?,
+        "outcome_condition" => {
+            let text = keys::text(key, input)?;
+            let value = &text.value;
+            Value::One(Argument { tokens: quote!(#value), span: text.span })
+        }
+        "resync" | "reconcile_timeout" => single_duration(key, input)?,
+        _ => several(key, input)?,
+    };
+    Ok(Setting { key: key.clone(), value })
+}
+
+/// Reads a key without a value.
+fn flag(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+    if input.peek(Token![=]) || input.peek(syn::token::Paren) {
+        let message = format!("`{}` has no value: its presence switches it on", key.name);
+        return Err(syn::Error::new(input.span(), message));
+    }
+    Ok(Value::Flag)
+}
+
+/// Reads `= "10m"` or `= "never"`.
+fn single_duration(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+    if !input.peek(Token![=]) {
+        let message = format!("`{}` needs a value: `{0} = \"10m\"`, or \"never\"", key.name);
+        return Err(syn::Error::new(key.span, message));
+    }
+    input.parse::<Token![=]>()?;
+    let found: Expr = input.parse()?;
+    if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &found
+        && text.value() == "never"
+    {
+        return Ok(Value::Never);
+    }
+    let least = if key.name == "resync" { Duration::from_secs(1) } else { Duration::ZERO };
+    duration(&key.name, &found, least).map(Value::One)
+}
+
+/// Reads `(name = value, …)`.
+fn several(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+    let Some(group) = GROUPS.iter().find(|group| group.key == key.name) else {
+        return Err(syn::Error::new(key.span, "not a setting"));
+    };
+    keys::group(key, input, group.example, |input| {
+        let mut arguments: Vec<(Key, Argument)> = Vec::new();
+        while !input.is_empty() {
+            let found = argument(group, input)?;
+            if arguments.iter().any(|(before, _)| before.name == found.0.name) {
+                let message = format!("duplicate key `{}`: it is set above", found.0.name);
+                return Err(syn::Error::new(found.0.span, message));
+            }
+            arguments.push(found);
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        missing(group, key, &arguments).map_or(Ok(()), Err)?;
+        Ok(Value::Several(arguments))
+    })
+}
+
+/// Reads one argument of a group.
+fn argument(group: &Group, input: ParseStream<'_>) -> syn::Result<(Key, Argument)> {
+    if !(input.peek(Ident::peek_any) && input.peek2(Token![=])) {
+        let message = format!("`{}` is written `{}`", group.key, group.example);
+        return Err(syn::Error::new(input.span(), message));
+    }
+    let ident = input.call(Ident::parse_any)?;
+    let name = ident.unraw().to_string();
+    if !group.arguments.contains(&name.as_str()) {
+        return Err(syn::Error::new(ident.span(), unknown("key", &name, group.arguments)));
+    }
+    input.parse::<Token![=]>()?;
+    let found: Expr = input.parse()?;
+    let value = match name.as_str() {
+        "name" => text(&name, &found)?,
+        count if COUNTS.contains(&count) && group.key != "debounce" => number(count, &found)?,
+        // The builder would raise them without a word.
+        "within" if group.key == "rate_limit" => duration(&name, &found, Duration::from_secs(1))?,
+        _ => duration(&name, &found, Duration::ZERO)?,
+    };
+    Ok((Key { name, span: ident.span() }, value))
+}
+
+/// Returns the fault for arguments that are missing.
+fn missing(group: &Group, key: &Key, found: &[(Key, Argument)]) -> Option<syn::Error> {
+    let has = |name: &str| found.iter().any(|(key, _)| key.name == name);
+    let lacks = |names: &[&str]| names.iter().any(|name| !has(name));
+    let is_incomplete = match group.key {
+        "retry" => found.is_empty(),
+        "loop_guard" => lacks(&["most", "within"]),
+        "timer" => lacks(&["every", "name"]),
+        _ => lacks(group.arguments),
+    };
+    if is_incomplete {
+        let message = format!("`{}` is written `{}`", group.key, group.example);
+        return Some(syn::Error::new(key.span, message));
+    }
+    if group.key == "retry" && has("base") != has("cap") {
+        let message = "`base` and `cap` stand together: the first delay, and the longest one";
+        return Some(syn::Error::new(key.span, message));
+    }
+    if group.key == "retry" && has("then_every") && !has("at_most") {
+        let message = "`then_every` begins when retries are used up: say how many by `at_most`";
+        return Some(syn::Error::new(key.span, message));
+    }
+    None
+}
+
+/// Reads a duration: a text, or an expression of type `Duration`.
+fn duration(key: &str, found: &Expr, least: Duration) -> syn::Result<Argument> {
+    let span = found.span();
+    let fault = |message: String| Err(syn::Error::new(span, message));
+    match found {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => match durations::parse(&text.value()) {
+            Ok(value) if value < least => {
+                fault(format!("`{key}` is at least {} s", least.as_secs()))
+            }
+            Ok(value) if value.is_zero() => {
+                fault(format!("`{key}` of zero would leave no time at all"))
+            }
+            Ok(value) => {
+                let (seconds, nanos) = (value.as_secs(), value.subsec_nanos());
+                let tokens = quote_spanned!(span=> ::core::time::Duration::new(#seconds, #nanos));
+                Ok(Argument { tokens, span })
+            }
+            Err(message) => fault(format!("`{key}` is a duration such as \"1h30m\": {message}")),
+        },
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => {
+            let digits = number.base10_digits();
+            fault(format!("a duration has a unit: `{key} = \"{digits}s\"`"))
+        }
+        Expr::Lit(_) => fault(format!("`{key}` is a duration: `{key} = \"10m\"`")),
+        other => Ok(Argument { tokens: quote!(#other), span }),
+    }
+}
+
+/// Reads a text.
+fn text(key: &str, found: &Expr) -> syn::Result<Argument> {
+    match found {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
+            Ok(Argument { tokens: quote!(#text), span: text.span() })
+        }
+        other => {
+            Err(syn::Error::new(other.span(), format!("`{key}` takes a text: `{key} = \"…\"`")))
+        }
+    }
+}
+
+/// Reads a number that is not zero.
+fn number(key: &str, found: &Expr) -> syn::Result<Argument> {
+    let fault = |message: String| Err(syn::Error::new(found.span(), message));
+    match found {
+        Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => match digits.base10_parse::<u32>() {
+            Ok(0) => fault(format!("`{key}` is at least 1")),
+            Ok(number) => {
+                Ok(Argument { tokens: quote_spanned!(found.span()=> #number), span: found.span() })
+            }
+            Err(_) => fault(format!("`{key}` is at most {}", u32::MAX)),
+        },
+        _ => fault(format!("`{key}` takes a whole number: `{key} = 10`")),
+    }
+}
+
+/// Reads `= 8`, the number of workers.
+pub(super) fn workers(key: &Key, input: ParseStream<'_>) -> syn::Result<keys::WithSpan<usize>> {
+    let found: Expr = keys::value(key, input, "8")?;
+    let span = found.span();
+    let digits: Option<&LitInt> = match &found {
+        Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => Some(digits),
+        _ => None,
+    };
+    let count = digits.and_then(|digits| digits.base10_parse::<usize>().ok());
+    match count {
+        Some(0) => Err(syn::Error::new(span, "a controller needs at least one worker")),
+        Some(value) if value <= 65_536 => Ok(keys::WithSpan { value, span }),
+        _ => {
+            let message = "`workers` takes a whole number from 1 to 65536: `workers = 8`";
+            Err(syn::Error::new(span, message))
+        }
+    }
+}
+
+/// Checks settings against one another.
+pub(super) fn check(settings: &[Setting], errors: &mut Errors) {
+    for (i, setting) in settings.iter().enumerate() {
+        let name = &setting.key.name;
+        // Each timer has a name and an interval of its own.
+        if name != "timer" && settings[..i].iter().any(|before| before.key.name == *name) {
+            errors.at(setting.key.span, format_args!("duplicate key `{name}`: it is set above"));
+        }
+    }
+    let of = |name: &str| settings.iter().find(|setting| setting.key.name == name);
+    if let (Some(_), Some(every)) = (of("report_failures"), of("report_every_failure")) {
+        let message = "`report_every_failure` includes `report_failures`: write one of them";
+        errors.at(every.key.span, message);
+    }
+}
+
+impl Setting {
+    /// Returns the statement that passes the setting to the builder.
+    pub(super) fn statement(&self, krate: &TokenStream) -> TokenStream {
+        let place = self.key.span.resolved_at(Span::call_site());
+        let method = Ident::new(&self.key.name, place);
+        match (self.key.name.as_str(), &self.value) {
+            ("resync", Value::Never) => {
+                quote_spanned!(place=> let wiring = wiring.without_resync();)
+            }
+            (_, Value::Never) => {
+                quote_spanned!(place=> let wiring = wiring.#method(::core::time::Duration::MAX);)
+            }
+            (_, Value::Flag) => quote_spanned!(place=> let wiring = wiring.#method();),
+            (_, Value::One(value)) => {
+                let (tokens, at) = (&value.tokens, value.span.resolved_at(Span::call_site()));
+                quote_spanned!(at=> let wiring = wiring.#method(#tokens);)
+            }
+            ("retry", Value::Several(arguments)) => retry(krate, place, arguments),
+            ("loop_guard", Value::Several(arguments)) => {
+                let (most, within) = (value(arguments, "most"), value(arguments, "within"));
+                let spacing = value(arguments, "spacing").map(|it| quote!(.spacing(#it)));
+                quote_spanned! {place=>
+                    let wiring = wiring.loop_guard(
+                        #krate::controller::LoopGuard::new(#most, #within) #spacing
+                    );
+                }
+            }
+            ("timer", Value::Several(arguments)) => {
+                let (every, name) = (value(arguments, "every"), value(arguments, "name"));
+                let delay = value(arguments, "initial_delay").map(|it| quote!(.initial_delay(#it)));
+                let idle = value(arguments, "idle").map(|it| quote!(.idle(#it)));
+                quote_spanned! {place=>
+                    let wiring = wiring.timer(
+                        #krate::controller::Timer::every(#every, #name) #delay #idle
+                    );
+                }
+            }
+            (key, Value::Several(arguments)) => {
+                let order = GROUPS.iter().find(|group| group.key == key);
+                let order = order.map_or(&[][..], |group| group.arguments);
+                let values = order.iter().filter_map(|name| value(arguments, name));
+                quote_spanned!(place=> let wiring = wiring.#method(#(#values),*);)
+            }
+        }
+    }
+}
+
+/// Returns the value of an argument.
+fn value<'a>(arguments: &'a [(Key, Argument)], name: &str) -> Option<&'a TokenStream> {
+    arguments.iter().find(|(key, _)| key.name == name).map(|(_, argument)| &argument.tokens)
+}
+
+/// Returns the statements of `retry(…)`.
+fn retry(krate: &TokenStream, place: Span, arguments: &[(Key, Argument)]) -> TokenStream {
+    let policy = match value(arguments, "at_most") {
+        Some(most) => quote!(#krate::controller::RetryPolicy::at_most(#most)),
+        None => quote!(#krate::controller::RetryPolicy::forever()),
+    };
+    let between = value(arguments, "base")
+        .zip(value(arguments, "cap"))
+        .map(|(base, cap)| quote!(.between(#base, #cap)));
+    let then = value(arguments, "then_every").map(|every| {
+        quote_spanned! {place=>
+            let wiring = wiring.after_max_retries(
+                #krate::controller::AfterMaxRetries::Every(#every)
+            );
+        }
+    });
+    quote_spanned!(place=> let wiring = wiring.retry(#policy #between); #then)
+}

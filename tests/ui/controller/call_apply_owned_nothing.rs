@@ -1,0 +1,20 @@
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use windlass::Controller;
+use windlass::controller::{Action, Context, Reconciler, Result};
+
+#[derive(Controller)]
+#[controller(for = ConfigMap, can(get Pod))]
+struct Maps;
+
+impl Reconciler for Maps {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, _: &ConfigMap, cx: &Context<Self>) -> Result {
+        let applied = cx.apply_owned(Deployment::default()).await?;
+        drop(applied);
+        Ok(Action::done())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,19 @@
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use windlass::Controller;
+use windlass::controller::{Action, Context, Reconciler, Result};
+
+#[derive(Controller)]
+#[controller(for = ConfigMap, can(update Pod))]
+struct Maps;
+
+impl Reconciler for Maps {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, _: &ConfigMap, cx: &Context<Self>) -> Result {
+        let patch = windlass::api::Patch::Merge(serde_json::json!({}));
+        cx.patch::<Pod>("a", patch).await?;
+        Ok(Action::done())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use windlass::Controller;
+use windlass::controller::{Action, Context, Reconciler, Result};
+
+#[derive(Controller)]
+#[controller(for = ConfigMap, can(get Pod))]
+struct Maps;
+
+impl Reconciler for Maps {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, _: &ConfigMap, cx: &Context<Self>) -> Result {
+        let pod: Pod = cx.get("a").await?;
+        let mut pod = cx.patcher_of(&pod);
+        pod.send().await?;
+        Ok(Action::done())
+    }
+}
+
+fn main() {}

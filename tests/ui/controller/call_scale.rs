@@ -1,0 +1,20 @@
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use windlass::Controller;
+use windlass::controller::{Action, Context, Reconciler, Result};
+
+#[derive(Controller)]
+#[controller(for = ConfigMap, can(patch Deployment/scale))]
+struct Maps;
+
+impl Reconciler for Maps {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, _: &ConfigMap, cx: &Context<Self>) -> Result {
+        let now = cx.checked::<Deployment>().scale("web").await?;
+        drop(now);
+        Ok(Action::done())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,19 @@
+use k8s_openapi::api::core::v1::ConfigMap;
+use windlass::Controller;
+use windlass::controller::{Action, Context, Reconciler, Result};
+
+const LONGEST: u64 = 30;
+
+#[derive(Controller)]
+#[controller(for = ConfigMap, reconcile_timeout = LONGEST)]
+struct Maps;
+
+impl Reconciler for Maps {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+        Ok(Action::done())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,23 @@
+use k8s_openapi::api::core::v1::ConfigMap;
+use windlass::Controller;
+use windlass::controller::{Action, Context, Reconciler, Result};
+
+#[derive(Controller)]
+#[controller(for = ConfigMap, with = Self::settings)]
+struct Maps;
+
+impl Reconciler for Maps {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+        Ok(Action::done())
+    }
+}
+
+impl Maps {
+    fn settings(workers: usize) -> usize {
+        workers
+    }
+}
+
+fn main() {}
