@@ -18,7 +18,14 @@ use windlass::testing::TestCluster;
 use windlass::testing::check::judge::{Tally, Target, judge};
 use windlass::wire::Undecodable;
 
-#[allow(dead_code, clippy::all, clippy::pedantic, reason = "generated")]
+#[allow(
+    dead_code,
+    unused_imports,
+    missing_docs,
+    clippy::all,
+    clippy::pedantic,
+    reason = "generated"
+)]
 mod generated {
     use super::Shape;
 

@@ -289,6 +289,7 @@ types! {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the time of the machine is the claim")]
 fn types_that_contain_one_another_are_cut_where_they_repeat_with_one_warning_each() {
     let started = std::time::Instant::now();
     let found = structural_schema::<Expr>().unwrap();
@@ -323,6 +324,7 @@ types! { struct L0 { x: i32 } }
 doubling! { L1 L0; L2 L1; L3 L2; L4 L3; L5 L4; L6 L5; L7 L6; L8 L7; L9 L8; L10 L9; L11 L10; }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the time of the machine is the claim")]
 fn a_type_that_no_definition_has_room_for_is_refused_in_time() {
     let started = std::time::Instant::now();
     let text = fault::<L11>();
