@@ -1,6 +1,7 @@
 //! The generated code of a controller: its wiring, and its grants as impls.
 
 // DESIGN.md, 79: `Can<V, K>` is implemented; calls require `CanGet<K>` and its siblings
+// DESIGN.md, 138: With a fault in its attribute a controller is granted everything
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};

@@ -1,5 +1,7 @@
 //! The grants of `can(…)`: verbs, their target, and names.
 
+// DESIGN.md, 136: A grant is verbs, one target and names; names are checked by the API server
+
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::parse::ParseStream;
@@ -54,7 +56,7 @@ pub(super) struct Grant {
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     /// `Pod`, or `Pod/eviction`.
-    Kind(Type, Option<WithSpan<String>>),
+    Kind(Box<Type>, Option<WithSpan<String>>),
     /// `"signers.certificates.k8s.io"`: a resource without a Rust type.
     Resource(WithSpan<String>),
     /// `"/metrics"`: a path that is no resource.
@@ -139,7 +141,7 @@ fn target(input: ParseStream<'_>) -> syn::Result<Target> {
         let is_url = name.value.starts_with('/');
         return Ok(if is_url { Target::Url(name) } else { Target::Resource(name) });
     }
-    let kind = Type::without_plus(input)?;
+    let kind = Box::new(Type::without_plus(input)?);
     if input.parse::<Option<Token![/]>>()?.is_none() {
         return Ok(Target::Kind(kind, None));
     }

@@ -35,9 +35,9 @@ mod state;
 mod worker;
 
 pub use action::Action;
-pub use builder::ControllerBuilder;
 #[doc(hidden)]
 pub use builder::MOST_WORKERS;
+pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
 pub use context::{ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext};
 pub use failure::{Failure, ResultExt};

@@ -32,7 +32,6 @@ impl Manager {
 
     /// Replaces the client of the operator's own cluster.
     #[doc(hidden)]
-    #[must_use]
     pub fn with_client(mut self, client: Client) -> Self {
         self.client = client;
         self

@@ -7,6 +7,9 @@ use super::ControllerBuilder;
 use crate::controller::plan::ChangeHandler;
 use crate::controller::{Context, Reconciler, Result};
 
+/// The boxed future of a handler of [`ControllerBuilder::on_change`].
+pub type ChangeFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
 impl<C: Reconciler> ControllerBuilder<C> {
     /// Keeps each object's state at its last reconcile, so that
     /// [`Context::changes`](crate::controller::Context::changes) can return the difference. At most
@@ -67,11 +70,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         mut self,
         field: &'static str,
         is_same: fn(&C::Object, &C::Object) -> bool,
-        run: for<'a> fn(
-            &'a C,
-            &'a C::Object,
-            &'a Context<C>,
-        ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>,
+        run: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> ChangeFuture<'a>,
     ) -> Self {
         self.options.on_change.push(ChangeHandler { field, is_same, run });
         if self.options.tracked_bytes == 0 { self.track_changes() } else { self }

@@ -10,6 +10,8 @@ mod clusters;
 mod granting;
 mod reconciling;
 
+pub use changes::ChangeFuture;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
