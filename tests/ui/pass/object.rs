@@ -53,6 +53,7 @@ struct Status {
     url: ::std::option::Option<::std::string::String>,
 }
 
+/// Checks the values.
 pub fn main() {
     let site = object!(Site {
         spec: { host: "a", weights: { one: 1, two: 2 }, limits: { low: 3 }, new: 4 },

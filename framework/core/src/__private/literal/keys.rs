@@ -3,8 +3,7 @@
 //! The macro cannot know whether `{ app: name }` are fields or keys: it writes `this.app` for both.
 //! If the place is a map, `this` is a struct with a field for each of the keys in front of it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hash};
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
 use super::{Map, Slot};
@@ -100,6 +99,8 @@ impl<M: Map, K, const N: usize> DerefMut for MapFields<'_, M, K, N> {
     }
 }
 
+// For one type only: with two of them the compiler would add that there are several `enter` to each
+// name that does not exist. Keys of a `HashMap` are written as texts.
 impl<'a, A: Ord, V> Slot<'a, BTreeMap<A, V>> {
     /// The map, with common keys as fields.
     #[inline]
@@ -114,24 +115,6 @@ impl<'a, A: Ord, V> Slot<'a, BTreeMap<A, V>> {
         keys: K,
         entries: Entries<K, V, N>,
     ) -> MapFields<'a, BTreeMap<A, V>, K, N> {
-        MapFields { map: self.0, keys, entries }
-    }
-}
-
-impl<'a, A: Hash + Eq, V, S: BuildHasher> Slot<'a, HashMap<A, V, S>> {
-    /// The map, with common keys as fields.
-    #[inline]
-    pub fn enter_common(self) -> MapFields<'a, HashMap<A, V, S>, CommonKeys<V>, COMMON> {
-        self.enter(CommonKeys::new(), CommonKeys::entries)
-    }
-
-    /// The map, with its keys as fields.
-    #[inline]
-    pub fn enter<K, const N: usize>(
-        self,
-        keys: K,
-        entries: Entries<K, V, N>,
-    ) -> MapFields<'a, HashMap<A, V, S>, K, N> {
         MapFields { map: self.0, keys, entries }
     }
 }
