@@ -19,7 +19,6 @@ mod shadowed {
     pub struct Fields;
     pub struct Schema;
     pub const host: i32 = 1;
-    pub const __generator: i32 = 1;
 
     /// A spec.
     #[derive(Clone, Debug, Serialize, Deserialize, windlass::Schema)]
