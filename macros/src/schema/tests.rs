@@ -48,7 +48,6 @@ fn each_mistake_has_one_message() {
             inputs(&source).iter().flat_map(|input| messages(&super::derive(input))).collect();
         found.insert(name.to_string_lossy().into_owned(), texts);
     }
-    println!("{found:#?}");
     assert!(found.len() >= 60, "{} fixtures", found.len());
     let several: Vec<_> =
         found.iter().filter(|(name, texts)| texts.len() > 1 && *name != "many_faults").collect();
