@@ -119,8 +119,8 @@ fn watch() -> impl Strategy<Value = Vec<u8>> {
 
 fn list() -> impl Strategy<Value = Vec<u8>> {
     let item = prop_oneof![4 => resource(), 1 => scalar()];
-    let items = proptest::collection::vec(item, 0..3)
-        .prop_map(|items| format!("[{}]", items.join(" ,")));
+    let items =
+        proptest::collection::vec(item, 0..3).prop_map(|items| format!("[{}]", items.join(" ,")));
     object(
         &["items", "metadata", "kind"],
         prop_oneof![3 => items, 2 => resource(), 1 => scalar()].boxed(),

@@ -20,6 +20,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use windlass::controller::ControllerBuilder;
 use windlass::controller::{Poll, PollHandle, Trigger};
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;

@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use serde_json::json;
 use tokio::sync::mpsc;
 use windlass::api::Patch;
+use windlass::controller::ControllerBuilder;
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;
 use windlass::prelude::*;

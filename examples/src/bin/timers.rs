@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use windlass::api::Patch;
+use windlass::controller::ControllerBuilder;
 use windlass::controller::{PAUSED, Timer};
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;

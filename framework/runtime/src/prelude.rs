@@ -1,9 +1,9 @@
-//! The seventeen names that nearly every operator imports: `use windlass::prelude::*`.
+//! The sixteen names that nearly every operator imports: `use windlass::prelude::*`.
 //!
 //! All other names are imported from their modules.
 
-pub use crate::controller::{Action, Context, Controller, ControllerBuilder, Reconciler, Result};
-pub use crate::events::{Normal, Warning};
+pub use crate::controller::{Action, Context, Controller, Reconciler, Result};
+pub use crate::events::Normal;
 pub use crate::manager::Manager;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use windlass_client::client::Client;

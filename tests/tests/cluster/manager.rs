@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windlass::api::{Api, Patch};
 use windlass::clock::Clock;
 use windlass::controller::Cluster;
+use windlass::controller::ControllerBuilder;
 use windlass::leader::{LeaderElection, Leadership};
 use windlass::manager::Exit;
 use windlass::metrics::names;

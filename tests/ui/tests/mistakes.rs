@@ -15,7 +15,15 @@ fn mistakes_are_explained_where_they_were_made() {
 
 /// Folders of fixtures.
 const FOLDERS: [&str; 10] = [
-    "resource", "column", "scale", "index", "path", "controller", "types", "projection", "schema",
+    "resource",
+    "column",
+    "scale",
+    "index",
+    "path",
+    "controller",
+    "types",
+    "projection",
+    "schema",
     "object",
 ];
 

@@ -1,7 +1,7 @@
 //! Items that the code of `#[derive(Schema)]` names.
 
-pub use super::{FieldName, FieldNames};
 pub use super::list_keys::{GuessedNames, KeyNames, ListField};
+pub use super::{FieldName, FieldNames};
 pub use crate::crd::derived::*;
 
 /// A field with a name of its own.

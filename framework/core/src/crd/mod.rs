@@ -28,20 +28,20 @@
 #[doc(hidden)]
 pub mod compat;
 pub(crate) mod definition;
-mod files;
 pub(crate) mod derived;
+mod files;
 mod kubernetes;
 mod schema;
 pub mod shapes;
 mod verdict;
 
-#[doc(hidden)]
-pub use schema::misfit;
 #[doc(inline)]
 pub use compat::{
     ChangeKind, DefinitionChange, DefinitionChanges, assert_compatible, changes, changes_since,
 };
 pub use files::{APPLY_LIMIT, cut_descriptions, definitions_from_yaml, json_size};
+#[doc(hidden)]
+pub use schema::misfit;
 pub use schema::{StructuralSchema, structural_schema};
 pub use shapes::{any, conditions, embedded_object, int_or_string, object, objects, optional};
 

@@ -69,6 +69,7 @@ pub type Result<T = Action, E = Failure> = std::result::Result<T, E>;
 /// ```
 /// # extern crate windlass_runtime as windlass;
 /// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::events::Warning;
 /// use windlass::prelude::*;
 ///
 /// /// Logs a line for each map that has no data.
@@ -124,6 +125,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 /// # extern crate windlass_runtime as windlass;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use windlass::controller::Finalize;
+/// use windlass::controller::ControllerBuilder;
 /// use windlass::prelude::*;
 ///
 /// struct Records;
@@ -179,6 +181,7 @@ pub trait Finalize: Reconciler {
 /// ```
 /// # extern crate windlass_runtime as windlass;
 /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+/// use windlass::controller::ControllerBuilder;
 /// use windlass::prelude::*;
 ///
 /// struct Sites;

@@ -224,7 +224,14 @@ fn the_kind_of_lists_has_room_for_its_ending() {
 }
 
 const fn column(path: &'static str) -> Column {
-    Column { name: "Column", path: Place::Text(path), kind: None, format: None, priority: 0, description: None }
+    Column {
+        name: "Column",
+        path: Place::Text(path),
+        kind: None,
+        format: None,
+        priority: 0,
+        description: None,
+    }
 }
 
 #[test]

@@ -49,6 +49,7 @@ const LONGEST_RESTART: Duration = Duration::from_secs(300);
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use windlass::controller::{ObjectTask, TaskContext};
+/// use windlass::controller::ControllerBuilder;
 /// use windlass::prelude::*;
 ///
 /// struct Sites;

@@ -21,6 +21,8 @@ use windlass_core::error::Error;
 /// # extern crate windlass_runtime as windlass;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use windlass::controller::{Failure, OnFailure};
+/// use windlass::controller::ControllerBuilder;
+/// use windlass::events::Warning;
 /// use windlass::prelude::*;
 ///
 /// struct Sites;
