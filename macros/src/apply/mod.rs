@@ -45,7 +45,8 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
         #type_
 
         #[automatically_derived]
-        #[allow(dead_code)]
+        // A field may have the name of JSON.
+        #[allow(dead_code, non_snake_case)]
         impl #apply {
             /// No field.
             #[must_use]
@@ -104,7 +105,8 @@ pub(crate) fn expand_root<'a>(
         #type_
 
         #[automatically_derived]
-        #[allow(dead_code)]
+        // A field may have the name of JSON.
+        #[allow(dead_code, non_snake_case)]
         impl #apply {
             #[doc = #new]
             #[must_use]
