@@ -1,6 +1,7 @@
 //! Work that the cost of the server does not pay for, with a bound.
 
 // DESIGN.md, 123: Work that the cost of CEL does not pay for has a bound of its own
+// DESIGN.md, 124: A call without declared types takes steps, whatever its cost
 
 use std::cell::Cell;
 

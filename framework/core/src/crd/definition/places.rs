@@ -255,6 +255,8 @@ fn look_up(
             return Ok(None);
         }
         let next = match segment {
+            // Every object has these texts, whatever its schema says.
+            Segment::Field(name) if place == 0 && matches!(&**name, "kind" | "apiVersion") => None,
             Segment::Field(name) => {
                 if lists == Lists::FanOut {
                     while let Some(Value::Object(items)) = here.get("items") {

@@ -48,6 +48,8 @@ pub(super) const FORMATS: &[&str] = &[
 /// They are copied as they are; only an empty `required` is left out.
 pub(super) const COPIED: &[&str] = &[
     "description",
+    "example",
+    "externalDocs",
     "maxItems",
     "maxLength",
     "maxProperties",
@@ -58,6 +60,7 @@ pub(super) const COPIED: &[&str] = &[
     "minimum",
     "multipleOf",
     "required",
+    "title",
 ];
 
 /// Kubernetes' keywords of a definition's schema.

@@ -438,6 +438,7 @@ fn is_remark(key: &str) -> bool {
                 | "default"
                 | "examples"
                 | "example"
+                | "externalDocs"
                 | "deprecated"
                 | "$comment"
                 | "readOnly"
@@ -454,6 +455,13 @@ pub(super) fn copy(raw: &Node, node: &mut Node) {
         if COPIED.contains(&key.as_str()) || own {
             node.insert(key.clone(), value.clone());
         }
+    }
+    // JSON Schema has a list of examples, OpenAPI one.
+    if let Some(Value::Array(examples)) = raw.get("examples")
+        && let Some(first) = examples.first()
+        && !node.contains_key("example")
+    {
+        node.insert("example".to_owned(), first.clone());
     }
     if node.get("required").is_some_and(|required| *required == json!([])) {
         node.remove("required");

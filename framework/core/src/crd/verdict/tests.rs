@@ -242,7 +242,7 @@ fn columns_may_show_the_kind_and_filters_are_read() {
     const TEXT: &[Column] = &[column(".metadata.x[?(@.type==Ready)].status")];
     define::<Plain>(|it| it.columns = GOOD).unwrap();
     let error = define::<Plain>(|it| it.columns = OPERATOR).unwrap_err();
-    assert!(error.contains("unrecognized filter operator ="), "{error}");
+    assert!(error.contains("a filter compares by `==`"), "{error}");
     let error = define::<Plain>(|it| it.columns = TEXT).unwrap_err();
     assert!(error.contains("unrecognized identifier Ready"), "{error}");
 }

@@ -246,3 +246,13 @@ fn rules_of_a_type_and_of_the_field_with_that_type_both_hold() {
     assert_eq!(rules(&structural["properties"]["inner"]), 2, "{structural:#}");
     assert_eq!(rules(&structural), 1, "{structural:#}");
 }
+
+#[test]
+fn remarks_reach_the_definition() {
+    let structural = crate::crd::structural_schema::<Fields>().unwrap().schema;
+    let field = &structural["properties"]["remarks"];
+    assert_eq!(field["title"], "The title", "{field:#}");
+    assert_eq!(field["example"], "a", "the first of the examples");
+    assert_eq!(field["externalDocs"], json!({ "url": "https://example.dev" }));
+    assert_eq!(field.get("examples"), None, "{field:#}");
+}
