@@ -24,7 +24,10 @@ macro_rules! printed {
         $(
             #[path = $path]
             #[rustfmt::skip]
-            #[allow(dead_code, missing_docs, unreachable_pub, clippy::all, reason = "printed types")]
+            #[allow(
+                dead_code, missing_docs, unreachable_pub, clippy::all, clippy::doc_markdown, rustdoc::bare_urls,
+                reason = "printed types"
+            )]
             mod $name;
         )*
     };

@@ -31,6 +31,8 @@ const FOLDERS: [&str; 10] = [
 /// times by itself.
 const SEVERAL: &[&str] = &[
     "resource/no_value",
+    "schema/many_faults",
+    "object/several",
     "resource/many_faults",
     "resource/bad_names",
     "column/unknown_type",

@@ -1,6 +1,7 @@
 //! Maps: objects of JSON under their shape, and entries of an expression.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map as JsonMap, Value as Json};
@@ -24,12 +25,19 @@ pub enum Map<'a> {
 }
 
 /// Entries in the order of their insertion.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Entries<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
     index: HashMap<Key<'a>, usize>,
     /// Number of keys so far that no look-up finds.
     unfindable: usize,
+}
+
+impl fmt::Debug for Entries<'_> {
+    // Without the index: its order differs from map to map.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.entries.iter().map(|(key, value)| (key, value))).finish()
+    }
 }
 
 /// A key, exact in its type.

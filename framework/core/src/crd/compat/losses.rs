@@ -81,7 +81,7 @@ pub fn removed_rules(
     let words = |change: &DefinitionChange| {
         let version = change.version.as_deref().unwrap_or_default();
         let preposition = match change.rule {
-            Rule::RuleRemoved => "on",
+            Rule::CelRemoved => "on",
             Rule::DefaultRemoved => "of",
             _ => return None,
         };

@@ -167,16 +167,16 @@ rules! {
         "keep it a plain object"
     EmbeddedRemoved "embedded-object-removed" Compatible
         "the API server does not check its metadata" ""
-    RuleAdded "rule-added" Ratcheted
+    CelAdded "rule-added" Ratcheted
         "objects for which the rule is false are refused"
         "make sure that it is true for each old object, or let it depend on a new field"
     /// A rule with `oldSelf` is never ratcheted.
     TransitionRuleAdded "transition-rule-added" Breaking
         "updates that were allowed are refused, also of objects from before"
         "leave it out, or limit it by a condition on a new field"
-    RuleRemoved "rule-removed" Compatible
+    CelRemoved "rule-removed" Compatible
         "readers may meet objects that the rule refused" ""
-    RuleReworded "rule-reworded" Compatible "" ""
+    CelReworded "rule-reworded" Compatible "" ""
     Described "description-changed" Compatible "" ""
     KeywordChanged "keyword-changed" Breaking
         "the comparison does not know this keyword"

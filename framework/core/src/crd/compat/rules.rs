@@ -27,7 +27,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &
         match before.iter().find(|old| is_same(old, rule)) {
             Some(old) if old != rule => {
                 walk.add(
-                    Rule::RuleReworded,
+                    Rule::CelReworded,
                     path,
                     format!("the message of the rule `{expression}` changes"),
                 );
@@ -40,13 +40,13 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &
                     format!("the rule `{expression}` is new"),
                 );
             }
-            None => walk.add(Rule::RuleAdded, path, format!("the rule `{expression}` is new")),
+            None => walk.add(Rule::CelAdded, path, format!("the rule `{expression}` is new")),
         }
     }
     for rule in before.iter().filter(|rule| !after.iter().any(|new| is_same(rule, new))) {
         let expression = line(rule);
         let said = format!("the rule `{expression}` is removed");
-        walk.add_part(Rule::RuleRemoved, path, format!("the rule {expression:?}"), said);
+        walk.add_part(Rule::CelRemoved, path, format!("the rule {expression:?}"), said);
     }
 }
 

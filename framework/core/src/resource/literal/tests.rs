@@ -140,7 +140,7 @@ fn texts_of_every_kind_become_strings() {
         data: {
             a: Cow::Borrowed("a"),
             b: &owned,
-            c: list.iter().next().copied().unwrap_or_default(),
+            c: list.first().copied().unwrap_or_default(),
             d: format_args!("{}-{}", 1, 2),
             e: 'e',
         },

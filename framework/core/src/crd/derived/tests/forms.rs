@@ -184,9 +184,9 @@ alike! { a_type_read_as_another: S;
         host: String,
     }
     impl TryFrom<String> for S {
-        type Error = std::convert::Infallible;
+        type Error = &'static str;
         fn try_from(host: String) -> Result<Self, Self::Error> {
-            Ok(Self { host })
+            if host.is_empty() { Err("a host has a name") } else { Ok(Self { host }) }
         }
     }
     impl From<S> for String {
