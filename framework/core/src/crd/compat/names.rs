@@ -30,11 +30,11 @@ pub(super) fn compare(old: &Value, new: &Value, found: &mut Vec<DefinitionChange
     for (field, label) in [("shortNames", "short name"), ("categories", "category")] {
         let (old, new) = (list(&old["names"][field]), list(&new["names"][field]));
         for name in old.iter().filter(|name| !new.contains(name)).map(text) {
-            let subject = format!("the {label} {name}");
+            let subject = format!("the {label} {name:?}");
             add(Rule::AliasRemoved, subject.clone(), format!("{subject} is removed"));
         }
         for name in new.iter().filter(|name| !old.contains(name)).map(text) {
-            add(Rule::AliasAdded, String::new(), format!("the {label} {name} is new"));
+            add(Rule::AliasAdded, String::new(), format!("the {label} {name:?} is new"));
         }
     }
     let is_webhook = |spec: &Value| spec["conversion"]["strategy"] == "Webhook";
