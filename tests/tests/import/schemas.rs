@@ -152,6 +152,12 @@ fn reduce(value: &mut Value) {
     if node.contains_key("x-kubernetes-int-or-string") && node.get("anyOf") == Some(&union) {
         node.remove("anyOf");
     }
+    // An optional enum has its values in one alternative, so that null passes.
+    let values = node.get("anyOf").and_then(Value::as_array).filter(|parts| parts.len() == 1);
+    if let Some(values) = values.and_then(|parts| parts[0].get("enum")).cloned() {
+        node.remove("anyOf");
+        node.insert("enum".to_owned(), values);
+    }
     if let Some(Value::Array(parts)) = node.remove("allOf") {
         for part in parts {
             node.extend(part.as_object().cloned().unwrap_or_default());

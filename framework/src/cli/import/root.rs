@@ -190,7 +190,7 @@ impl Root<'_> {
             imports.push(IMPORTS[1]);
         }
         if uses.value {
-            imports.push("use serde_json::{Value, json};");
+            imports.push("use serde_json::Value;");
         }
         if is_derived {
             imports.push("use windlass::CustomResource;");

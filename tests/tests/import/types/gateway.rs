@@ -25,7 +25,7 @@ pub struct GatewaySpec {
     pub gateway_class_name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure: Option<GatewaySpecInfrastructure>,
-    #[schemars(length(min = 1, max = 64), extend("x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-list-type" = "map", "x-kubernetes-validations" = [{ "message": "tls must not be specified for protocols ['HTTP', 'TCP', 'UDP']", "rule": "self.all(l, l.protocol in ['HTTP', 'TCP', 'UDP'] ? !has(l.tls) : true)" }, { "fieldPath": "", "messageExpression": "'one of ' + string(self.size())", "reason": "FieldValueInvalid", "rule": "self.exists(l, l.port > 0)" }]))]
+    #[schemars(length(min = 1, max = 64), extend("x-kubernetes-list-map-keys" = ["name"], "x-kubernetes-list-type" = "map", "x-kubernetes-validations" = [{ "message": "tls must not be specified for protocols ['HTTP', 'TCP', 'UDP']", "rule": "self.all(l, l.protocol in ['HTTP', 'TCP', 'UDP'] ? !has(l.tls) : true)" }, { "fieldPath": "", "messageExpression": "self.size() > 1 ? 'one port is above 0' : 'the port is above 0'", "reason": "FieldValueInvalid", "rule": "self.exists(l, l.port > 0)" }]))]
     pub listeners: Vec<GatewaySpecListener>,
 }
 
