@@ -71,7 +71,7 @@ fn several_definitions_are_modules_and_one_can_be_selected() {
 #[test]
 fn deep_schemas_end_in_values_with_their_whole_schema() {
     let mut spec = json!({ "type": "string" });
-    for _ in 0..50 {
+    for _ in 0..27 {
         spec = json!({ "type": "object", "properties": { "a": spec } });
     }
     let output = import(&definition("sites", &[("v1", spec)]), &ImportOptions::default()).unwrap();

@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::error::{Error, ErrorKind};
 
 const GROUP: &str = "apiextensions.k8s.io/";
-/// Deepest nesting of a document. A schema of 50 levels has less; a deeper one would need more
-/// stack than a thread has.
-const MOST_LEVELS: usize = 128;
+/// Deepest nesting of a document, which is also the limit of the YAML reader: a schema of 28 levels.
+/// A deeper one would need more stack than a thread has.
+const MOST_LEVELS: usize = 64;
 
 /// Reads all custom resource definitions of a YAML or JSON text.
 ///
@@ -20,11 +20,7 @@ const MOST_LEVELS: usize = 128;
 /// `apiextensions.k8s.io/v1beta1`, which no API server has had since Kubernetes 1.22; for one that
 /// does not decode, with its name.
 pub fn definitions_from_yaml(text: &str) -> Result<Vec<CustomResourceDefinition>, Error> {
-    // The reader's own limit is 64 levels, a schema of 28.
-    let limits = serde_saphyr::budget! { max_depth: MOST_LEVELS };
-    let options = serde_saphyr::options! { budget: limits };
-    let documents = serde_saphyr::from_multiple_with_options(text, options);
-    let documents: Vec<Value> = documents.map_err(|error| {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
         Error::new(ErrorKind::Decode, "cannot read definitions: the text is no YAML").because(error)
     })?;
     let mut found = Vec::new();
