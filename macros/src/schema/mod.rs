@@ -29,6 +29,10 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let model = model::Model::new(input, &mut errors);
     check::check(&model, &mut errors);
     let mut output = errors.finish();
+    if input.attrs.iter().any(|attribute| attribute.path().is_ident("resource")) {
+        // `CustomResource` generates the same impls for a kind.
+        return output;
+    }
     output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
     output
 }

@@ -14,7 +14,7 @@ fn mistakes_are_explained_where_they_were_made() {
 }
 
 /// Folders of fixtures.
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 11] = [
     "resource",
     "column",
     "scale",
@@ -25,6 +25,7 @@ const FOLDERS: [&str; 10] = [
     "projection",
     "schema",
     "object",
+    "apply",
 ];
 
 /// Fixtures with several mistakes on purpose, or with a mistake that the compiler reports several
