@@ -34,6 +34,10 @@ const SEVERAL: &[&str] = &[
     "resource/no_value",
     "schema/many_faults",
     "object/several",
+    "apply/condition_with_fields",
+    // A call of an `async fn` is reported for the call, its future and its `await`.
+    "apply/patch_of_another_kind",
+    "apply/status_of_another_kind",
     "resource/many_faults",
     "resource/bad_names",
     "column/unknown_type",
