@@ -1,6 +1,6 @@
 //! The verdict of an API server on a whole definition: names, columns, rules with their cost, size.
 //!
-//! What a single field shows is judged by [`schema`](super::schema); rules need the whole schema,
+//! A single field is judged by [`schema`](super::schema); rules need the whole schema,
 //! because their cost counts the lists and maps around them.
 
 use std::cell::RefCell;
