@@ -174,8 +174,7 @@ async fn c1_an_undecodable_object_of_a_watched_kind_gets_one_event() {
         serde_json::json!({ "metadata": { "name": "bad" }, "spec": { "ports": [{ "port": 80 }] } });
     services.create(&serde_json::from_value(bad).unwrap()).await.unwrap();
     let eager = CacheOptions::default().validate(Validate::Eager);
-    // Nothing grants the kind of a cache that no controller asks for.
-    let running = cluster.spawn_unrestricted(operator(cluster.client()).cache::<Service>(eager));
+    let running = cluster.spawn(operator(cluster.client()).cache::<Service>(eager));
     let _cache = running.informers().informer::<Service>();
     eventually("it is counted", async || invalid(&running, "services") == 1).await;
     let events = cluster.client().namespace::<Event>(cluster.namespace());

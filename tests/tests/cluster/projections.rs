@@ -92,11 +92,12 @@ async fn a_controller_works_on_a_projection_and_loses_nothing_of_what_it_does_no
 #[tokio::test]
 async fn caches_of_other_forms_follow_the_same_objects_side_by_side() {
     let bench = Bench::start().await;
+    // The options of a cache let its kind be printed into the operator's role.
     let manager = Manager::new(bench.cluster.client())
         .install::<Gadget>()
+        .cache::<Gadget>(CacheOptions::default())
         .cache::<ConfigMap>(CacheOptions::default().representation(Representation::Metadata));
-    // Its caches belong to no controller, so that no role is printed for them.
-    let running = bench.cluster.spawn_unrestricted(manager);
+    let running = bench.cluster.spawn(manager);
     let informers = running.informers();
     let whole = informers.informer::<Gadget>();
     let typed = informers

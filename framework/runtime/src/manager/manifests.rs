@@ -282,19 +282,22 @@ impl ManifestBuilder<'_> {
         Ok(objects)
     }
 
-    /// Checks that no controller needs cluster-scoped kinds, on which a Role grants nothing.
+    /// Checks that no controller and no cache needs cluster-scoped kinds, on which a Role grants
+    /// nothing.
     fn check_scopes(&self) -> Result<(), Error> {
-        for controller in &self.manager.controllers {
-            let rules = controller.rules();
+        let controllers = self.manager.controllers.iter().map(|controller| {
+            (format!("the controller {:?}", controller.name()), controller.rules())
+        });
+        let caches = ("a cache".to_owned(), self.manager.cache_rules().collect());
+        for (user, rules) in controllers.chain([caches]) {
             let Some(rule) = rules.iter().find(|rule| rule.scope == Scope::Cluster) else {
                 continue;
             };
             let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
             let text = format!(
-                "cannot print roles for namespaces: the controller {:?} needs to {} {}, which are in \
-                 no namespace; print the manifests of an operator for the whole cluster (without \
-                 `--namespaced`, `--watch-namespace` and WATCH_NAMESPACE), or do without that kind",
-                controller.name(),
+                "cannot print roles for namespaces: {user} needs to {} {}, which are in no namespace; \
+                 print the manifests of an operator for the whole cluster (without `--namespaced`, \
+                 `--watch-namespace` and WATCH_NAMESPACE), or do without that kind",
                 verbs.join(", "),
                 match rule.group.as_str() {
                     _ if !rule.urls.is_empty() => {

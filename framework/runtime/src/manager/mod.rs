@@ -321,6 +321,8 @@ impl Manager {
     /// Sets the cache options of the kind `K`: its form, its selection of objects, and whether the
     /// operator can work without it. Set for a kind twice, the options must be equal.
     ///
+    /// The [printed roles](Self::manifests) grant reading the kind, also if no controller uses it.
+    ///
     /// ```no_run
     /// # extern crate windlass_runtime as windlass;
     /// # use k8s_openapi::api::core::v1::Pod;
@@ -509,12 +511,21 @@ impl Manager {
         manifests::definitions(self, options.max_description)
     }
 
-    /// Returns the rights of all controllers, merged and sorted.
+    /// Returns the rights of all controllers and [caches](Self::cache), merged and sorted.
     ///
     /// As printed into the manifests' roles, without the manager's own rights on its Lease and
     /// definitions.
     pub fn rules(&self) -> Vec<Rule> {
-        rbac::merge(self.controllers.iter().flat_map(|controller| controller.rules()))
+        let controllers = self.controllers.iter().flat_map(|controller| controller.rules());
+        rbac::merge(controllers.chain(self.cache_rules()))
+    }
+
+    /// Returns the rights to fill the caches that have options, and to report objects of theirs that
+    /// cannot be decoded. No controller need use such a kind: informers of it are asked for by name.
+    fn cache_rules(&self) -> impl Iterator<Item = Rule> {
+        let read = self.caches.iter().flat_map(|(info, _)| rbac::watched_rules(info));
+        let events = if self.caches.is_empty() { Vec::new() } else { rbac::event_rules() };
+        read.chain(events)
     }
 
     /// Returns the operator's name in manifests.

@@ -1,10 +1,11 @@
 //! The printed Role of each form of a grant.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret};
 use serde_json::json;
 
 use super::*;
 use crate::controller::{Action, Context, Result};
+use windlass_cache::informer::CacheOptions;
 use windlass_core::rbac::verbs;
 
 struct Sites;
@@ -66,4 +67,28 @@ async fn a_grant_on_a_path_is_refused_in_the_roles_of_namespaces() {
     let manager = manager(builder).namespaces(["a"]);
     let error = manager.manifests(&ManifestOptions::default()).unwrap_err();
     assert!(error.to_string().contains("\"configmap\" needs to get /metrics"), "{error}");
+}
+
+#[tokio::test]
+async fn the_kind_of_a_cache_that_no_controller_uses_is_printed_for_reading() {
+    let manager = Manager::new(nowhere()).name("ops").cache::<Secret>(CacheOptions::default());
+    let roles = manager.roles(&ManifestOptions::default()).unwrap();
+    let read = json!({
+        "apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"],
+    });
+    // An object that cannot be decoded is reported by an event.
+    let events = json!({
+        "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"],
+    });
+    assert_eq!(roles[0]["rules"], json!([read, events]));
+}
+
+#[tokio::test]
+async fn a_cache_of_a_cluster_scoped_kind_is_refused_in_the_roles_of_namespaces() {
+    let manager = Manager::new(nowhere())
+        .name("ops")
+        .cache::<Node>(CacheOptions::default())
+        .namespaces(["a"]);
+    let error = manager.manifests(&ManifestOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("a cache needs to get, list, watch nodes"), "{error}");
 }
