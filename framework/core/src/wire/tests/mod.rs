@@ -83,7 +83,10 @@ fn cases(seed: u64) {
             }
         }
     }
-    assert!(good_keys > CASES / 7 && bad > CASES / 6, "{good_keys} of {good} good ones, {bad} bad ones");
+    assert!(
+        good_keys > CASES / 7 && bad > CASES / 6,
+        "{good_keys} of {good} good ones, {bad} bad ones"
+    );
 }
 
 #[test]

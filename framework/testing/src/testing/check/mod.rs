@@ -2,6 +2,7 @@
 
 pub mod judge;
 mod report;
+mod status;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -33,7 +34,8 @@ const SEED: u64 = 1;
 /// of which fits it and the other half has one change, and each is written as a dry run. An object that
 /// the server stores must be one that the type reads, with the server's defaults in it, and must come
 /// back unchanged when the type writes it. Rules (`x-kubernetes-validations`) are evaluated in each case,
-/// also where the server evaluates none. The status is not generated.
+/// also where the server evaluates none. A status is tried in the same way, 200 times, by updates of an
+/// object that was stored.
 ///
 /// The report lists the places that serde checks and the server does not, and the size of the
 /// definition; print it, or compare it in a test.
@@ -85,23 +87,29 @@ pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
         is_exact: false,
     };
     let tally = judge(&target, Rng::seeded(SEED), VALUES).await;
+    let status = status::judge_status::<K>(&api, &definition, &target, &head).await?;
     let bytes = serde_json::to_vec(&definition).map_or(0, |text| text.len());
     let rules = count_rules(&schema);
-    let report = CheckReport::new(&info.kind, bytes, rules, tally, unchecked.clone());
+    let report = CheckReport::new(&info.kind, bytes, rules, tally, status, unchecked.clone());
     report.into_result()
 }
 
 /// The schema of what users write: without metadata, which the server checks, and without the status.
 fn schema_of(definition: &CustomResourceDefinition) -> Value {
-    let version = definition.spec.versions.first();
-    let schema = version.and_then(|it| it.schema.as_ref()?.open_api_v3_schema.as_ref());
-    let mut schema = serde_json::to_value(schema).unwrap_or_default();
+    let mut schema = whole_schema(definition);
     for name in ["apiVersion", "kind", "metadata", "status"] {
         if let Some(Value::Object(fields)) = schema.get_mut("properties") {
             fields.remove(name);
         }
     }
     schema
+}
+
+/// The schema of the kind's only version.
+fn whole_schema(definition: &CustomResourceDefinition) -> Value {
+    let version = definition.spec.versions.first();
+    let schema = version.and_then(|it| it.schema.as_ref()?.open_api_v3_schema.as_ref());
+    serde_json::to_value(schema).unwrap_or_default()
 }
 
 /// The API of the kind, in the cluster's namespace if it has one.
@@ -124,12 +132,16 @@ fn with_head(value: &Value, head: &Value) -> Value {
     Value::Object(object)
 }
 
-/// Reads and writes an object as its type does.
+/// Reads and writes an object as its type does; returns what users write of it.
 fn decode<K: CustomResource>(object: &Value) -> Result<Value, String> {
+    rewritten::<K>(object).map(without_head)
+}
+
+/// Reads and writes a whole object as its type does.
+fn rewritten<K: CustomResource>(object: &Value) -> Result<Value, String> {
     let decoded = serde_json::from_value::<K>(object.clone())
         .map_err(|error| Undecodable::explain_value::<K>(object, &error).to_string())?;
-    let written = serde_json::to_value(&decoded).map_err(|error| error.to_string())?;
-    Ok(without_head(written))
+    serde_json::to_value(&decoded).map_err(|error| error.to_string())
 }
 
 /// An object without the fields that every object has.

@@ -5,6 +5,7 @@ use std::fmt;
 use windlass_core::error::{Error, ErrorKind};
 
 use super::judge::Tally;
+use super::status::StatusTally;
 
 /// Most differences that an error lists: one mistake of a type gives many.
 const SHOWN: usize = 5;
@@ -20,6 +21,8 @@ pub struct CheckReport {
     rules: usize,
     /// Counts of the values.
     tally: Tally,
+    /// Counts of the values of the status.
+    status: StatusTally,
     /// Places that the server checks less strictly than serde.
     unchecked: Vec<String>,
 }
@@ -31,14 +34,25 @@ impl CheckReport {
         bytes: usize,
         rules: usize,
         tally: Tally,
+        status: StatusTally,
         unchecked: Vec<String>,
     ) -> Self {
-        Self { kind: kind.to_owned(), bytes, rules, tally, unchecked }
+        Self { kind: kind.to_owned(), bytes, rules, tally, status, unchecked }
     }
 
     /// Returns the report, or its differences as an error.
     pub(super) fn into_result(self) -> Result<Self, Error> {
-        let found = &self.tally.differences;
+        let of_status = match &self.status {
+            StatusTally::Tried(tally) => (tally.values, tally.differences.as_slice()),
+            _ => (0, [].as_slice()),
+        };
+        let found: Vec<String> = self
+            .tally
+            .differences
+            .iter()
+            .cloned()
+            .chain(of_status.1.iter().map(|difference| format!("of its status, {difference}")))
+            .collect();
         if found.is_empty() {
             return Ok(self);
         }
@@ -48,7 +62,7 @@ impl CheckReport {
              Change the type or its schema so that both agree",
             self.kind,
             found.len(),
-            self.tally.values,
+            self.tally.values + of_status.0,
             shown.len(),
             shown.join("\n- ")
         );
@@ -70,6 +84,16 @@ impl CheckReport {
     pub fn tried(&self) -> (usize, usize) {
         (self.tally.values, self.tally.stored)
     }
+
+    /// Returns the number of values of the status that were tried, and of those that the server
+    /// stored. Zero for a kind without a status, and when the server stored none of the generated
+    /// objects.
+    pub fn tried_status(&self) -> (usize, usize) {
+        match &self.status {
+            StatusTally::Tried(tally) => (tally.values, tally.stored),
+            StatusTally::None | StatusTally::NoObject => (0, 0),
+        }
+    }
 }
 
 impl fmt::Display for CheckReport {
@@ -84,6 +108,17 @@ impl fmt::Display for CheckReport {
             self.tally.values,
             self.tally.unchecked
         )?;
+        match &self.status {
+            StatusTally::None => {}
+            StatusTally::NoObject => {
+                writeln!(f, "status not tried: the server stored no generated object")?;
+            }
+            StatusTally::Tried(tally) => writeln!(
+                f,
+                "{} of {} values of the status stored, all of them readable but {}",
+                tally.stored, tally.values, tally.unchecked
+            )?,
+        }
         if self.unchecked.is_empty() {
             return write!(f, "checked by the API server: all that serde checks");
         }

@@ -132,3 +132,45 @@ async fn a_place_that_only_serde_checks_is_in_the_report() {
     assert_eq!(report.unchecked().len(), 1, "{report}");
     assert!(report.to_string().contains("not checked by the API server:\n- .spec: "), "{report}");
 }
+
+#[derive(windlass_macros::CustomResource, Clone, Debug)]
+#[resource(group = "check.windlass.dev", version = "v1", namespaced, plural = "reports")]
+struct Report {
+    metadata: ObjectMeta,
+    spec: Size,
+    status: Option<Found>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct Found {
+    #[serde(default)]
+    ready: bool,
+    name: Option<String>,
+}
+
+#[tokio::test]
+async fn a_status_is_tried_as_the_object_is() {
+    let report = check::<Report>().await;
+    let (tried, stored) = report.tried_status();
+    assert!(tried == 200 && stored > 80 && stored < 200, "{report}");
+    assert!(report.to_string().contains("of 200 values of the status stored"), "{report}");
+}
+
+#[derive(windlass_macros::CustomResource, Clone, Debug)]
+#[resource(group = "check.windlass.dev", version = "v1", namespaced, plural = "vaguenesses")]
+struct Vagueness {
+    metadata: ObjectMeta,
+    spec: Size,
+    status: Option<LooseStatus>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct LooseStatus {
+    name: Option<Lowercase>,
+}
+
+#[tokio::test]
+async fn a_status_that_checks_more_than_its_schema_is_an_error_with_its_value() {
+    let error = try_check::<Vagueness>().await.unwrap_err().to_string();
+    assert!(error.contains("- of its status, the API server stores {\"name\":"), "{error}");
+}

@@ -1,0 +1,117 @@
+//! Values of a status, which are written by updates of an object that was stored.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+use windlass_client::api::Api;
+use windlass_core::crd::CustomResource;
+use windlass_core::error::Error;
+use windlass_core::resource::DynamicObject;
+use windlass_core::rng::Rng;
+
+use super::judge::{Tally, Target, judge};
+use super::values::Values;
+use super::{SEED, VALUES, rewritten, whole_schema, with_head};
+
+/// Generated objects of which one must be stored.
+const ATTEMPTS: usize = 50;
+
+/// Counts of the values of a status.
+#[derive(Clone, Debug)]
+pub(super) enum StatusTally {
+    /// The kind has no status that is written apart from the object.
+    None,
+    /// The server stored none of the generated objects, so that there was no status to update.
+    NoObject,
+    /// Values were tried.
+    Tried(Tally),
+}
+
+/// Tries values of the status of `K`, if it is a subresource.
+pub(super) async fn judge_status<K: CustomResource>(
+    api: &Api<DynamicObject>,
+    definition: &CustomResourceDefinition,
+    whole: &Target<'_>,
+    head: &Value,
+) -> Result<StatusTally, Error> {
+    let version = definition.spec.versions.first();
+    let is_apart = version.and_then(|it| it.subresources.as_ref()?.status.as_ref()).is_some();
+    let Some(schema) = whole_schema(definition).pointer_mut("/properties/status").map(Value::take)
+    else {
+        return Ok(StatusTally::None);
+    };
+    if !is_apart {
+        return Ok(StatusTally::None);
+    }
+    let Some(object) = stored_object(api, whole, head).await? else {
+        return Ok(StatusTally::NoObject);
+    };
+    let warnings: Vec<String> =
+        whole.warnings.iter().filter_map(|warning| below_status(warning)).collect();
+    let object = &serde_json::to_value(&object).unwrap_or_default();
+    let target = Target {
+        schema: &schema,
+        warnings: &warnings,
+        decode: &|status| decode::<K>(&with_status(object, status)),
+        store: &|status| Box::pin(store(api, with_status(object, &status))),
+        is_exact: false,
+    };
+    let tally = judge(&target, Rng::seeded(SEED), VALUES).await;
+    // Objects of the whole cluster outlive the namespace of the test.
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    api.delete(name).await?;
+    Ok(StatusTally::Tried(tally))
+}
+
+/// Stores an object that fits the schema and its rules.
+async fn stored_object(
+    api: &Api<DynamicObject>,
+    whole: &Target<'_>,
+    head: &Value,
+) -> Result<Option<DynamicObject>, Error> {
+    let values = Values::new(Rng::seeded(SEED));
+    for _ in 0..ATTEMPTS {
+        let value = with_head(&values.fitting(whole.schema), head);
+        if (whole.decode)(&value).is_err() {
+            continue;
+        }
+        let Ok(object) = serde_json::from_value::<DynamicObject>(value) else { continue };
+        match api.create(&object).await {
+            Ok(stored) => return Ok(Some(stored)),
+            Err(error) if error.is_invalid() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// The object with another status.
+fn with_status(object: &Value, status: &Value) -> Value {
+    let mut object = object.clone();
+    if let Value::Object(fields) = &mut object {
+        fields.insert("status".to_owned(), status.clone());
+    }
+    object
+}
+
+/// Reads and writes an object as its type does; returns its status.
+fn decode<K: CustomResource>(object: &Value) -> Result<Value, String> {
+    match rewritten::<K>(object) {
+        Ok(mut written) => Ok(written["status"].take()),
+        Err(reason) => Err(below_status(&reason).unwrap_or(reason)),
+    }
+}
+
+/// A message about a place in the status, with the place as seen from there.
+fn below_status(message: &str) -> Option<String> {
+    message.strip_prefix(".status").map(str::to_owned)
+}
+
+/// Updates the status as a dry run, and returns what the server would store.
+async fn store(api: &Api<DynamicObject>, object: Value) -> Result<Value, String> {
+    let object: DynamicObject =
+        serde_json::from_value(object).map_err(|error| error.to_string())?;
+    let write = api.replace(&object).status().dry_run();
+    let stored = write.await.map_err(|error| error.to_string())?;
+    let mut stored = serde_json::to_value(&stored).map_err(|error| error.to_string())?;
+    Ok(stored["status"].take())
+}
