@@ -1,6 +1,6 @@
 //! Writes types of every form that serde has, from a seed, into `shapes.rs`.
 //!
-//! `WINDLASS_SHAPES` is their number (150 by default), `WINDLASS_SHAPES_SEED` the seed.
+//! `WINDLASS_SHAPES` is their number (60 by default), `WINDLASS_SHAPES_SEED` the seed.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn main() {
     let number = |name: &str, default: u64| {
         env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
     };
-    let count = number("WINDLASS_SHAPES", 150);
+    let count = number("WINDLASS_SHAPES", 60);
     let mut writer = Writer {
         state: number("WINDLASS_SHAPES_SEED", 1),
         types: String::new(),
