@@ -118,6 +118,25 @@ fn is_key(before: &[u8]) -> bool {
     matches!(earlier.last(), Some(b'{' | b',')) && open(earlier) == Some(b'{')
 }
 
+/// Turns numbers without a fraction into integers: Go's encoder writes a `float64` of 20 as `20`,
+/// and `20.0` of a request never comes back as it was sent.
+pub(crate) fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let Some(float) = number.as_f64().filter(|float| float.fract() == 0.0) else { return };
+            // From 10^21 on Go writes an exponent; integers beyond 64 bits stay as they are.
+            if (0.0..18_446_744_073_709_551_616.0).contains(&float) {
+                *value = (float as u64).into();
+            } else if (-9_223_372_036_854_775_808.0..0.0).contains(&float) {
+                *value = (float as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

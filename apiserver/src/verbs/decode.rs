@@ -127,6 +127,7 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     if let Some(custom) = &kind.custom {
         unknown.extend(custom.schema.prune(object));
         custom.schema.default(object);
+        go::whole_numbers(object);
     } else {
         // Metadata was cleaned above, by rules of its own.
         let metadata = object["metadata"].take();

@@ -222,3 +222,21 @@ async fn whoever_writes_a_definition_is_warned_of_rules_that_are_not_evaluated()
     }
     assert!(is_warned(&client.post(CRDS, body).await));
 }
+
+// kube-apiserver 1.36.3 answers the same: Go's encoder writes whole floats without a fraction.
+#[tokio::test(start_paused = true)]
+async fn whole_numbers_of_custom_resources_come_back_as_integers() {
+    let (_server, mut client) = start().await;
+    let mut definition = widgets();
+    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["spec"]["x-kubernetes-preserve-unknown-fields"] = json!(true);
+    client.post(CRDS, definition).await;
+    let sent = json!({"size": 20.0, "half": 1.5, "big": 1e19, "below": -3.0});
+    let made = client.post(WIDGETS, widget("a", sent)).await;
+    assert_eq!(made.code, 201, "{}", made.text);
+    let stored = made.value["spec"].to_string();
+    assert_eq!(
+        stored,
+        r#"{"below":-3,"big":10000000000000000000,"half":1.5,"mode":"auto","size":20}"#
+    );
+}

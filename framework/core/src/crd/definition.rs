@@ -63,6 +63,30 @@ pub struct Definition {
     pub index_paths: &'static [(&'static str, &'static str)],
 }
 
+impl Definition {
+    /// Arguments of which none is given: generated code names the others only.
+    pub const NONE: Self = Self {
+        group: "",
+        version: "",
+        kind: "",
+        plural: "",
+        singular: "",
+        namespaced: false,
+        short_names: &[],
+        categories: &[],
+        columns: &[],
+        scale: None,
+        selectable: &[],
+        rules: &[],
+        deprecated: None,
+        labels: &[],
+        annotations: &[],
+        doc: "",
+        fields: &[],
+        index_paths: &[],
+    };
+}
+
 /// One field of the root struct.
 #[derive(Debug)]
 pub struct Field {
@@ -77,6 +101,18 @@ pub struct Field {
     /// For the status: whether its type can be read from an empty object, or serde's reason against
     /// it.
     pub in_part: Option<fn() -> Result<(), String>>,
+}
+
+impl Field {
+    /// A field without a name, of any type. An associated constant instead of a function, because
+    /// the compiler gives the list of fields a static place only without calls in it.
+    pub const NONE: Self = Self {
+        name: "",
+        optional: || false,
+        doc: "",
+        schema: |_| Schema::default(),
+        in_part: None,
+    };
 }
 
 /// Builds the manifest of a definition.

@@ -1,12 +1,12 @@
 //! Generated impl of `CustomResource`, whose definition is built at run time.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::encoding::missing;
 use super::{private, private_at};
-use crate::keys::WithSpan;
+use crate::keys::{Doc, WithSpan};
 use crate::path::{FieldPath, Names, Place, located as at, statements};
 use crate::resource::attrs::Pair;
 use crate::resource::model::{Field, ResourceModel};
@@ -24,10 +24,12 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
     let (short, categories) = (texts(&model.short), texts(&model.categories));
     let places = Places { model, faulty };
     let columns = places.all(&model.columns, |column| places.column(column));
-    let scale = option(model.scale.as_ref().filter(|_| !faulty).map(|scale| places.scale(scale)));
+    let scale = some(model.scale.as_ref().filter(|_| !faulty).map(|scale| places.scale(scale)));
     let selectable = places.all(&model.selectable, |place| places.place(place, Leaf::Scalar));
     let rules = places.all(&model.rules, |rule| places.rule(rule));
-    let deprecated = option(model.deprecated.as_ref().map(|warning| text(warning.as_ref())));
+    let deprecated = some(
+        model.deprecated.as_ref().map(|warning| option(warning.as_ref().map(|text| &text.value))),
+    );
     let (labels, annotations) = (pairs(&model.labels), pairs(&model.annotations));
     let fields = model.fields.iter().map(field);
     // For the walks below.
@@ -44,6 +46,18 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
         }
         Place::Fields(_) => None,
     });
+    let given = [
+        key("short_names", &list(&short)),
+        key("categories", &list(&categories)),
+        key("columns", &list(&columns)),
+        key("scale", &scale),
+        key("selectable", &list(&selectable)),
+        key("rules", &list(&rules)),
+        key("deprecated", &deprecated),
+        key("labels", &list(&labels)),
+        key("annotations", &list(&annotations)),
+        key("index_paths", &list(&index_paths.collect::<Vec<_>>())),
+    ];
     quote! {
         #[automatically_derived]
         impl ::windlass::crd::CustomResource for #ident {
@@ -61,18 +75,10 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
                     plural: #plural,
                     singular: #singular,
                     namespaced: #namespaced,
-                    short_names: &[#(#short),*],
-                    categories: &[#(#categories),*],
-                    columns: &[#(#columns),*],
-                    scale: #scale,
-                    selectable: &[#(#selectable),*],
-                    rules: &[#(#rules),*],
-                    deprecated: #deprecated,
-                    labels: &[#(#labels),*],
-                    annotations: &[#(#annotations),*],
                     doc: #doc,
                     fields: &[#(#fields),*],
-                    index_paths: &[#(#index_paths),*],
+                    #(#given)*
+                    ..#p::Definition::NONE
                 })
             }
 
@@ -83,6 +89,23 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
     }
 }
 
+/// Generates `name: value,`; nothing without a value. The constants `NONE` of the library have the
+/// rest, so that an attribute costs what it says.
+fn key(name: &str, value: &Option<TokenStream>) -> Option<TokenStream> {
+    let name = format_ident!("{name}");
+    value.as_ref().map(|value| quote!(#name: #value,))
+}
+
+/// Generates a list; nothing without items.
+fn list(items: &[impl ToTokens]) -> Option<TokenStream> {
+    (!items.is_empty()).then(|| quote!(&[#(#items),*]))
+}
+
+/// Generates `Some(value)`.
+fn some(value: Option<impl ToTokens>) -> Option<TokenStream> {
+    value.map(|value| quote!(::core::option::Option::Some(#value)))
+}
+
 /// Generates the description of a field of the root.
 fn field(field: &Field) -> TokenStream {
     let p = private();
@@ -90,16 +113,21 @@ fn field(field: &Field) -> TokenStream {
     let json = &field.json.value;
     let at_type = private_at(at(ty.span()));
     let schema = quote_spanned!(at(ty.span())=> #at_type::schema_of::<#ty>);
-    let in_part = option(field.status().map(|inner| {
+    let in_part = some(field.status().map(|inner| {
         let missing = missing(inner);
         quote_spanned!(at(ty.span())=> || #at_type::reads_in_part::<#inner>(#missing))
     }));
+    let (doc, in_part) = (
+        (!matches!(doc, Doc::Text(text) if text.is_empty())).then(|| quote!(doc: #doc,)),
+        key("in_part", &in_part),
+    );
     quote!(#p::Field {
         name: #json,
         optional: || #p::path::TypeOf::<#ty>::new().is_optional(),
-        doc: #doc,
         schema: #schema,
-        in_part: #in_part,
+        #doc
+        #in_part
+        ..#p::Field::NONE
     })
 }
 
@@ -110,8 +138,8 @@ fn option(value: Option<impl ToTokens>) -> TokenStream {
     }
 }
 
-fn text(value: Option<&WithSpan<String>>) -> TokenStream {
-    option(value.map(|value| &value.value))
+fn text(value: Option<&WithSpan<String>>) -> Option<TokenStream> {
+    some(value.map(|value| &value.value))
 }
 
 fn pairs(pairs: &[Pair]) -> Vec<TokenStream> {
@@ -186,19 +214,15 @@ impl Places<'_> {
 
     fn column(&self, column: &ColumnAttr) -> TokenStream {
         let p = private();
-        let name = column.name.as_ref().map_or("", |name| name.value.as_str());
-        let path = column.place.as_ref().map(|place| self.place(place, Leaf::Any));
-        let (kind, format) = (text(column.kind.as_ref()), text(column.format.as_ref()));
-        let description = text(column.description.as_ref());
-        let priority = column.priority.as_ref().map_or(0, |priority| priority.value);
-        quote!(#p::Column {
-            name: #name,
-            path: #path,
-            kind: #kind,
-            format: #format,
-            priority: #priority,
-            description: #description,
-        })
+        let given = [
+            key("name", &column.name.as_ref().map(|name| name.value.to_token_stream())),
+            key("path", &column.place.as_ref().map(|place| self.place(place, Leaf::Any))),
+            key("kind", &text(column.kind.as_ref())),
+            key("format", &text(column.format.as_ref())),
+            key("priority", &column.priority.as_ref().map(|it| it.value.to_token_stream())),
+            key("description", &text(column.description.as_ref())),
+        ];
+        quote!(#p::Column { #(#given)* ..#p::Column::NONE })
     }
 
     fn scale(&self, scale: &ScaleAttr) -> TokenStream {
@@ -214,17 +238,13 @@ impl Places<'_> {
     fn rule(&self, rule: &RuleAttr) -> TokenStream {
         let p = private();
         let expression = &rule.rule.value;
-        let (message, reason) = (text(rule.message.as_ref()), text(rule.reason.as_ref()));
-        let message_expression = text(rule.message_expression.as_ref());
-        let path = option(rule.path.as_ref().map(|place| self.place(place, Leaf::Any)));
-        let optional_old_self = rule.optional_old_self.is_some();
-        quote!(#p::Rule {
-            rule: #expression,
-            message: #message,
-            message_expression: #message_expression,
-            reason: #reason,
-            path: #path,
-            optional_old_self: #optional_old_self,
-        })
+        let given = [
+            key("message", &text(rule.message.as_ref())),
+            key("message_expression", &text(rule.message_expression.as_ref())),
+            key("reason", &text(rule.reason.as_ref())),
+            key("path", &some(rule.path.as_ref().map(|place| self.place(place, Leaf::Any)))),
+            key("optional_old_self", &rule.optional_old_self.map(|_| quote!(true))),
+        ];
+        quote!(#p::Rule { rule: #expression, #(#given)* ..#p::Rule::NONE })
     }
 }

@@ -204,7 +204,7 @@ fn field_names(model: &ResourceModel) -> TokenStream {
     let ident = &model.ident;
     let fields = model.metadata.iter().chain(&model.fields).map(|field| {
         let (rust, json) = (plain(&field.ident), &field.json.value);
-        quote!(#p::FieldName { rust: #rust, json: #json, flattened: false })
+        quote!(#p::schema::named(#rust, #json))
     });
     quote! {
         #[automatically_derived]

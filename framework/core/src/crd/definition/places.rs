@@ -91,6 +91,16 @@ pub struct Column {
 }
 
 impl Column {
+    /// A column of which nothing is given.
+    pub const NONE: Self = Self {
+        name: "",
+        path: Place::Text(""),
+        kind: None,
+        format: None,
+        priority: 0,
+        description: None,
+    };
+
     /// Builds the column; one without a field, or of a type that its field cannot have, becomes a
     /// fault.
     pub(super) fn definition(
@@ -198,6 +208,16 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// A rule of which nothing is given.
+    pub const NONE: Self = Self {
+        rule: "",
+        message: None,
+        message_expression: None,
+        reason: None,
+        path: None,
+        optional_old_self: false,
+    };
+
     /// Builds the rule; a place without a field becomes a fault.
     pub(super) fn validation(&self, schema: &Object, faults: &mut Faults) -> Value {
         let mut rule = Object::new();

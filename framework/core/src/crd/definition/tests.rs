@@ -31,18 +31,8 @@ const PLAIN: Definition = Definition {
     plural: "websites",
     singular: "website",
     namespaced: true,
-    short_names: &[],
-    categories: &[],
-    columns: &[],
-    scale: None,
-    selectable: &[],
-    rules: &[],
-    deprecated: None,
-    labels: &[],
-    annotations: &[],
-    doc: "",
-    fields: &[Field { name: "spec", optional: || false, doc: "", schema: spec, in_part: None }],
-    index_paths: &[],
+    fields: &[Field { name: "spec", schema: spec, ..Field::NONE }],
+    ..Definition::NONE
 };
 
 const fn column(path: Place, kind: Option<&'static str>) -> Column {

@@ -8,8 +8,9 @@ use super::super::shapes::OPTIONAL;
 use super::Faults;
 use super::keywords::{COPIED, FORMATS};
 use super::merge::{is_any, merge};
-use super::names::not_required;
+use super::names::{is_std_duration, not_required};
 use super::reference::{Cycle, Graph, option_of};
+use super::union::takes_null;
 
 /// Mark of an object that allows no other names; see `narrow`.
 pub(super) const CLOSED: &str = "$closed";
@@ -162,7 +163,8 @@ impl<'a> Lower<'a> {
             None => {}
         }
         let closed = |key: &str| raw.get(key) == Some(&Value::Bool(false));
-        if closed("additionalProperties") || closed("unevaluatedProperties") {
+        let is_closed = closed("additionalProperties") || closed("unevaluatedProperties");
+        if is_closed || is_std_duration(raw) {
             node.insert(CLOSED.to_owned(), true.into());
         }
         self.unsupported(raw, &mut node);
@@ -377,6 +379,13 @@ impl<'a> Lower<'a> {
                 None => any(),
             }
         };
+        if takes_null(&item) && !is_any(&item) {
+            self.enter("[]");
+            self.warn(
+                "an API server takes null for items that are values of several types, where serde refuses it",
+            );
+            self.leave();
+        }
         // Definitions must not have `uniqueItems`: a set is the counterpart.
         if raw.get("uniqueItems") == Some(&Value::Bool(true)) && is_set_item(&item) {
             node.insert("x-kubernetes-list-type".to_owned(), "set".into());

@@ -62,3 +62,15 @@ pub(super) fn not_required(node: &mut Node, name: &str) {
         }
     }
 }
+
+/// Whether this is the schema of `std::time::Duration`, whose schema allows unknown fields where
+/// its `Deserialize` refuses them.
+pub(super) fn is_std_duration(raw: &Node) -> bool {
+    let names = ["nanos", "secs"];
+    let fields = raw.get("properties").and_then(Value::as_object);
+    let has = |name: &&str| {
+        let format = fields.and_then(|fields| fields.get(*name)?.get("format")?.as_str());
+        format == Some(if *name == "secs" { "uint64" } else { "uint32" })
+    };
+    fields.is_some_and(|fields| fields.len() == names.len()) && names.iter().all(has)
+}

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::lower::{CLOSED, Lower, Node};
 use super::merge::is_any;
-use super::union::{CHECKS, Kind, is_nullable};
+use super::union::{CHECKS, Kind, is_nullable, takes_null};
 use super::widest::property;
 
 /// A pattern that no text matches.
@@ -165,6 +165,11 @@ impl Lower<'_> {
         self.enter("[]");
         match outer.get("items").and_then(Value::as_object) {
             Some(outside) => {
+                if takes_null(outside) && !is_nullable(items) && !is_any(items) {
+                    self.lose(
+                        "an API server takes null for items of each variant, where serde takes it for some only",
+                    );
+                }
                 let check = self.narrow(items, outside);
                 if !check.is_empty() {
                     checks.insert("items".to_owned(), Value::Object(check));

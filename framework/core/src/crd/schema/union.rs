@@ -154,6 +154,13 @@ pub(super) fn is_nullable(node: &Node) -> bool {
     node.get("nullable") == Some(&Value::Bool(true))
 }
 
+/// Whether an API server takes null for an item of that schema: it drops null from fields that are
+/// not nullable and keeps it in lists, and where there is no type it checks an `enum` alone.
+pub(super) fn takes_null(item: &Node) -> bool {
+    let checks = ["type", "x-kubernetes-int-or-string", "enum"];
+    !is_nullable(item) && !checks.iter().any(|key| item.contains_key(*key))
+}
+
 /// Removes the defaults of the fields of an object.
 pub(super) fn without_defaults(node: &mut Node) {
     if let Some(Value::Object(fields)) = node.get_mut("properties") {

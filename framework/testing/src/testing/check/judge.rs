@@ -74,7 +74,7 @@ async fn one(
     };
     tally.stored += 1;
     match (target.decode)(&stored) {
-        Err(reason) if is_warned(target, changed, &reason) => tally.unchecked += 1,
+        Err(reason) if is_warned(target, changed, &reason, &stored) => tally.unchecked += 1,
         Err(reason) => tally.differences.push(format!(
             "the API server stores {value} as {stored}, and serde refuses it: {reason}"
         )),
@@ -90,7 +90,7 @@ async fn again(target: &Target<'_>, validator: &Validator, written: &Value, tall
         )),
         Err(_) => {}
         Ok(stored) => match (target.decode)(&stored) {
-            Ok(read) if without_nulls(&read) == without_nulls(written) => {}
+            Ok(read) if plain(&read) == plain(written) => {}
             Ok(read) => tally.differences.push(format!(
                 "serde writes {written}, the API server stores {stored}, and serde reads that as {read}"
             )),
@@ -129,8 +129,9 @@ async fn store(target: &Target<'_>, validator: &Validator, value: &Value) -> Res
 }
 
 /// Whether a warning names the place that serde refuses or the one that was changed, or one above or
-/// below it.
-fn is_warned(target: &Target<'_>, changed: &[String], reason: &str) -> bool {
+/// below it. Of an enum without a tag serde says no more than "none of its variants": then a warning
+/// about a place at which there is a value counts.
+fn is_warned(target: &Target<'_>, changed: &[String], reason: &str, stored: &Value) -> bool {
     let refused = place_of(reason);
     let is_near = |place: &[String], found: &[String]| {
         place.iter().zip(found).all(|(one, other)| one == other || one == "*" || other == "*")
@@ -138,8 +139,22 @@ fn is_warned(target: &Target<'_>, changed: &[String], reason: &str) -> bool {
     target.warnings.iter().any(|warning| {
         let place = place_of(warning);
         let is_changed = !changed.is_empty() && is_near(&place, changed);
-        is_changed || (!refused.is_empty() || changed.is_empty()) && is_near(&place, &refused)
+        let is_below = place.starts_with(&refused) && is_there(stored, &place);
+        is_changed
+            || is_below
+            || (!refused.is_empty() || changed.is_empty()) && is_near(&place, &refused)
     })
+}
+
+/// Whether there is a value at a place.
+fn is_there(value: &Value, place: &[String]) -> bool {
+    let Some((step, rest)) = place.split_first() else { return true };
+    match value {
+        Value::Array(list) => list.iter().any(|item| is_there(item, rest)),
+        Value::Object(fields) if step == "*" => fields.values().any(|it| is_there(it, rest)),
+        Value::Object(fields) => fields.get(step).is_some_and(|it| is_there(it, rest)),
+        _ => false,
+    }
 }
 
 /// The steps of the place at the beginning of a message; none if it names none.
@@ -155,16 +170,23 @@ fn place_of(message: &str) -> Path {
         .collect()
 }
 
-/// A value without the nulls in its objects, which API servers drop at times.
-fn without_nulls(value: &Value) -> Value {
+/// A value without the nulls in its objects, which API servers drop at times, and with whole numbers
+/// as integers: 0 and 0.0 are one number.
+fn plain(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
             .iter()
             .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| (name.clone(), without_nulls(value)))
+            .map(|(name, value)| (name.clone(), plain(value)))
             .collect::<serde_json::Map<_, _>>()
             .into(),
-        Value::Array(list) => list.iter().map(without_nulls).collect(),
+        Value::Array(list) => list.iter().map(plain).collect(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+                (float as i64).into()
+            }
+            _ => value.clone(),
+        },
         value => value.clone(),
     }
 }

@@ -316,3 +316,53 @@ fn the_server_refuses_what_no_variant_allows() {
     assert!(refuses(&mode, json!({ "Loud": {} })));
     assert!(!refuses(&mode, json!({ "Timed": { "hours": 3 } })));
 }
+
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum Period {
+    Exact(std::time::Duration),
+    Named(String),
+}
+
+// `Deserialize` of `Duration` refuses unknown fields, which its schema allows.
+#[test]
+fn a_duration_among_alternatives_has_no_fields_beside_its_own() {
+    let schema = schema::<Period>();
+    let exact = &schema["anyOf"][0];
+    assert_eq!(exact["required"], json!(["secs", "nanos"]), "{schema}");
+    assert_eq!(exact["maxProperties"], 2, "{schema}");
+}
+
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum PortRef {
+    Number(bool),
+    Name(String),
+}
+
+#[derive(JsonSchema)]
+#[serde(tag = "type")]
+#[allow(dead_code)]
+enum Points {
+    Texts { points: Vec<String> },
+    Numbers { points: Vec<f64> },
+}
+
+// kube-apiserver 1.36.3 stores `[null]` there: of null it checks the type and an `enum` alone.
+#[test]
+fn null_among_items_of_several_types_is_warned_of() {
+    let found = warnings::<Vec<PortRef>>();
+    assert!(
+        found.iter().any(|text| text.contains("[]: an API server takes null for items")),
+        "{found:?}"
+    );
+    let found = warnings::<Points>();
+    assert!(
+        found.iter().any(|text| text.starts_with(".points.[]: an API server takes null")),
+        "{found:?}"
+    );
+    assert_eq!(warnings::<Vec<serde_json::Value>>(), Vec::<String>::new());
+    assert_eq!(warnings::<Vec<Option<PortRef>>>(), Vec::<String>::new());
+}
