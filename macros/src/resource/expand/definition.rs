@@ -59,6 +59,8 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
         key("index_paths", &list(&index_paths.collect::<Vec<_>>())),
     ];
     quote! {
+        // An attribute may give every argument.
+        #[allow(clippy::needless_update)]
         #[automatically_derived]
         impl ::windlass::crd::CustomResource for #ident {
             fn crd() -> ::core::result::Result<
