@@ -34,18 +34,6 @@ pub(crate) fn check(text: &str, derived: &CustomResourceDefinition, exact: bool)
     compare(&old.1, &new.1, &warnings, exact);
 }
 
-/// Checks the derived schema of one field of the kind.
-pub(crate) fn check_part(text: &str, name: &str, derived: &Value) {
-    let imported = definitions_from_yaml(text).unwrap().remove(0);
-    let value = serde_json::to_value(&imported.spec.versions[0]).unwrap();
-    let field = normal(&value["schema"]["openAPIV3Schema"]["properties"][name], false);
-    let warnings = warnings(text, false);
-    let path = format!(".{name}");
-    let mut differences = Vec::new();
-    diff(&field, &normal(derived, false), &path, &mut differences);
-    report(&differences, &warnings, false);
-}
-
 fn warnings(text: &str, exact: bool) -> Vec<String> {
     let output = import_definitions(text, &ImportOptions::default().exact(exact)).unwrap();
     for warning in &output.warnings {
@@ -157,6 +145,11 @@ fn reduce(value: &mut Value) {
     if let Some(values) = values.and_then(|parts| parts[0].get("enum")).cloned() {
         node.remove("anyOf");
         node.insert("enum".to_owned(), values);
+    }
+    if let Some(Value::Array(rules)) = node.get_mut("x-kubernetes-validations") {
+        for rule in rules.iter_mut().filter_map(Value::as_object_mut) {
+            rule.retain(|key, value| key != "fieldPath" || *value != "");
+        }
     }
     if let Some(Value::Array(parts)) = node.remove("allOf") {
         for part in parts {

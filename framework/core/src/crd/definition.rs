@@ -4,7 +4,7 @@
 //! the types, because the macro sees names and not types: a column, a scale path or an index of a
 //! field that does not exist is an error here, with the fields that exist.
 
-mod places;
+pub(super) mod places;
 #[cfg(test)]
 mod tests;
 

@@ -39,9 +39,11 @@ mod verdict;
 pub use compat::{
     ChangeKind, DefinitionChange, DefinitionChanges, assert_compatible, changes, changes_since,
 };
+#[doc(hidden)]
+pub use definition::places::{column_type_at, field_type_at};
 pub use files::{APPLY_LIMIT, cut_descriptions, definitions_from_yaml, json_size};
 #[doc(hidden)]
-pub use schema::misfit;
+pub use schema::{FORMATS, misfit};
 pub use schema::{StructuralSchema, structural_schema};
 pub use shapes::{any, conditions, embedded_object, int_or_string, object, objects, optional};
 

@@ -1,4 +1,4 @@
-//! The verdict of an API server on a whole definition: names, columns, rules with their cost, size.
+//! The verdict of an API server on a whole definition: names, rules with their cost, size.
 //!
 //! A single field is judged by [`schema`](super::schema); rules need the whole schema,
 //! because their cost counts the lists and maps around them.
@@ -33,7 +33,6 @@ pub(super) fn validate(definition: &CustomResourceDefinition) -> Result<(), Erro
     let mut faults = Faults::default();
     names(&value["spec"]["names"], &mut faults);
     for version in value["spec"]["versions"].as_array().into_iter().flatten() {
-        columns(&version["additionalPrinterColumns"], &mut faults);
         for violation in check_definition(&version["schema"]["openAPIV3Schema"]) {
             faults.add(rule(&violation));
         }
@@ -56,50 +55,6 @@ fn names(names: &Value, faults: &mut Faults) {
             ));
         }
     }
-}
-
-/// Checks the filters in the paths of columns.
-fn columns(columns: &Value, faults: &mut Faults) {
-    for column in columns.as_array().into_iter().flatten() {
-        let path = column["jsonPath"].as_str().unwrap_or_default();
-        if let Err(message) = filters(path) {
-            faults.add(format!(
-                "column `{}`: `{path}`: {message}; write a filter as [?(@.type==\"Ready\")]",
-                column["name"].as_str().unwrap_or_default()
-            ));
-        }
-    }
-}
-
-/// Checks the filters of a path: an API server stores a wrong one, and its column stays empty.
-fn filters(path: &str) -> Result<(), String> {
-    let mut rest = path;
-    while let Some((_, filter)) = rest.split_once("[?(") {
-        let Some((filter, after)) = filter.split_once(")]") else {
-            return Err("unterminated filter".to_owned());
-        };
-        rest = after;
-        let Some(start) = filter.find(['=', '!', '<', '>']) else { continue };
-        let (left, comparison) = filter.split_at(start);
-        let end = comparison.find(|c| !matches!(c, '=' | '!' | '<' | '>'));
-        let (operator, right) = comparison.split_at(end.unwrap_or(comparison.len()));
-        if !matches!(operator, "==" | "!=" | "<" | ">" | "<=" | ">=") {
-            return Err(format!("unrecognized filter operator {operator}"));
-        }
-        let (left, right) = (left.trim(), right.trim());
-        let is_text =
-            |quote: char| right.len() > 1 && right.starts_with(quote) && right.ends_with(quote);
-        let is_value = is_text('"')
-            || is_text('\'')
-            || right.parse::<f64>().is_ok()
-            || right.starts_with('@')
-            || matches!(right, "true" | "false");
-        if !left.starts_with('@') || !is_value {
-            let wrong = if left.starts_with('@') { right } else { left };
-            return Err(format!("unrecognized identifier {wrong}"));
-        }
-    }
-    Ok(())
 }
 
 /// The text of a fault of a rule, with its path as users write it.

@@ -1,25 +1,43 @@
-//! Attributes of generated types: the only place that knows which derive describes a schema.
+//! Attributes of generated types: serde's, and the keys of `#[schema(…)]` for keywords that a type does
+//! not imply.
 //!
-//! Today that is schemars' `JsonSchema` with `#[schemars(…)]`. For another derive, change [`DERIVE`],
-//! [`IMPORTS`] and the functions of this file.
+//! A keyword for which there is no key is written as `extend("keyword" = value)`.
 
 use serde_json::{Map, Value};
 
-use super::literals::{json, number_literal, string};
+use super::keys::{Class, Key, take_keys};
+use super::literals::{json, string};
+use super::rules::{Site, take_rules};
 
 /// Derives of every nested type.
-pub(super) const DERIVE: &str = "Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema";
-/// Imports for these derives.
-pub(super) const IMPORTS: [&str; 2] =
-    ["use schemars::JsonSchema;", "use serde::{Deserialize, Serialize};"];
+pub(super) const DERIVE: &str = "Clone, Debug, PartialEq, Serialize, Deserialize, Schema";
+/// Longest line of an attribute that is not broken.
+const MOST_COLUMNS: usize = 100;
+
+/// A field of a printed type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FieldName {
+    /// Name in JSON.
+    pub(super) json: String,
+    /// Name in Rust, with `r#` if it needs one.
+    pub(super) identifier: String,
+    /// Type in Rust.
+    pub(super) rust: String,
+}
 
 /// Schema attributes of one field or type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SchemaAttributes {
+    /// Form of the value.
+    pub(super) class: Class,
+    /// Fields of the type itself, or of the items of a list.
+    pub(super) names: Vec<FieldName>,
+    /// Keywords of the items of a list that have keys.
+    pub(super) each: Map<String, Value>,
     /// Type that describes the field instead of its own.
     pub(super) with: Option<String>,
-    /// Whether the type of the field has a schema of one type, to which bounds can be added.
-    pub(super) is_typed: bool,
+    /// Finished keys, such as `required`.
+    pub(super) keys: Vec<Key>,
     /// Description, where the doc comment does not print as it is.
     pub(super) description: Option<String>,
     /// Keywords that the type does not have by itself.
@@ -27,61 +45,66 @@ pub(super) struct SchemaAttributes {
 }
 
 impl SchemaAttributes {
+    /// The attributes as lines; each rule has one of its own.
+    pub(super) fn lines(&self, indent: &str) -> Vec<String> {
+        let mut rest = self.keywords.clone();
+        let mut parts: Vec<Key> = Vec::new();
+        parts.extend(self.with.as_ref().map(|with| Key::value("with", with)));
+        parts.extend(take_keys(&mut rest, self.class, &self.names, &self.each));
+        parts.extend(self.keys.iter().cloned());
+        let site = Site { names: &self.names, is_type: self.class == Class::Type };
+        let rules = take_rules(&mut rest, &site);
+        let description = self.description.as_ref().map(|text| ("description", string(text)));
+        let rest = rest.iter().map(|(key, value)| (key.as_str(), json(value)));
+        let extended: Vec<Key> = description
+            .into_iter()
+            .chain(rest)
+            .map(|(key, value)| Key::value(&format!("{key:?}"), value))
+            .collect();
+        if !extended.is_empty() {
+            parts.push(Key::call("extend", extended));
+        }
+        let mut lines = Vec::new();
+        if !parts.is_empty() {
+            lines.push(attribute(indent, "schema", parts));
+        }
+        lines.extend(rules.into_iter().map(|rule| attribute(indent, "schema", vec![rule])));
+        lines
+    }
+
     /// Adds the lines of the attributes.
     pub(super) fn print(&self, indent: &str, out: &mut String) {
-        let mut parts = Vec::new();
-        if let Some(with) = &self.with {
-            parts.push(format!("with = {with:?}"));
+        for line in self.lines(indent) {
+            out.push_str(&format!("{line}\n"));
         }
-        if let Some(description) = &self.description {
-            parts.push(format!("description = {}", string(description)));
-        }
-        let mut rest = self.keywords.clone();
-        if self.is_typed {
-            parts.extend(range(&mut rest));
-            parts.extend(length(&mut rest));
-            if let Some(Value::String(pattern)) = rest.remove("pattern") {
-                parts.push(format!("regex(pattern = {})", string(&pattern)));
+    }
+}
+
+/// Returns `#[name(parts)]`.
+pub(super) fn attribute(indent: &str, name: &str, parts: Vec<Key>) -> String {
+    let key = Key::Call(name.to_owned(), parts);
+    let line = format!("{indent}#[{key}]");
+    if line.chars().count() <= MOST_COLUMNS {
+        return line;
+    }
+    let Key::Call(_, parts) = key else { return line };
+    if let [Key::Call(inner, parts)] = parts.as_slice() {
+        return format!("{indent}#[{name}({inner}(\n{}\n{indent}))]", broken(indent, parts));
+    }
+    format!("{indent}#[{name}(\n{}\n{indent})]", broken(indent, &parts))
+}
+
+/// Returns one part per line; a part that is too long for its line is broken itself.
+fn broken(indent: &str, parts: &[Key]) -> String {
+    let indent = format!("{indent}    ");
+    let lines = parts.iter().map(|part| {
+        let line = format!("{indent}{part}");
+        match part {
+            Key::Call(name, parts) if line.chars().count() >= MOST_COLUMNS => {
+                format!("{indent}{name}(\n{}\n{indent})", broken(&indent, parts))
             }
+            _ => line,
         }
-        let extended: Vec<String> =
-            rest.iter().map(|(key, value)| format!("{key:?} = {}", json(value))).collect();
-        if !extended.is_empty() {
-            parts.push(format!("extend({})", extended.join(", ")));
-        }
-        if !parts.is_empty() {
-            out.push_str(&format!("{indent}#[schemars({})]\n", parts.join(", ")));
-        }
-    }
-}
-
-/// Takes inclusive bounds of a number.
-fn range(rest: &mut Map<String, Value>) -> Option<String> {
-    if rest.contains_key("exclusiveMinimum") || rest.contains_key("exclusiveMaximum") {
-        return None;
-    }
-    let mut bound = |key: &str, name: &str| match rest.remove(key) {
-        Some(Value::Number(number)) => Some(format!("{name} = {}", number_literal(&number))),
-        _ => None,
-    };
-    let bounds = [bound("minimum", "min"), bound("maximum", "max")];
-    group("range", bounds.into_iter().flatten().collect())
-}
-
-/// Takes bounds of the length of a text or list.
-fn length(rest: &mut Map<String, Value>) -> Option<String> {
-    let mut bounds = Vec::new();
-    for (name, keys) in [("min", ["minLength", "minItems"]), ("max", ["maxLength", "maxItems"])] {
-        let found = keys.iter().find_map(|key| rest.get(*key)?.as_u64().map(|value| (*key, value)));
-        if let Some((key, value)) = found.filter(|(_, value)| i32::try_from(*value).is_ok()) {
-            rest.remove(key);
-            bounds.push(format!("{name} = {value}"));
-        }
-    }
-    group("length", bounds)
-}
-
-/// Prints `name(parts)`; `None` without a part.
-fn group(name: &str, parts: Vec<String>) -> Option<String> {
-    (!parts.is_empty()).then(|| format!("{name}({})", parts.join(", ")))
+    });
+    lines.collect::<Vec<_>>().join(",\n")
 }

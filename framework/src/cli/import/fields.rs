@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::attributes::{DERIVE, SchemaAttributes};
+use super::attributes::{DERIVE, FieldName, SchemaAttributes, attribute};
+use super::defaults::{Default, key_value, of_field};
 use super::documentation::Documentation;
-use super::literals::{number_literal, string};
-use super::names::{Names, camel, pascal, snake};
-use super::types::{Node, Place, Shape, Types, implied_format};
+use super::keys::{Class, Key};
+use super::literals::string;
+use super::names::{Names, camel};
+use super::types::{Node, Place, Printed, Shape, Types, implied_format};
 
 /// A field before it is printed.
 struct Field {
@@ -15,31 +17,97 @@ struct Field {
     rust: String,
     docs: Documentation,
     /// Arguments of `#[serde(…)]`.
-    serde: Vec<String>,
+    serde: Vec<Key>,
     schema: SchemaAttributes,
-    /// Whether derived schemas have it among the required fields.
-    is_required: bool,
-    has_default: bool,
+    /// Default of the field in JSON, with which the struct has one; `None` without one.
+    default: Option<Value>,
 }
 
-/// Prints a struct; returns its source, and whether it implements `Default`.
+impl Field {
+    fn is_option(&self) -> bool {
+        self.rust.starts_with("Option<")
+    }
+}
+
+/// Returns the source of a struct, and adds its fields and default to `printed`.
 pub(super) fn structure(
     types: &mut Types,
     node: &Node,
     place: &Place,
-    name: &str,
+    printed: &mut Printed,
     docs: &Documentation,
-) -> (String, bool) {
+) -> String {
     let mut functions = String::new();
-    let mut fields = Vec::new();
     let mut names = Names::default();
+    let mut fields = fields(types, node, place, &printed.name, &mut names, &mut functions);
+    if place.is_status {
+        fields.iter_mut().for_each(store_in_part);
+    }
+    printed.fields = fields.iter().map(field_name).collect();
+    printed.default = default_of(&fields);
+    let mut source = String::new();
+    docs.print("", &mut source);
+    let derive = match printed.default {
+        Some(_) => DERIVE.replace("Debug, ", "Debug, Default, "),
+        None => DERIVE.to_owned(),
+    };
+    source.push_str(&format!("#[derive({derive})]\n"));
+    let is_renamed = |field: &Field| {
+        let plain = field.identifier.trim_start_matches("r#");
+        plain != field.json && camel(plain) == field.json
+    };
+    let rename_all = fields.iter().any(is_renamed);
+    if rename_all {
+        source.push_str("#[serde(rename_all = \"camelCase\")]\n");
+    }
+    let (class, names_of_fields) = (Class::Type, printed.fields.clone());
+    let (keywords, description) = (keywords(types, node, place), docs.description.clone());
+    SchemaAttributes {
+        class,
+        names: names_of_fields,
+        keywords,
+        description,
+        ..SchemaAttributes::default()
+    }
+    .print("", &mut source);
+    let is_open = node.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
+    if fields.is_empty() && !is_open {
+        source.push_str(&format!("pub struct {} {{}}\n", printed.name));
+        return source;
+    }
+    source.push_str(&format!("pub struct {} {{\n", printed.name));
+    for field in &fields {
+        print(field, rename_all, &mut source);
+    }
+    if is_open {
+        (types.uses.json_map, types.uses.value) = (true, true);
+        let rest = names.field("rest");
+        source.push_str(&format!(
+            "    /// Fields that have no schema.\n    #[serde(flatten)]\n    pub {rest}: Map<String, Value>,\n"
+        ));
+    }
+    source.push_str("}\n");
+    source.push_str(&functions);
+    source
+}
+
+/// Returns the fields of an object with those that its schema names.
+fn fields(
+    types: &mut Types,
+    node: &Node,
+    place: &Place,
+    owner: &str,
+    names: &mut Names,
+    functions: &mut String,
+) -> Vec<Field> {
     let properties = node.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut fields = Vec::new();
     for (json, schema) in &properties {
         let Value::Object(mut schema) = schema.clone() else { continue };
         let identifier = names.field(json);
         let below = Place {
             path: format!("{}.{json}", place.path),
-            name: format!("{name}{}", pascal(json)),
+            name: types.type_name(owner, place, json),
             level: place.level + 1,
             is_documented: false,
             is_root_field: false,
@@ -50,64 +118,49 @@ pub(super) fn structure(
                 "its default is left out: it would be stored with the first write of another field";
             types.warnings.push(format!("{}: {text}", below.path));
         }
-        let of = Of { json, identifier, schema: &schema, parent: node, owner: name };
-        fields.push(field(types, of, &below, &mut functions));
+        // A status is stored in part, so none of its fields is required.
+        let required = node.get("required").and_then(Value::as_array).filter(|_| !place.is_status);
+        let is_required = required.is_some_and(|names| names.iter().any(|name| name == json));
+        let of = Of { json, identifier, schema: &schema, is_required };
+        fields.push(field(types, of, &below, functions));
     }
-    if place.is_status {
-        fields.iter_mut().for_each(store_in_part);
-    }
-    let has_default = fields.iter().all(|field| field.has_default);
-    let mut source = String::new();
-    docs.print("", &mut source);
-    let derive =
-        if has_default { DERIVE.replace("Debug, ", "Debug, Default, ") } else { DERIVE.into() };
-    source.push_str(&format!("#[derive({derive})]\n"));
-    let is_renamed = |field: &Field| field.identifier.trim_start_matches("r#") != field.json;
-    let rename_all = fields.iter().any(is_renamed);
-    if rename_all {
-        source.push_str("#[serde(rename_all = \"camelCase\")]\n");
-    }
-    let keywords = container_keywords(types, node, &fields, place);
-    SchemaAttributes { description: docs.description.clone(), keywords, ..Default::default() }
-        .print("", &mut source);
-    source.push_str(&format!("pub struct {name} {{\n"));
-    for field in &fields {
-        print(field, rename_all, &mut source);
-    }
-    if node.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
-        (types.uses.map, types.uses.value) = (true, true);
-        let rest = names.field("rest");
-        source.push_str(&format!(
-            "    /// Fields that have no schema.\n    #[serde(flatten)]\n    pub {rest}: BTreeMap<String, Value>,\n"
-        ));
-    }
-    source.push_str("}\n");
-    source.push_str(&functions);
-    (source, has_default)
+    fields
 }
 
 /// Makes each field of a status optional: it is stored in part.
 fn store_in_part(field: &mut Field) {
-    if field.rust.starts_with("Option<") {
-        return;
+    if !field.is_option() {
+        field.rust = format!("Option<{}>", field.rust);
+        field.serde = left_out();
+        field.default = Some(Value::Null);
     }
-    field.rust = format!("Option<{}>", field.rust);
-    field.serde = optional();
-    (field.is_required, field.has_default) = (false, true);
 }
 
-/// Arguments of serde for a field that may be absent.
-fn optional() -> Vec<String> {
-    vec!["default".to_owned(), "skip_serializing_if = \"Option::is_none\"".to_owned()]
+/// Arguments of serde for a field that is left out where it is absent.
+fn left_out() -> Vec<Key> {
+    vec![Key::value("skip_serializing_if", "\"Option::is_none\"")]
+}
+
+fn field_name(field: &Field) -> FieldName {
+    let Field { json, identifier, rust, .. } = field;
+    FieldName { json: json.clone(), identifier: identifier.clone(), rust: rust.clone() }
+}
+
+/// The default of a struct in JSON; `None` if a field has none.
+fn default_of(fields: &[Field]) -> Option<Value> {
+    let mut object = Map::new();
+    for field in fields {
+        let default = field.default.clone()?;
+        let is_left_out = field.serde == left_out();
+        if !is_left_out {
+            object.insert(field.json.clone(), default);
+        }
+    }
+    Some(Value::Object(object))
 }
 
 /// Returns the keywords of an object that its fields do not imply.
-fn container_keywords(
-    types: &mut Types,
-    node: &Node,
-    fields: &[Field],
-    place: &Place,
-) -> Map<String, Value> {
+fn keywords(types: &mut Types, node: &Node, place: &Place) -> Map<String, Value> {
     let is_implied = |key: &str| {
         matches!(
             key,
@@ -121,31 +174,16 @@ fn container_keywords(
         )
     };
     let is_own = |key: &str| place.is_root_field && key == "default";
-    let mut keywords: Map<String, Value> = node
-        .iter()
-        .filter(|(key, _)| !is_implied(key) || is_own(key))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
-    let Some(Value::Array(required)) =
-        node.get("required").filter(|list| **list != Value::Array(Vec::new()))
-    else {
-        return keywords;
-    };
-    if place.is_status {
+    if place.is_status && node.get("required").is_some_and(|names| *names != Value::Array(vec![])) {
         types.warnings.push(format!(
             "{}: no field of a status is required, because a status is stored in part",
             place.path
         ));
-        return keywords;
     }
-    let is_in = |name: &str| required.iter().any(|required| required == name);
-    let derived = fields.iter().filter(|field| field.is_required).count();
-    if derived != required.len()
-        || !fields.iter().all(|field| field.is_required == is_in(&field.json))
-    {
-        keywords.insert("required".to_owned(), required.clone().into());
-    }
-    keywords
+    node.iter()
+        .filter(|(key, _)| !is_implied(key) || is_own(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 /// A field's schema, with its surroundings.
@@ -153,27 +191,25 @@ struct Of<'a> {
     json: &'a str,
     identifier: String,
     schema: &'a Node,
-    parent: &'a Node,
-    /// Name of the struct.
-    owner: &'a str,
+    is_required: bool,
 }
 
 /// Returns a field; a function for its default is added to `functions`.
 fn field(types: &mut Types, of: Of<'_>, place: &Place, functions: &mut String) -> Field {
-    let Of { json, identifier, schema, parent, owner } = of;
-    let required = parent.get("required").and_then(Value::as_array);
-    let is_required = required.is_some_and(|names| names.iter().any(|name| name == json));
+    let Of { json, identifier, schema, is_required } = of;
     let is_nullable = schema.get("nullable") == Some(&Value::Bool(true));
     let shape = types.shape(schema, place);
     let docs = schema.get("description").and_then(Value::as_str).unwrap_or_default();
     let docs = Documentation::of(docs);
     let mut attributes = SchemaAttributes {
-        with: shape.with.clone(),
-        is_typed: shape.is_scalar || shape.rust.starts_with("Vec<"),
+        class: shape.class,
+        names: if shape.class == Class::List { types.fields_of(&shape.rust) } else { Vec::new() },
+        each: shape.each.clone(),
         description: docs.description.clone(),
         keywords: shape.missing(schema),
+        ..SchemaAttributes::default()
     };
-    implied(types, &shape, schema, &mut attributes);
+    correct_format(types, &shape, schema, &mut attributes);
     let mut field = Field {
         json: json.to_owned(),
         identifier,
@@ -181,64 +217,79 @@ fn field(types: &mut Types, of: Of<'_>, place: &Place, functions: &mut String) -
         docs,
         serde: Vec::new(),
         schema: attributes,
-        is_required: true,
-        has_default: shape.has_default,
+        default: shape.default.clone(),
     };
     let default = schema.get("default").filter(|default| !default.is_null());
-    let literal = default.filter(|_| !is_nullable && shape.with.is_none());
-    if let Some(literal) = literal.and_then(|value| expression(types, &shape, value)) {
-        let function = format!("default_{}_{}", snake(owner), snake(json));
-        let function = types.functions.field(&function);
-        functions.push_str(&format!("\nfn {function}() -> {} {{\n    {literal}\n}}\n", field.rust));
-        field.serde.push(format!("default = {function:?}"));
-        (field.is_required, field.has_default) = (false, false);
+    if let Some(value) = default.filter(|_| !is_nullable)
+        && let Some(found) = of_field(types, &field.identifier, &shape, value, functions)
+    {
+        field.default = match &found {
+            Default::OfType => shape.default,
+            Default::Function(_) => None,
+        };
+        field.serde.push(match found {
+            Default::OfType => Key::word("default"),
+            Default::Function(name) => Key::value("default", string(&name)),
+        });
+        if is_required {
+            // A required field has no default of serde in its schema.
+            field.schema.keys.push(Key::word("required"));
+            field.schema.keywords.insert("default".to_owned(), value.clone());
+        }
         return field;
-    }
-    if let Some(default) = default {
-        field.schema.keywords.insert("default".to_owned(), default.clone());
     }
     if is_required && !is_nullable && default.is_none() {
         return field;
     }
-    make_optional(types, &mut field, &shape, is_required, is_nullable);
+    make_optional(types, &mut field, &shape, is_nullable);
+    if is_required {
+        field.schema.keys.push(Key::word("required"));
+        if default.is_none() {
+            // Absent would be refused, and null is not.
+            field.serde = Vec::new();
+        }
+    }
+    if let Some(value) = default {
+        let key = key_value(types, &shape.rust, value).filter(|_| !is_required);
+        match key {
+            Some(literal) => field.schema.keys.push(Key::value("default", literal)),
+            None => drop(field.schema.keywords.insert("default".to_owned(), value.clone())),
+        }
+    }
     field
 }
 
 /// Makes a field an `Option`, with a schema that allows null as the imported one does.
-fn make_optional(
-    types: &mut Types,
-    field: &mut Field,
-    shape: &Shape,
-    is_required: bool,
-    is_nullable: bool,
-) {
+fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullable: bool) {
     let inner = std::mem::take(&mut field.rust);
     field.rust = format!("Option<{inner}>");
-    (field.is_required, field.has_default) = (false, true);
-    field.serde = optional();
-    if is_required && is_nullable {
-        // Absent would be refused, and null is not.
-        field.serde = vec!["default".to_owned()];
-    }
-    let with = field.schema.with.take();
+    field.default = Some(Value::Null);
+    field.serde = left_out();
     if shape.covered.is_none() {
         // Any value: an attribute says whether null is one of them.
-        field.schema.with = with.map(|with| format!("Option<{with}>"));
         if is_nullable {
-            field.schema.keywords.insert("nullable".to_owned(), true.into());
+            field.schema.keys.push(Key::word("nullable"));
         }
     } else if is_nullable {
-        field.schema.with = with.map(|with| format!("Option<{with}>"));
+        // An `Option` allows null.
     } else if types.exact {
-        field.schema.with = Some(with.unwrap_or(inner));
+        field.schema.with = Some(inner.clone());
+        // The schema of a type of its own is one of a reference, and allows null only if it says so.
+        if types.printed(&inner).is_none() {
+            field.schema.keywords.insert("nullable".to_owned(), false.into());
+        }
     } else {
-        field.schema.with = with.map(|with| format!("Option<{with}>"));
         types.loosened.0 += 1;
     }
 }
 
 /// Removes a format that only the type has, or counts it.
-fn implied(types: &mut Types, shape: &Shape, schema: &Node, attributes: &mut SchemaAttributes) {
+fn correct_format(
+    types: &mut Types,
+    shape: &Shape,
+    schema: &Node,
+    attributes: &mut SchemaAttributes,
+) {
     if !implied_format(shape, schema) {
         return;
     }
@@ -246,24 +297,6 @@ fn implied(types: &mut Types, shape: &Shape, schema: &Node, attributes: &mut Sch
         attributes.keywords.insert("format".to_owned(), Value::Null);
     } else {
         types.loosened.1 += 1;
-    }
-}
-
-/// Returns an expression for a default value, if the type has a literal.
-fn expression(types: &Types, shape: &Shape, value: &Value) -> Option<String> {
-    match (shape.rust.as_str(), value) {
-        ("String", Value::String(text)) => Some(format!("{}.to_owned()", string(text))),
-        ("bool", Value::Bool(value)) => Some(value.to_string()),
-        ("i32" | "i64", Value::Number(number)) if number.is_i64() => Some(number.to_string()),
-        ("f32" | "f64", Value::Number(number)) => {
-            // A whole number would be another default than its fraction.
-            number.is_f64().then(|| number_literal(number))
-        }
-        (name, Value::String(text)) => {
-            let variant = types.printed(name)?.variants.get(text)?;
-            Some(format!("{name}::{variant}"))
-        }
-        _ => None,
     }
 }
 
@@ -275,10 +308,10 @@ fn print(field: &Field, rename_all: bool, out: &mut String) {
     let name = if rename_all { camel(&field.identifier) } else { plain.to_owned() };
     let mut serde = field.serde.clone();
     if name != field.json {
-        serde.insert(0, format!("rename = {:?}", field.json));
+        serde.insert(0, Key::value("rename", string(&field.json)));
     }
     if !serde.is_empty() {
-        out.push_str(&format!("{INDENT}#[serde({})]\n", serde.join(", ")));
+        out.push_str(&format!("{}\n", attribute(INDENT, "serde", serde)));
     }
     field.schema.print(INDENT, out);
     out.push_str(&format!("{INDENT}pub {}: {},\n", field.identifier, field.rust));

@@ -51,15 +51,31 @@ fn is_large(value: &Value) -> bool {
 /// Prints a number, with its type if that of a plain literal is too small.
 pub(super) fn number_literal(number: &serde_json::Number) -> String {
     match (number.as_i64(), number.as_u64()) {
-        (Some(small), _) if i32::try_from(small).is_ok() => small.to_string(),
-        (Some(large), _) => format!("{large}i64"),
-        (None, Some(large)) => format!("{large}u64"),
+        (Some(small), _) if i32::try_from(small).is_ok() => grouped(&small.to_string()),
+        (Some(large), _) => format!("{}_i64", grouped(&large.to_string())),
+        (None, Some(large)) => format!("{}_u64", grouped(&large.to_string())),
         (None, None) => {
             let value = number.as_f64().unwrap_or_default();
             // With a dot or an exponent: a literal of a floating-point number.
             format!("{value:?}")
         }
     }
+}
+
+/// Returns a whole number with its thousands apart, from six digits on.
+fn grouped(number: &str) -> String {
+    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
+    if digits.len() < 6 {
+        return number.to_owned();
+    }
+    let mut text = sign.to_owned();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Prints a text as a literal, raw if that spares escapes.

@@ -5,19 +5,24 @@
 //! these types equals the imported one, or a comment at the top names the difference. The program
 //! `windlass` of this crate calls it: `windlass import crd.yaml`.
 //!
-//! `simplify` removes keywords that derived schemas
-//! cannot have, `names` finds identifiers, `types` turns schemas into types, `fields` has the types of fields,
-//! `attributes` prints attributes, `documentation` prints descriptions, `root` prints the kind.
+//! `simplify` removes keywords that derived schemas cannot have, `names` finds identifiers, `types` turns
+//! schemas into types, `fields` and `defaults` have the types and defaults of fields, `attributes` prints
+//! attributes, of which `keys` and `rules` have the keys, `documentation` prints descriptions, `root` prints
+//! the kind, and `places` its columns, subresources and rules.
 
 // DESIGN.md, 143: Imported types loosen a schema only where Rust's types do
 
 mod attributes;
 mod command;
+mod defaults;
 mod documentation;
 mod fields;
+mod keys;
 mod literals;
 mod names;
+mod places;
 mod root;
+mod rules;
 mod simplify;
 mod types;
 

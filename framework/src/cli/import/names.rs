@@ -13,31 +13,35 @@ const KEYWORDS: [&str; 52] = [
 /// Keywords that cannot be written as raw identifiers.
 const NEVER_RAW: [&str; 4] = ["crate", "self", "super", "Self"];
 /// Names of types that generated code uses.
-const USED: [&str; 24] = [
+const USED: [&str; 28] = [
+    "ApiTime",
     "BTreeMap",
     "Box",
     "Clone",
+    "Copy",
     "CustomResource",
     "Debug",
     "Default",
     "Deserialize",
+    "Eq",
     "Err",
     "From",
     "IntOrString",
     "Into",
-    "JsonSchema",
+    "Map",
     "None",
     "ObjectMeta",
     "Ok",
     "Option",
     "PartialEq",
     "Result",
+    "Schema",
+    "Self",
     "Serialize",
     "Some",
     "String",
     "Value",
     "Vec",
-    "Self",
 ];
 
 /// The identifiers of one scope, each once.
@@ -93,7 +97,7 @@ impl Names {
 }
 
 /// Returns a name in `snake_case`: `hostName` and `host-name` are `host_name`, `clusterIP` is
-/// `cluster_ip`.
+/// `cluster_ip`, `podIPs` is `pod_ips`.
 pub(super) fn snake(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut snake = String::new();
@@ -105,9 +109,12 @@ pub(super) fn snake(name: &str) -> String {
             continue;
         }
         let before = at.checked_sub(1).map(|before| letters[before]);
+        let is_lower = |at: usize| letters.get(at).is_some_and(char::is_ascii_lowercase);
+        // The plural of an abbreviation is one word, as in `podIPs` and `dnsIPsByZone`.
+        let is_plural = letters.get(at + 1) == Some(&'s') && !is_lower(at + 2);
         let begins_word = letter.is_ascii_uppercase()
             && before.is_some_and(|before| {
-                let next_is_lower = letters.get(at + 1).is_some_and(char::is_ascii_lowercase);
+                let next_is_lower = is_lower(at + 1) && !is_plural;
                 before.is_ascii_lowercase()
                     || before.is_ascii_digit()
                     || (before.is_ascii_uppercase() && next_is_lower)

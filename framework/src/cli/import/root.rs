@@ -5,10 +5,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Value, json};
 
-use super::attributes::{DERIVE, IMPORTS, SchemaAttributes};
+use super::attributes::{DERIVE, FieldName, SchemaAttributes, attribute};
 use super::documentation::Documentation;
+use super::keys::Key;
 use super::literals::string;
-use super::names::{camel, pascal};
+use super::names::{Names, camel, pascal};
+use super::places::Places;
 use super::simplify::simplify;
 use super::types::{Node, Place, Types};
 use windlass_core::crd::compat::plain_numbers;
@@ -66,26 +68,35 @@ fn definition_warnings(
         .filter(|other| other.name != version.name)
         .map(|other| other.name.as_str())
         .collect();
-    if !others.is_empty() {
-        warnings.push(format!("the versions {} are left out", others.join(", ")));
+    match others.as_slice() {
+        [] => {}
+        [other] => warnings.push(format!("the version {other} is left out")),
+        _ => warnings.push(format!("the versions {} are left out", others.join(", "))),
     }
     if spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy != "None") {
         warnings.push("the conversion by a webhook is left out".to_owned());
     }
-    if spec
-        .names
-        .list_kind
-        .as_deref()
-        .is_some_and(|list| list != format!("{}List", spec.names.kind))
-    {
-        warnings.push("the kind of lists is left out".to_owned());
+    let list = format!("{}List", spec.names.kind);
+    if spec.names.list_kind.as_ref().is_some_and(|kind| *kind != list) {
+        warnings.push(format!("the kind of lists is {list}"));
     }
-    if version.deprecated == Some(true) {
-        warnings.push(format!("the version {} is deprecated, which is left out", version.name));
+    if is_protected(&spec.group) && approval(definition).is_none() {
+        warnings.push(format!(
+            "API servers take the group {} with the annotation {APPROVED} only, which the definition \
+             does not have: that of the types says {UNAPPROVED:?}",
+            spec.group
+        ));
     }
-    for field in version.selectable_fields.iter().flatten() {
-        warnings.push(format!("the selectable field {} is left out", field.json_path));
-    }
+}
+
+/// Annotation with which API servers accept a definition in a group of the Kubernetes project.
+const APPROVED: &str = "api-approved.kubernetes.io";
+/// Its value for a definition that the Kubernetes project has not approved.
+const UNAPPROVED: &str = "unapproved, printed by windlass import";
+
+/// The approval of a definition by the Kubernetes project.
+fn approval(definition: &CustomResourceDefinition) -> Option<&str> {
+    definition.metadata.annotations.as_ref()?.get(APPROVED).map(String::as_str)
 }
 
 /// A kind that is printed.
@@ -102,8 +113,10 @@ struct Root<'a> {
 impl Root<'_> {
     /// Prints the whole module.
     fn print(&mut self) -> String {
-        let fields = self.fields();
-        let is_derived = !is_protected(&self.definition.spec.group);
+        // The derive adds a type of this name.
+        self.types.names.kind(&format!("{}Apply", self.name));
+        let mut fields = String::new();
+        let names = self.fields(&mut fields);
         let mut body = String::new();
         let docs = self.schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let docs = Documentation::of(docs);
@@ -111,56 +124,37 @@ impl Root<'_> {
             self.types.warnings.push(format!("the object: {CHANGED}"));
         }
         docs.print("", &mut body);
-        if is_derived {
-            body.push_str("#[derive(CustomResource, Clone, Debug, PartialEq)]\n");
-            self.attributes(&mut body);
-        } else {
-            self.types.warnings.push(
-                "the derive refuses groups of the Kubernetes project: the kind has no `crd()`"
-                    .to_owned(),
-            );
-            body.push_str("#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]\n");
-            body.push_str("#[serde(rename_all = \"camelCase\")]\n");
-        }
-        body.push_str(&format!("pub struct {} {{\n", self.name));
-        if !is_derived {
-            for field in ["api_version", "kind"] {
-                body.push_str(&format!(
-                    "    #[serde(default = \"{}::{field}\")]\n    pub {field}: String,\n",
-                    self.name
-                ));
-            }
-        }
-        body.push_str("    pub metadata: ObjectMeta,\n");
+        body.push_str("#[derive(CustomResource, Clone, Debug, PartialEq)]\n");
+        self.attributes(&names, &mut body);
+        body.push_str(&format!("pub struct {} {{\n    pub metadata: ObjectMeta,\n", self.name));
         body.push_str(&fields);
         body.push_str("}\n");
-        if !is_derived {
-            self.resource(&mut body);
-        }
         for item in &self.types.source {
             body.push_str(&format!("\n{item}"));
         }
-        format!("{}{body}", self.head(is_derived))
+        format!("{}{}{body}", self.head(), self.imports())
     }
 
-    /// Returns the comment and the imports at the head.
-    fn head(&self, is_derived: bool) -> String {
+    /// Returns the comment at the head.
+    fn head(&self) -> String {
         let mut head = format!(
             "// Rust types of {}, version {}, printed by `windlass import`.\n",
             self.definition.name(),
             self.version.name
         );
         let mut notes = Vec::new();
+        let count = |number: usize, one: &str, several: &str| match number {
+            1 => format!("1 {one} (`--exact` prevents it)"),
+            number => format!("{number} {several} (`--exact` prevents it)"),
+        };
         let (nullable, formats) = self.types.loosened;
         if nullable > 0 {
-            notes.push(format!(
-                "{nullable} optional fields accept null as well (`--exact` prevents it)"
-            ));
+            let one = "optional field accepts null as well";
+            notes.push(count(nullable, one, "optional fields accept null as well"));
         }
         if formats > 0 {
-            notes.push(format!(
-                "{formats} numbers get the format of their Rust type (`--exact` prevents it)"
-            ));
+            let one = "number gets the format of its Rust type";
+            notes.push(count(formats, one, "numbers get the format of their Rust type"));
         }
         let warnings = &self.types.warnings;
         notes.extend(warnings.iter().take(MOST_NAMED).cloned());
@@ -174,9 +168,14 @@ impl Root<'_> {
             head.push_str(&format!("// - {}\n", note.replace(['\n', '\r'], " ")));
         }
         head.push('\n');
+        head
+    }
+
+    /// Returns the imports.
+    fn imports(&self) -> String {
         let uses = self.types.uses;
         let mut imports = Vec::new();
-        if uses.map {
+        if uses.btree_map {
             imports.push("use std::collections::BTreeMap;\n");
         }
         imports.push("use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;");
@@ -185,78 +184,72 @@ impl Root<'_> {
         }
         let has_types = !self.types.source.is_empty();
         if has_types {
-            imports.extend(IMPORTS);
-        } else if !is_derived {
-            imports.push(IMPORTS[1]);
+            imports.push("use serde::{Deserialize, Serialize};");
         }
-        if uses.value {
-            imports.push("use serde_json::Value;");
+        match (uses.json_map, uses.value) {
+            (true, _) => imports.push("use serde_json::{Map, Value};"),
+            (false, true) => imports.push("use serde_json::Value;"),
+            (false, false) => {}
         }
-        if is_derived {
-            imports.push("use windlass::CustomResource;");
+        if uses.time {
+            imports.push("use windlass::resource::ApiTime;");
         }
-        format!("{head}{}\n\n", imports.join("\n"))
+        imports.push(match has_types {
+            true => "use windlass::{CustomResource, Schema};",
+            false => "use windlass::CustomResource;",
+        });
+        format!("{}\n\n", imports.join("\n"))
     }
 
-    /// Prints `#[resource(…)]`.
-    fn attributes(&mut self, out: &mut String) {
+    /// Prints `#[resource(…)]`; `fields` are those beside the metadata.
+    fn attributes(&mut self, fields: &[FieldName], out: &mut String) {
         let spec = &self.definition.spec;
         let names = &spec.names;
         let mut parts = vec![
-            format!("group = {:?}", spec.group),
-            format!("version = {:?}", self.version.name),
-            if spec.scope == "Cluster" { "cluster" } else { "namespaced" }.to_owned(),
+            Key::value("group", string(&spec.group)),
+            Key::value("version", string(&self.version.name)),
+            Key::word(if spec.scope == "Cluster" { "cluster" } else { "namespaced" }),
         ];
         if self.name != self.kind {
-            parts.push(format!("kind = {:?}", self.kind));
+            parts.push(Key::value("kind", string(self.kind)));
         }
-        parts.push(format!("plural = {:?}", names.plural));
+        parts.push(Key::value("plural", string(&names.plural)));
         let singular = names.singular.as_deref().unwrap_or_default();
         if !singular.is_empty() && singular != self.kind.to_lowercase() {
-            parts.push(format!("singular = {singular:?}"));
+            parts.push(Key::value("singular", string(singular)));
         }
         for (key, list) in [("short", &names.short_names), ("category", &names.categories)] {
             match list.as_deref().unwrap_or_default() {
                 [] => {}
-                [one] => parts.push(format!("{key} = {one:?}")),
-                several => parts.push(format!("{key} = {several:?}")),
+                [one] => parts.push(Key::value(key, string(one))),
+                several => parts.push(Key::value(key, format_args!("{several:?}"))),
             }
         }
-        out.push_str(&format!("#[resource({})]\n", parts.join(", ")));
-        self.columns(out);
-        self.subresources(out);
-    }
-
-    /// Prints `column(…)` for each column whose field exists.
-    fn columns(&mut self, out: &mut String) {
-        for column in self.version.additional_printer_columns.iter().flatten() {
-            if !has_path(self.schema, &column.json_path) {
-                self.types.warnings.push(format!(
-                    "the column {:?} is left out: the schema has no {}",
-                    column.name, column.json_path
-                ));
-                continue;
-            }
-            let mut parts = vec![
-                format!("name = {}", string(&column.name)),
-                format!("path = {}", string(&column.json_path)),
-                format!("type = {:?}", column.type_),
-            ];
-            if let Some(format) = &column.format {
-                parts.push(format!("format = {format:?}"));
-            }
-            if let Some(priority) = column.priority.filter(|priority| *priority != 0) {
-                parts.push(format!("priority = {priority}"));
-            }
-            if let Some(description) = &column.description {
-                parts.push(format!("description = {}", string(description)));
-            }
-            out.push_str(&format!("#[resource(column({}))]\n", parts.join(", ")));
+        parts.extend(self.deprecated());
+        if is_protected(&spec.group) {
+            let approval = string(approval(self.definition).unwrap_or(UNAPPROVED));
+            let pair = Key::value(&format!("{APPROVED:?}"), approval);
+            parts.push(Key::call("annotation", vec![pair]));
+        }
+        out.push_str(&format!("{}\n", attribute("", "resource", parts)));
+        self.status();
+        let (version, schema, types) = (self.version, self.schema, &mut self.types);
+        for key in (Places { version, schema, fields, types }).keys() {
+            out.push_str(&format!("{}\n", attribute("", "resource", vec![key])));
         }
     }
 
-    /// Prints `scale(…)`, and compares the status subresource with the status.
-    fn subresources(&mut self, out: &mut String) {
+    /// Returns `deprecated`, with the warning if there is one.
+    fn deprecated(&self) -> Option<Key> {
+        self.version.deprecated.filter(|is_deprecated| *is_deprecated)?;
+        Some(match &self.version.deprecation_warning {
+            Some(warning) => Key::value("deprecated", string(warning)),
+            None => Key::word("deprecated"),
+        })
+    }
+
+    /// Compares the status subresource with the status.
+    fn status(&mut self) {
         let has_status = self.has_property("status");
         let subresources = self.version.subresources.as_ref();
         let is_separate = subresources.is_some_and(|all| all.status.is_some());
@@ -267,32 +260,17 @@ impl Root<'_> {
             let text = "the status subresource is left out: the schema has no status";
             self.types.warnings.push(text.to_owned());
         }
-        let Some(scale) = subresources.and_then(|all| all.scale.as_ref()) else { return };
-        let mut parts = vec![
-            ("spec", scale.spec_replicas_path.as_str()),
-            ("status", scale.status_replicas_path.as_str()),
-        ];
-        parts.extend(scale.label_selector_path.as_deref().map(|path| ("selector", path)));
-        if let Some((_, path)) = parts.iter().find(|(_, path)| !has_path(self.schema, path)) {
-            let text = format!("the scale subresource is left out: the schema has no {path}");
-            self.types.warnings.push(text);
-            return;
-        }
-        let parts: Vec<String> =
-            parts.iter().map(|(key, path)| format!("{key} = {}", string(path))).collect();
-        out.push_str(&format!("#[resource(scale({}))]\n", parts.join(", ")));
     }
 
     fn has_property(&self, name: &str) -> bool {
         self.schema.get("properties").is_some_and(|all| all.get(name).is_some())
     }
 
-    /// Prints the fields beside the metadata, and the types that they need.
-    fn fields(&mut self) -> String {
-        let mut out = String::new();
+    /// Prints the fields beside the metadata, and the types that they need; returns their names.
+    fn fields(&mut self, out: &mut String) -> Vec<FieldName> {
         let properties =
             self.schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-        let known = ["type", "properties", "required", "description"];
+        let known = ["type", "properties", "required", "description", "x-kubernetes-validations"];
         for key in self.schema.keys().filter(|key| !known.contains(&key.as_str())) {
             self.types.warnings.push(format!("the object: `{key}` is left out"));
         }
@@ -301,23 +279,22 @@ impl Root<'_> {
         }) {
             self.types.warnings.push(".metadata: its schema is left out".to_owned());
         }
-        let mut names = super::names::Names::default();
+        let own = |json: &String| format!("{}{}", self.name, pascal(json));
+        self.types.root_names = properties.keys().map(own).collect();
+        let mut names = Names::default();
+        let mut fields = Vec::new();
+        // A field in Rust has this name already.
+        names.field("metadata");
         for (json, schema) in
             properties.iter().filter(|(name, _)| !COMMON_FIELDS.contains(&name.as_str()))
         {
             let Value::Object(schema) = schema else { continue };
             let identifier = names.field(json);
-            if camel(&identifier) != *json {
-                self.types
-                    .warnings
-                    .push(format!(".{json}: the field is left out: it is no name in camelCase"));
-                continue;
-            }
             let required = self.schema.get("required").and_then(Value::as_array);
             let is_required = required.is_some_and(|all| all.iter().any(|name| name == json));
-            self.field(json, &identifier, schema, is_required, &mut out);
+            fields.push(self.field(json, &identifier, schema, is_required, out));
         }
-        out
+        fields
     }
 
     /// Prints one field.
@@ -328,7 +305,7 @@ impl Root<'_> {
         schema: &Node,
         is_required: bool,
         out: &mut String,
-    ) {
+    ) -> FieldName {
         let is_status = json == "status";
         let docs = schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let mut docs = Documentation::of(docs);
@@ -345,114 +322,62 @@ impl Root<'_> {
         if is_status && is_required {
             self.types.warnings.push(".status: it is not required, as no status is".to_owned());
         }
-        let rust = self.field_type(schema, &place);
+        let mut rust = self.field_type(schema, &place);
         if place.is_documented {
             docs = Documentation::default();
         } else if docs.is_changed() {
             self.types.warnings.push(format!("{}: {CHANGED}", place.path));
         }
         docs.print("    ", out);
-        let is_protected = is_protected(&self.definition.spec.group);
-        if is_required && !is_status {
-            out.push_str(&format!("    pub {identifier}: {rust},\n"));
-            return;
+        if camel(identifier) != json {
+            out.push_str(&format!("    #[serde(rename = {json:?})]\n"));
         }
-        if is_protected {
-            out.push_str("    #[serde(default, skip_serializing_if = \"Option::is_none\")]\n");
+        if !is_required || is_status {
+            if schema.get("nullable") != Some(&Value::Bool(true)) && !is_status {
+                self.types.loosened.0 += 1;
+            }
+            rust = format!("Option<{rust}>");
         }
-        if schema.get("nullable") != Some(&Value::Bool(true)) && !is_status {
-            self.types.loosened.0 += 1;
-        }
-        out.push_str(&format!("    pub {identifier}: Option<{rust}>,\n"));
+        out.push_str(&format!("    pub {identifier}: {rust},\n"));
+        FieldName { json: json.to_owned(), identifier: identifier.to_owned(), rust }
     }
 
     /// Returns the type of a field of the kind. Such a field has no attributes, so a type that
     /// misses keywords is wrapped.
     fn field_type(&mut self, schema: &Node, place: &Place) -> String {
         let shape = self.types.shape(schema, place);
-        let mut missing = shape.missing(schema);
-        let is_struct = shape.covered.as_ref().is_some_and(|all| all.contains_key("properties"));
+        let mut keywords = shape.missing(schema);
+        let is_struct = self.types.printed(&shape.rust).is_some_and(|it| it.variants.is_empty());
         if let Some(default) = schema.get("default").filter(|_| !is_struct) {
-            missing.insert("default".to_owned(), default.clone());
+            keywords.insert("default".to_owned(), default.clone());
         }
-        if missing.is_empty() && shape.with.is_none() && shape.covered.is_some() {
+        if keywords.is_empty() && shape.each.is_empty() && shape.covered.is_some() {
             return shape.rust;
         }
         let name = self.types.names.kind(&place.name);
-        let derive = if shape.has_default {
-            DERIVE.replace("Debug, ", "Debug, Default, ")
-        } else {
-            DERIVE.into()
+        let default = shape.default.as_ref().map_or("", |_| "Default, ");
+        let derive = DERIVE.replace("Debug, ", &format!("Debug, {default}"));
+        let names = self.types.fields_of(&shape.rust);
+        let (class, each) = (shape.class, shape.each);
+        let attributes =
+            SchemaAttributes { class, names, each, keywords, ..SchemaAttributes::default() };
+        let source = match attributes.lines("    ").as_slice() {
+            [one] if !one.contains('\n') && one.len() + name.len() + shape.rust.len() < 80 => {
+                format!("pub struct {name}({} pub {});\n", one.trim_start(), shape.rust)
+            }
+            lines => {
+                let lines = lines.join("\n");
+                format!("pub struct {name}(\n{lines}\n    pub {},\n);\n", shape.rust)
+            }
         };
-        let mut source = format!("#[derive({derive})]\n#[serde(transparent)]\n");
-        SchemaAttributes { with: None, keywords: missing, ..SchemaAttributes::default() }
-            .print("", &mut source);
-        let with =
-            shape.with.map(|with| format!("#[schemars(with = {with:?})] ")).unwrap_or_default();
-        source.push_str(&format!("pub struct {name}({with}pub {});\n", shape.rust));
-        self.types.source.push(source);
+        self.types.source.push(format!("#[derive({derive})]\n{source}"));
         name
-    }
-
-    /// Prints the traits of a kind that the derive does not take.
-    fn resource(&self, out: &mut String) {
-        let spec = &self.definition.spec;
-        let (name, group, version) = (&self.name, &spec.group, &self.version.name);
-        let scope = if spec.scope == "Cluster" { "Cluster" } else { "Namespace" };
-        out.push_str(&format!(
-            "\nimpl {name} {{\n    \
-                 fn api_version() -> String {{\n        \"{group}/{version}\".to_owned()\n    }}\n\n    \
-                 fn kind() -> String {{\n        {kind:?}.to_owned()\n    }}\n\
-             }}\n\n\
-             impl k8s_openapi::Resource for {name} {{\n    \
-                 const API_VERSION: &'static str = \"{group}/{version}\";\n    \
-                 const GROUP: &'static str = \"{group}\";\n    \
-                 const KIND: &'static str = {kind:?};\n    \
-                 const VERSION: &'static str = \"{version}\";\n    \
-                 const URL_PATH_SEGMENT: &'static str = {plural:?};\n    \
-                 type Scope = k8s_openapi::{scope}ResourceScope;\n\
-             }}\n\n\
-             impl k8s_openapi::Metadata for {name} {{\n    \
-                 type Ty = ObjectMeta;\n\n    \
-                 fn metadata(&self) -> &ObjectMeta {{\n        &self.metadata\n    }}\n\n    \
-                 fn metadata_mut(&mut self) -> &mut ObjectMeta {{\n        &mut self.metadata\n    }}\n\
-             }}\n",
-            kind = self.kind,
-            plural = spec.names.plural,
-        ));
     }
 }
 
-/// Whether the group is one of the Kubernetes project, which the derive refuses.
+/// Whether the group is one of the Kubernetes project, whose definitions need an annotation.
 fn is_protected(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"]
         .iter()
         .any(|owned| group == *owned || group.ends_with(&format!(".{owned}")))
-}
-
-/// Whether the schema has a field at a JSON path, as the derive looks for it: through lists, and up
-/// to a filter or a schema that keeps any field.
-fn has_path(schema: &Node, path: &str) -> bool {
-    let is_open = |node: &Node| {
-        node.contains_key("x-kubernetes-preserve-unknown-fields")
-            || node.contains_key("additionalProperties")
-    };
-    let mut here = schema;
-    for (at, step) in path.split('.').skip(1).enumerate() {
-        let name = step.split_once('[').map_or(step, |(name, _)| name);
-        if at == 0 && name == "metadata" {
-            return true;
-        }
-        while let Some(Value::Object(items)) = here.get("items") {
-            here = items;
-        }
-        match here.get("properties").and_then(|all| all.get(name)) {
-            Some(Value::Object(field)) => here = field,
-            _ => return is_open(here),
-        }
-        if step.contains("[?") {
-            return true;
-        }
-    }
-    true
 }

@@ -3,38 +3,8 @@
 use serde_json::{Value, json};
 
 use super::types::Node;
+use windlass_core::crd::FORMATS;
 
-/// Formats that derived schemas can have; others are not checked by API servers.
-const FORMATS: [&str; 28] = [
-    "int32",
-    "int64",
-    "float",
-    "double",
-    "byte",
-    "password",
-    "date",
-    "date-time",
-    "duration",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "cidr",
-    "mac",
-    "uri",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-    "bsonobjectid",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "creditcard",
-    "ssn",
-    "hexcolor",
-    "rgbcolor",
-];
 /// Keywords that only check a value and may stand in an alternative.
 const CHECKS: [&str; 12] = [
     "enum",
@@ -68,7 +38,7 @@ pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) 
             node.remove(key);
         }
     }
-    for key in ["title", "example", "externalDocs", "not", "$ref", "$schema", "id"] {
+    for key in ["not", "$ref", "$schema", "id"] {
         if node.remove(key).is_some() {
             left_out(format!("`{key}` is left out"));
         }

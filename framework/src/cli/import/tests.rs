@@ -44,7 +44,7 @@ fn the_stored_version_is_printed_unless_another_is_selected() {
     let text = definition("sites", &[("v1", field("old")), ("v2", field("new"))]);
     let stored = import(&text, &ImportOptions::default()).unwrap();
     assert!(stored.source.contains("pub new: Option<String>"), "{}", stored.source);
-    assert_eq!(stored.warnings, ["sites.example.dev: the versions v1 are left out"]);
+    assert_eq!(stored.warnings, ["sites.example.dev: the version v1 is left out"]);
     let old = import(&text, &ImportOptions::default().version("v1")).unwrap();
     assert!(old.source.contains("pub old: Option<String>"), "{}", old.source);
     let error = import(&text, &ImportOptions::default().version("v3")).unwrap_err();
@@ -94,7 +94,9 @@ fn names_become_identifiers_that_serde_reads_back() {
     for (json, identifier) in [
         ("hostName", "host_name"),
         ("clusterIP", "cluster_ip"),
-        ("podIPs", "pod_i_ps"),
+        ("podIPs", "pod_ips"),
+        ("podIPsSeen", "pod_ips_seen"),
+        ("isSet", "is_set"),
         ("HTTPRoute", "http_route"),
         ("x-y", "x_y"),
         ("$ref", "ref"),
@@ -141,7 +143,7 @@ fn literals_of_large_values_need_no_recursion_of_the_compiler() {
     use super::literals::{json as literal, string};
     assert_eq!(
         literal(&json!({ "a": [1, "b\"", null, 5_000_000_000_i64, -1.5] })),
-        r##"{ "a": [1, r#"b""#, null, 5000000000i64, -1.5] }"##
+        r##"{ "a": [1, r#"b""#, null, 5_000_000_000_i64, -1.5] }"##
     );
     let large = literal(&json!((0..20).collect::<Vec<_>>()));
     assert!(large.starts_with("serde_json::from_str::<serde_json::Value>(\"[0,1,"), "{large}");

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::attributes::{DERIVE, SchemaAttributes};
+use super::attributes::{DERIVE, FieldName, SchemaAttributes};
 use super::documentation::Documentation;
 use super::fields;
-use super::names::{Names, singular};
+use super::keys::{Class, EACH};
+use super::names::{Names, pascal, singular};
 
 /// Deepest nesting of types; values below are `serde_json::Value`, with their schema as it is.
 const MOST_LEVELS: usize = 24;
@@ -24,23 +25,27 @@ pub(super) type Node = Map<String, Value>;
 pub(super) struct Shape {
     /// The type.
     pub(super) rust: String,
-    /// Type that describes it, if the type itself has no schema.
-    pub(super) with: Option<String>,
+    /// Form of its values.
+    pub(super) class: Class,
     /// Keywords that the type has by itself; `None`: it allows any value, and has those that an
     /// attribute adds.
     pub(super) covered: Option<Node>,
-    /// Whether it implements `Default`.
-    pub(super) has_default: bool,
-    /// Whether it is a text or a number, whose bounds have attributes of their own.
-    pub(super) is_scalar: bool,
+    /// Keywords of the items that the key `each` adds.
+    pub(super) each: Node,
+    /// The default of the type in JSON; `None` without one.
+    pub(super) default: Option<Value>,
 }
 
 impl Shape {
     /// A type whose schema has these keywords.
-    fn of(rust: &str, covered: Value) -> Self {
+    fn of(rust: &str, class: Class, covered: Value) -> Self {
         let covered = covered.as_object().cloned();
-        let is_scalar = matches!(rust, "String" | "i32" | "i64" | "f32" | "f64");
-        Self { rust: rust.to_owned(), with: None, covered, has_default: true, is_scalar }
+        Self { rust: rust.to_owned(), class, covered, each: Node::new(), default: None }
+    }
+
+    /// Adds the value that the type's `Default` is in JSON.
+    fn or_default(self, default: impl Into<Value>) -> Self {
+        Self { default: Some(default.into()), ..self }
     }
 
     /// Returns the keywords of `node` that the type does not have by itself.
@@ -60,17 +65,24 @@ impl Shape {
 #[derive(Clone, Debug)]
 pub(super) struct Printed {
     pub(super) name: String,
-    has_default: bool,
+    /// The default of the type in JSON.
+    pub(super) default: Option<Value>,
     /// Variants of an enum by their texts.
     pub(super) variants: BTreeMap<String, String>,
+    /// Fields of a struct.
+    pub(super) fields: Vec<FieldName>,
+    /// Position in the source.
+    at: usize,
 }
 
 /// Imports that the printed types need.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Uses {
-    pub(super) map: bool,
+    pub(super) btree_map: bool,
+    pub(super) json_map: bool,
     pub(super) value: bool,
     pub(super) int_or_string: bool,
+    pub(super) time: bool,
 }
 
 /// The types of one module.
@@ -80,8 +92,12 @@ pub(super) struct Types {
     pub(super) exact: bool,
     /// Names of types.
     pub(super) names: Names,
+    /// Names of the types of the kind's own fields.
+    pub(super) root_names: Vec<String>,
     /// Names of functions.
     pub(super) functions: Names,
+    /// Names of the functions of defaults, by fields and sources.
+    pub(super) defaults: BTreeMap<(String, String), String>,
     /// Source of the types, in the order in which they were found.
     pub(super) source: Vec<String>,
     /// Printed types by their schemas, as JSON: equal schemas share a type.
@@ -127,119 +143,162 @@ impl Types {
         self.printed.values().find(|printed| printed.name == name)
     }
 
+    /// Returns the name for the type of a field. Types below the `spec` have no part for it, unless
+    /// another field of the kind has that name.
+    pub(super) fn type_name(&self, owner: &str, place: &Place, json: &str) -> String {
+        let is_spec = place.is_root_field && place.path == ".spec";
+        let short = owner.strip_suffix("Spec").filter(|_| is_spec);
+        let short = short.map(|kind| format!("{kind}{}", pascal(json)));
+        let is_free = |name: &String| !self.root_names.contains(name);
+        short.filter(is_free).unwrap_or_else(|| format!("{owner}{}", pascal(json)))
+    }
+
+    /// Returns the fields of the struct that a type is, or that the items of a list are.
+    pub(super) fn fields_of(&self, rust: &str) -> Vec<FieldName> {
+        self.printed(inner(rust)).map(|printed| printed.fields.clone()).unwrap_or_default()
+    }
+
     /// Returns the type of a schema; prints the types that it needs.
     pub(super) fn shape(&mut self, node: &Node, place: &Place) -> Shape {
         let text = |key: &str| node.get(key).and_then(Value::as_str).unwrap_or_default();
         let format = text("format");
         if node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
             self.uses.int_or_string = true;
-            return Shape { with: Some("Value".to_owned()), ..self.any("IntOrString") };
+            let covered = json!({ "x-kubernetes-int-or-string": true });
+            return Shape::of("IntOrString", Class::IntOrString, covered).or_default(0);
         }
+        let number = |rust: &str, name: &str, format: &str| {
+            Shape::of(rust, Class::Number, json!({ "type": name, "format": format }))
+        };
         match text("type") {
-            "boolean" => Shape::of("bool", json!({ "type": "boolean" })),
-            "integer" if format == "int32" => {
-                Shape::of("i32", json!({ "type": "integer", "format": "int32" }))
+            "boolean" => {
+                Shape::of("bool", Class::Other, json!({ "type": "boolean" })).or_default(false)
             }
-            "integer" => Shape::of("i64", json!({ "type": "integer", "format": "int64" })),
-            "number" if format == "float" => {
-                Shape::of("f32", json!({ "type": "number", "format": "float" }))
-            }
-            "number" => Shape::of("f64", json!({ "type": "number", "format": "double" })),
+            "integer" if format == "int32" => number("i32", "integer", "int32").or_default(0),
+            "integer" => number("i64", "integer", "int64").or_default(0),
+            "number" if format == "float" => number("f32", "number", "float").or_default(0.0),
+            "number" => number("f64", "number", "double").or_default(0.0),
             "string" => self.text(node, place),
             "array" => self.list(node, place),
             "object" => self.object(node, place),
-            _ => self.any("Value"),
+            _ => self.any(),
         }
     }
 
     /// The type of any value.
-    fn any(&mut self, rust: &str) -> Shape {
+    fn any(&mut self) -> Shape {
         self.uses.value = true;
-        Shape { covered: None, ..Shape::of(rust, Value::Null) }
+        Shape::of("Value", Class::Any, Value::Null).or_default(Value::Null)
     }
 
     /// The type of a text: an enum if its values are listed.
     fn text(&mut self, node: &Node, place: &Place) -> Shape {
-        let plain = Shape::of("String", json!({ "type": "string" }));
-        let Some(Value::Array(values)) = node.get("enum") else { return plain };
+        let Some(Value::Array(values)) = node.get("enum") else {
+            if node.get("format").is_some_and(|format| format == "date-time") {
+                self.uses.time = true;
+                let covered = json!({ "type": "string", "format": "date-time" });
+                return Shape::of("ApiTime", Class::Text, covered);
+            }
+            return Self::plain_text();
+        };
         let texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
         if texts.len() != values.len() || texts.is_empty() || texts.len() > MOST_VARIANTS {
-            return plain;
+            return Self::plain_text();
         }
         let mut unique = texts.clone();
         unique.sort_unstable();
         unique.dedup();
         if unique.len() != texts.len() || self.source.len() >= MOST_TYPES {
-            return plain;
+            return Self::plain_text();
         }
+        let default = node.get("default").and_then(Value::as_str).unwrap_or_default();
         let covered = json!({ "type": "string", "enum": values });
-        let printed = self.enumeration(&texts, node, place);
-        Shape { has_default: false, ..Shape::of(&printed.name, covered) }
+        let printed = self.enumeration(&texts, default, node, place);
+        Shape { default: printed.default, ..Shape::of(&printed.name, Class::Text, covered) }
     }
 
-    /// Prints an enum.
-    fn enumeration(&mut self, texts: &[&str], node: &Node, place: &Place) -> Printed {
+    fn plain_text() -> Shape {
+        Shape::of("String", Class::Text, json!({ "type": "string" })).or_default("")
+    }
+
+    /// Prints an enum. Its default is that of the first field that has one.
+    fn enumeration(
+        &mut self,
+        texts: &[&str],
+        default: &str,
+        node: &Node,
+        place: &Place,
+    ) -> Printed {
         let docs = Documentation::of(description(node, place));
         let key = format!("enum {texts:?} {docs:?}");
-        if let Some(printed) = self.printed.get(&key) {
+        let known = self.printed.get(&key).cloned();
+        let is_new_default = !default.is_empty() && texts.contains(&default);
+        if let Some(printed) = &known
+            && (printed.default.is_some() || !is_new_default)
+        {
             return printed.clone();
         }
-        let name = self.names.kind(&place.name);
-        let mut source = String::new();
-        docs.print("", &mut source);
-        source
-            .push_str(&format!("#[derive({})]\n", DERIVE.replace("Debug, ", "Copy, Debug, Eq, ")));
-        SchemaAttributes { description: docs.description, ..SchemaAttributes::default() }
-            .print("", &mut source);
-        source.push_str(&format!("pub enum {name} {{\n"));
-        let (mut names, mut variants) = (Names::default(), BTreeMap::new());
-        for text in texts {
-            let variant = names.variant(text);
-            if variant != *text {
-                source.push_str(&format!("    #[serde(rename = {text:?})]\n"));
-            }
-            source.push_str(&format!("    {variant},\n"));
-            variants.insert((*text).to_owned(), variant);
+        let mut printed = known.unwrap_or_else(|| {
+            let name = self.names.kind(&place.name);
+            self.source.push(String::new());
+            Printed::new(name, self.source.len() - 1)
+        });
+        if is_new_default {
+            printed.default = Some(default.into());
         }
-        source.push_str("}\n");
-        self.source.push(source);
-        let printed = Printed { name, has_default: false, variants };
+        self.source[printed.at] = enum_source(&mut printed, texts, &docs);
         self.printed.insert(key, printed.clone());
         printed
     }
 
     /// The type of a list.
     fn list(&mut self, node: &Node, place: &Place) -> Shape {
-        let Some(Value::Object(items)) = node.get("items") else { return self.any("Value") };
-        let inner = self.element(items, &place.element("[]"));
-        let covered = json!({ "type": "array", "items": inner.covered });
-        Shape {
-            with: inner.with.map(|with| format!("Vec<{with}>")),
-            ..Shape::of(&format!("Vec<{}>", inner.rust), covered)
+        let Some(Value::Object(items)) = node.get("items") else { return self.any() };
+        let inner = self.element(items, &place.element("[]"), true);
+        // A list of them is one that server-side apply replaces as a whole.
+        let mut covered = json!({ "type": "array", "items": inner.covered });
+        if inner.rust == "IntOrString" {
+            covered["x-kubernetes-list-type"] = "atomic".into();
         }
+        let shape = Shape::of(&format!("Vec<{}>", inner.rust), Class::List, covered);
+        Shape { each: inner.each, ..shape.or_default(json!([])) }
     }
 
     /// The type of the element of a list, or of the value of a map. Its covered schema is the whole
-    /// one if no attribute is missing.
-    fn element(&mut self, node: &Node, place: &Place) -> Shape {
+    /// one if no attribute is missing, or only keys of `each`.
+    fn element(&mut self, node: &Node, place: &Place, has_each: bool) -> Shape {
         let mut shape = self.shape(node, place);
         let mut missing = shape.missing(node);
         let is_nullable = node.get("nullable") == Some(&Value::Bool(true));
+        // Only types of this module have a description of their own.
+        let has_own = self.printed(&shape.rust).is_some();
+        if !std::mem::take(&mut shape.each).is_empty() {
+            // `each` is a key of the outermost list only.
+            missing.insert("items".to_owned(), Value::Null);
+            shape.covered.as_mut().and_then(|covered| covered.remove("items"));
+        }
         if is_nullable {
             shape.rust = format!("Option<{}>", shape.rust);
-            shape.with = shape.with.map(|with| format!("Option<{with}>"));
         }
-        // Only types of this module have a description of their own.
-        let is_own = self.printed(shape.rust.trim_start_matches("Option<").trim_end_matches('>'));
-        if node.contains_key("description") && is_own.is_none() {
+        if node.contains_key("description") && !has_own {
             missing.insert("description".to_owned(), Value::Null);
         }
         if node.contains_key("default") {
             missing.insert("default".to_owned(), Value::Null);
         }
-        let is_whole = shape.covered.is_some() && missing.is_empty();
         let has_format = implied_format(&shape, node);
-        if is_whole && !(self.exact && has_format) {
+        let is_corrected = self.exact && has_format;
+        let is_scalar = matches!(shape.class, Class::Text | Class::Number);
+        if has_each
+            && is_scalar
+            && !is_nullable
+            && !is_corrected
+            && missing.keys().all(|key| EACH.contains(&key.as_str()))
+        {
+            shape.each = std::mem::take(&mut missing);
+        }
+        let is_whole = shape.covered.is_some() && missing.is_empty();
+        if is_whole && !is_corrected {
             self.loosened.1 += usize::from(has_format);
             shape.covered = Some(node.clone());
         } else if has_format {
@@ -249,30 +308,35 @@ impl Types {
         shape
     }
 
-    /// The type of an object: a struct, a map, or any value.
+    /// The type of an object: a struct, a map, or any object.
     fn object(&mut self, node: &Node, place: &Place) -> Shape {
-        let has_fields =
-            node.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
-        if has_fields && place.level < MOST_LEVELS && self.source.len() < MOST_TYPES {
+        let is_kept = node.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
+        let has_fields = node.contains_key("properties");
+        let values = node.get("additionalProperties");
+        // An object without fields is one that has none; a type tells it from others.
+        let is_struct = has_fields || (!is_kept && values.is_none());
+        if is_struct && place.level < MOST_LEVELS && self.source.len() < MOST_TYPES {
             let printed = self.structure(node, place);
             let mut covered = node.clone();
             covered.remove("default");
-            return Shape {
-                has_default: printed.has_default,
-                ..Shape::of(&printed.name, Value::Object(covered))
-            };
+            let shape = Shape::of(&printed.name, Class::Other, Value::Object(covered));
+            return Shape { default: printed.default, ..shape };
         }
-        match node.get("additionalProperties") {
+        match values {
             Some(Value::Object(values)) if !has_fields && !values.is_empty() => {
-                let inner = self.element(values, &place.element(".*"));
-                self.uses.map = true;
+                let inner = self.element(values, &place.element(".*"), false);
+                self.uses.btree_map = true;
                 let covered = json!({ "type": "object", "additionalProperties": inner.covered });
-                Shape {
-                    with: inner.with.map(|with| format!("BTreeMap<String, {with}>")),
-                    ..Shape::of(&format!("BTreeMap<String, {}>", inner.rust), covered)
-                }
+                Shape::of(&format!("BTreeMap<String, {}>", inner.rust), Class::Map, covered)
+                    .or_default(json!({}))
             }
-            _ => self.any("Value"),
+            None if is_kept && !has_fields => {
+                (self.uses.json_map, self.uses.value) = (true, true);
+                let covered =
+                    json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+                Shape::of("Map<String, Value>", Class::Map, covered).or_default(json!({}))
+            }
+            _ => self.any(),
         }
     }
 
@@ -281,8 +345,10 @@ impl Types {
         let docs = Documentation::of(description(node, place));
         let mut shape = node.clone();
         shape.retain(|key, _| !matches!(key.as_str(), "description" | "default" | "nullable"));
-        // The types of the kind's own fields have more attributes than others.
-        let own = if place.is_root_field { place.path.as_str() } else { "" };
+        // The types of the kind's own fields have more attributes than others, and objects without
+        // fields have nothing in common.
+        let is_shared = !place.is_root_field && node.contains_key("properties");
+        let own = if is_shared { "" } else { place.path.as_str() };
         let key = format!("struct {} {docs:?} {own}", Value::Object(shape));
         if let Some(printed) = self.printed.get(&key) {
             return printed.clone();
@@ -291,12 +357,59 @@ impl Types {
         // The place of the type is before those of its fields.
         let at = self.source.len();
         self.source.push(String::new());
-        let (source, has_default) = fields::structure(self, node, place, &name, &docs);
-        self.source[at] = source;
-        let printed = Printed { name, has_default, variants: BTreeMap::new() };
+        let mut printed = Printed::new(name, at);
+        self.source[at] = fields::structure(self, node, place, &mut printed, &docs);
         self.printed.insert(key, printed.clone());
         printed
     }
+}
+
+impl Printed {
+    fn new(name: String, at: usize) -> Self {
+        let (variants, fields) = (BTreeMap::new(), Vec::new());
+        Self { name, default: None, variants, fields, at }
+    }
+}
+
+/// Returns the source of an enum, and adds its variants to `printed`.
+fn enum_source(printed: &mut Printed, texts: &[&str], docs: &Documentation) -> String {
+    let mut source = String::new();
+    docs.print("", &mut source);
+    let default = printed.default.as_ref().map_or("", |_| "Default, ");
+    let derives = DERIVE
+        .replace("Debug, ", &format!("Copy, Debug, {default}"))
+        .replace("PartialEq, ", "PartialEq, Eq, ");
+    source.push_str(&format!("#[derive({derives})]\n"));
+    SchemaAttributes { description: docs.description.clone(), ..SchemaAttributes::default() }
+        .print("", &mut source);
+    source.push_str(&format!("pub enum {} {{\n", printed.name));
+    let mut names = Names::default();
+    for text in texts {
+        let variant = names.variant(text);
+        if printed.default.as_ref().is_some_and(|default| default == text) {
+            source.push_str("    #[default]\n");
+        }
+        if variant != *text {
+            source.push_str(&format!("    #[serde(rename = {text:?})]\n"));
+        }
+        source.push_str(&format!("    {variant},\n"));
+        printed.variants.insert((*text).to_owned(), variant);
+    }
+    source.push_str("}\n");
+    source
+}
+
+/// Returns the type inside of an option or list.
+pub(super) fn inner(rust: &str) -> &str {
+    let inside = |rust: &'_ str| -> Option<usize> {
+        let before = ["Option<", "Vec<"].into_iter().find(|before| rust.starts_with(before))?;
+        rust.ends_with('>').then_some(before.len())
+    };
+    let mut rust = rust;
+    while let Some(from) = inside(rust) {
+        rust = &rust[from..rust.len() - 1];
+    }
+    rust
 }
 
 /// Returns the description that belongs to the type itself.

@@ -1,15 +1,15 @@
 // Rust types of backups.velero.io, version v1, printed by `windlass import`.
 //
 // Differences from the imported definition:
-// - 1 optional fields accept null as well (`--exact` prevents it)
+// - 1 optional field accepts null as well (`--exact` prevents it)
 // - the status becomes a subresource, as each derived status is
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass::CustomResource;
+use windlass::resource::ApiTime;
+use windlass::{CustomResource, Schema};
 
 #[derive(CustomResource, Clone, Debug, PartialEq)]
 #[resource(group = "velero.io", version = "v1", namespaced, plural = "backups")]
@@ -20,68 +20,67 @@ pub struct Backup {
     pub status: Option<BackupStatus>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupSpec {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default_volumes_to_fs_backup: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub excluded_namespaces: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "BackupSpecHooks")]
-    pub hooks: Option<BackupSpecHooks>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub or_label_selectors: Option<Vec<Option<BackupSpecHooksResourceLabelSelector>>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = BackupHooks)]
+    pub hooks: Option<BackupHooks>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub or_label_selectors: Option<Vec<Option<BackupHooksResourceLabelSelector>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ordered_resources: Option<BTreeMap<String, String>>,
     pub ttl: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BackupSpecHooks {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resources: Option<Vec<BackupSpecHooksResource>>,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct BackupHooks {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Vec<BackupHooksResource>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct BackupSpecHooksResource {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label_selector: Option<BackupSpecHooksResourceLabelSelector>,
+pub struct BackupHooksResource {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_selector: Option<BackupHooksResourceLabelSelector>,
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_error: Option<BackupSpecHooksResourceOnError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_error: Option<BackupHooksResourceOnError>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
-pub struct BackupSpecHooksResourceLabelSelector {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "BTreeMap<String, String>")]
+#[schema(atomic)]
+pub struct BackupHooksResourceLabelSelector {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = BTreeMap<String, String>, extend("nullable" = false))]
     pub match_labels: Option<BTreeMap<String, String>>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub enum BackupSpecHooksResourceOnError {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum BackupHooksResourceOnError {
     Continue,
     Fail,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupStatus {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "date-time"))]
-    pub expiration: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "BackupStatusPhase")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expiration: Option<ApiTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = BackupStatusPhase)]
     pub phase: Option<BackupStatusPhase>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_errors: Option<Vec<String>>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub enum BackupStatusPhase {
     New,
     FailedValidation,

@@ -4,142 +4,150 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use windlass::CustomResource;
+use serde_json::{Map, Value};
+use windlass::{CustomResource, Schema};
 
 #[derive(CustomResource, Clone, Debug, PartialEq)]
-#[resource(group = "argoproj.io", version = "v1alpha1", namespaced, plural = "rollouts", short = "ro")]
-#[resource(column(name = "Desired", path = ".spec.replicas", type = "integer", description = "Number of desired pods"))]
-#[resource(scale(spec = ".spec.replicas", status = ".status.HPAReplicas", selector = ".status.selector"))]
+#[resource(
+    group = "argoproj.io",
+    version = "v1alpha1",
+    namespaced,
+    plural = "rollouts",
+    short = "ro"
+)]
+#[resource(column("Desired", spec.replicas, description = "Number of desired pods"))]
+#[resource(scale(spec.replicas, status.hpa_replicas, selector = status.selector))]
 pub struct Rollout {
     pub metadata: ObjectMeta,
     pub spec: RolloutSpec,
     pub status: Option<RolloutStatus>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutSpec {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "i32")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = i32, extend("nullable" = false))]
     pub min_ready_seconds: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "i32")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = i32, extend("nullable" = false))]
     pub replicas: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "RolloutSpecSelector")]
-    pub selector: Option<RolloutSpecSelector>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "RolloutSpecStrategy")]
-    pub strategy: Option<RolloutSpecStrategy>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "RolloutSpecTemplate")]
-    pub template: Option<RolloutSpecTemplate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = RolloutSelector)]
+    pub selector: Option<RolloutSelector>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = RolloutStrategy)]
+    pub strategy: Option<RolloutStrategy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = RolloutTemplate)]
+    pub template: Option<RolloutTemplate>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
-pub struct RolloutSpecSelector {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<RolloutSpecSelectorMatchExpression>", extend("x-kubernetes-list-type" = "atomic"))]
-    pub match_expressions: Option<Vec<RolloutSpecSelectorMatchExpression>>,
+#[schema(atomic)]
+pub struct RolloutSelector {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = Vec<RolloutSelectorMatchExpression>, atomic, extend("nullable" = false))]
+    pub match_expressions: Option<Vec<RolloutSelectorMatchExpression>>,
     pub match_labels: BTreeMap<String, String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RolloutSpecSelectorMatchExpression {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct RolloutSelectorMatchExpression {
     pub key: String,
     pub operator: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<String>", extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = Vec<String>, atomic, extend("nullable" = false))]
     pub values: Option<Vec<String>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct RolloutSpecStrategy {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "RolloutSpecStrategyBlueGreen")]
-    pub blue_green: Option<RolloutSpecStrategyBlueGreen>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "RolloutSpecStrategyCanary")]
-    pub canary: Option<RolloutSpecStrategyCanary>,
+pub struct RolloutStrategy {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = RolloutStrategyBlueGreen)]
+    pub blue_green: Option<RolloutStrategyBlueGreen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = RolloutStrategyCanary)]
+    pub canary: Option<RolloutStrategyCanary>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct RolloutSpecStrategyBlueGreen {
+pub struct RolloutStrategyBlueGreen {
     pub active_service: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = bool, extend("nullable" = false))]
     pub auto_promotion_enabled: Option<bool>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct RolloutSpecStrategyCanary {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Value>", extend("x-kubernetes-int-or-string" = true))]
+pub struct RolloutStrategyCanary {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = IntOrString, extend("nullable" = false))]
     pub max_surge: Option<IntOrString>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Value>", extend("default" = "25%", "x-kubernetes-int-or-string" = true))]
-    pub max_unavailable: Option<IntOrString>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<RolloutSpecStrategyCanaryStep>")]
-    pub steps: Option<Vec<RolloutSpecStrategyCanaryStep>>,
+    #[serde(default = "default_max_unavailable")]
+    pub max_unavailable: IntOrString,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = Vec<RolloutStrategyCanaryStep>, extend("nullable" = false))]
+    pub steps: Option<Vec<RolloutStrategyCanaryStep>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+fn default_max_unavailable() -> IntOrString {
+    IntOrString::String("25%".to_owned())
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct RolloutSpecStrategyCanaryStep {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "RolloutSpecStrategyCanaryStepPause")]
-    pub pause: Option<RolloutSpecStrategyCanaryStepPause>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "i32")]
+pub struct RolloutStrategyCanaryStep {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = RolloutStrategyCanaryStepPause)]
+    pub pause: Option<RolloutStrategyCanaryStepPause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = i32, extend("nullable" = false))]
     pub set_weight: Option<i32>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RolloutSpecStrategyCanaryStepPause {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Value>", extend("x-kubernetes-int-or-string" = true))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct RolloutStrategyCanaryStepPause {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = IntOrString, extend("nullable" = false))]
     pub duration: Option<IntOrString>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RolloutSpecTemplate {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "RolloutSpecTemplateMetadata")]
-    pub metadata: Option<RolloutSpecTemplateMetadata>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("type" = "object", "x-kubernetes-preserve-unknown-fields" = true))]
-    pub spec: Option<Value>,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct RolloutTemplate {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = RolloutTemplateMetadata)]
+    pub metadata: Option<RolloutTemplateMetadata>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = Map<String, Value>, extend("nullable" = false))]
+    pub spec: Option<Map<String, Value>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RolloutSpecTemplateMetadata {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "BTreeMap<String, String>")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct RolloutTemplateMetadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = BTreeMap<String, String>, extend("nullable" = false))]
     pub labels: Option<BTreeMap<String, String>>,
     /// Fields that have no schema.
     #[serde(flatten)]
-    pub rest: BTreeMap<String, Value>,
+    pub rest: Map<String, Value>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStatus {
-    #[serde(rename = "HPAReplicas", default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "i32")]
+    #[serde(rename = "HPAReplicas", skip_serializing_if = "Option::is_none")]
+    #[schema(with = i32, extend("nullable" = false))]
     pub hpa_replicas: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "i32")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = i32, extend("nullable" = false))]
     pub available_replicas: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(with = String, extend("nullable" = false))]
     pub selector: Option<String>,
 }

@@ -6,10 +6,9 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use windlass::CustomResource;
+use windlass::{CustomResource, Schema};
 
 /// A profile of storage.
 #[derive(CustomResource, Clone, Debug, PartialEq)]
@@ -25,23 +24,17 @@ pub struct StorageProfile {
     pub topology: Option<StorageProfileTopology>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(extend("items" = { "maxLength": 5, "type": "string" }, "x-kubernetes-list-type" = "set"))]
-pub struct StorageProfileMountOptions(pub Vec<String>);
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct StorageProfileMountOptions(#[schema(each(length(max = 5)), set)] pub Vec<String>);
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(extend("minLength" = 1))]
-pub struct StorageProfileProvisioner(pub String);
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct StorageProfileProvisioner(#[schema(length(min = 1))] pub String);
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub enum StorageProfileReclaimPolicy {
     Retain,
     Delete,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
-pub struct StorageProfileTopology(pub Value);
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct StorageProfileTopology(#[schema(preserve)] pub Value);

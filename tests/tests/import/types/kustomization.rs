@@ -6,102 +6,100 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass::CustomResource;
+use windlass::resource::ApiTime;
+use windlass::{CustomResource, Schema};
 
 #[derive(CustomResource, Clone, Debug, PartialEq)]
-#[resource(group = "kustomize.toolkit.fluxcd.io", version = "v1", namespaced, plural = "kustomizations", short = "ks")]
-#[resource(column(name = "Age", path = ".metadata.creationTimestamp", type = "date"))]
-#[resource(column(name = "Ready", path = r#".status.conditions[?(@.type=="Ready")].status"#, type = "string"))]
+#[resource(
+    group = "kustomize.toolkit.fluxcd.io",
+    version = "v1",
+    namespaced,
+    plural = "kustomizations",
+    short = "ks"
+)]
+#[resource(column("Age", metadata.creation_timestamp))]
+#[resource(column(name = "Ready", path = r#".status.conditions[?(@.type=="Ready")].status"#))]
 pub struct Kustomization {
     pub metadata: ObjectMeta,
     pub spec: Option<KustomizationSpec>,
     pub status: Option<KustomizationStatus>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct KustomizationSpec {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decryption: Option<KustomizationSpecDecryption>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deletion_policy: Option<KustomizationSpecDeletionPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decryption: Option<KustomizationDecryption>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_policy: Option<KustomizationDeletionPolicy>,
     /// Replace objects with immutable fields.
-    #[serde(default = "default_kustomization_spec_force")]
+    #[serde(default)]
     pub force: bool,
-    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    #[schema(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$")]
     pub interval: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub post_build: Option<KustomizationSpecPostBuild>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub post_build: Option<KustomizationPostBuild>,
     pub prune: bool,
-    pub source_ref: KustomizationSpecSourceRef,
+    pub source_ref: KustomizationSourceRef,
 }
 
-fn default_kustomization_spec_force() -> bool {
-    false
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
+pub struct KustomizationDecryption {
+    pub provider: KustomizationDecryptionProvider,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct KustomizationSpecDecryption {
-    pub provider: KustomizationSpecDecryptionProvider,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub enum KustomizationSpecDecryptionProvider {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum KustomizationDecryptionProvider {
     #[serde(rename = "sops")]
     Sops,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub enum KustomizationSpecDeletionPolicy {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum KustomizationDeletionPolicy {
     MirrorPrune,
     Delete,
     WaitForTermination,
     Orphan,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct KustomizationSpecPostBuild {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+pub struct KustomizationPostBuild {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub substitute: Option<BTreeMap<String, String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub substitute_from: Option<Vec<KustomizationSpecPostBuildSubstituteFromItem>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub substitute_from: Option<Vec<KustomizationPostBuildSubstituteFromItem>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct KustomizationSpecPostBuildSubstituteFromItem {
-    pub kind: KustomizationSpecPostBuildSubstituteFromItemKind,
-    #[schemars(length(min = 1, max = 253))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
+pub struct KustomizationPostBuildSubstituteFromItem {
+    pub kind: KustomizationPostBuildSubstituteFromItemKind,
+    #[schema(length(min = 1, max = 253))]
     pub name: String,
-    #[serde(default = "default_kustomization_spec_post_build_substitute_from_item_optional")]
+    #[serde(default)]
     pub optional: bool,
 }
 
-fn default_kustomization_spec_post_build_substitute_from_item_optional() -> bool {
-    false
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub enum KustomizationSpecPostBuildSubstituteFromItemKind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum KustomizationPostBuildSubstituteFromItemKind {
     Secret,
     ConfigMap,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct KustomizationSpecSourceRef {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+pub struct KustomizationSourceRef {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
-    pub kind: KustomizationSpecSourceRefKind,
+    pub kind: KustomizationSourceRefKind,
     pub name: String,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub enum KustomizationSpecSourceRefKind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum KustomizationSourceRefKind {
     #[serde(rename = "OCIRepository")]
     OciRepository,
     GitRepository,
@@ -109,50 +107,49 @@ pub enum KustomizationSpecSourceRefKind {
     ExternalArtifact,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("default" = { "observedGeneration": -1 }))]
+#[schema(extend("default" = { "observedGeneration": -1 }))]
 pub struct KustomizationStatus {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-kubernetes-list-map-keys" = ["type"], "x-kubernetes-list-type" = "map"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(list(map, keys(r#type)))]
     pub conditions: Option<Vec<KustomizationStatusCondition>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inventory: Option<KustomizationStatusInventory>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct KustomizationStatusCondition {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "date-time"))]
-    pub last_transition_time: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<ApiTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min = 0)]
     pub observed_generation: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub status: KustomizationStatusConditionStatus,
-    #[schemars(length(max = 316))]
+    #[schema(length(max = 316))]
     pub r#type: String,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub enum KustomizationStatusConditionStatus {
     True,
     False,
     Unknown,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 pub struct KustomizationStatusInventory {
     pub entries: Vec<KustomizationStatusInventoryEntry>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 pub struct KustomizationStatusInventoryEntry {
     pub id: String,
     pub v: String,

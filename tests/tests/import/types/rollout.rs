@@ -1,132 +1,137 @@
 // Rust types of rollouts.argoproj.io, version v1alpha1, printed by `windlass import`.
 //
 // Differences from the imported definition:
-// - 18 optional fields accept null as well (`--exact` prevents it)
+// - 21 optional fields accept null as well (`--exact` prevents it)
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use windlass::CustomResource;
+use serde_json::{Map, Value};
+use windlass::{CustomResource, Schema};
 
 #[derive(CustomResource, Clone, Debug, PartialEq)]
-#[resource(group = "argoproj.io", version = "v1alpha1", namespaced, plural = "rollouts", short = "ro")]
-#[resource(column(name = "Desired", path = ".spec.replicas", type = "integer", description = "Number of desired pods"))]
-#[resource(scale(spec = ".spec.replicas", status = ".status.HPAReplicas", selector = ".status.selector"))]
+#[resource(
+    group = "argoproj.io",
+    version = "v1alpha1",
+    namespaced,
+    plural = "rollouts",
+    short = "ro"
+)]
+#[resource(column("Desired", spec.replicas, description = "Number of desired pods"))]
+#[resource(scale(spec.replicas, status.hpa_replicas, selector = status.selector))]
 pub struct Rollout {
     pub metadata: ObjectMeta,
     pub spec: RolloutSpec,
     pub status: Option<RolloutStatus>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutSpec {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_ready_seconds: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub selector: Option<RolloutSpecSelector>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<RolloutSpecStrategy>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub template: Option<RolloutSpecTemplate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector: Option<RolloutSelector>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<RolloutStrategy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<RolloutTemplate>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
-pub struct RolloutSpecSelector {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub match_expressions: Option<Vec<RolloutSpecSelectorMatchExpression>>,
+#[schema(atomic)]
+pub struct RolloutSelector {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(atomic)]
+    pub match_expressions: Option<Vec<RolloutSelectorMatchExpression>>,
     pub match_labels: BTreeMap<String, String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RolloutSpecSelectorMatchExpression {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct RolloutSelectorMatchExpression {
     pub key: String,
     pub operator: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(atomic)]
     pub values: Option<Vec<String>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct RolloutSpecStrategy {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blue_green: Option<RolloutSpecStrategyBlueGreen>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub canary: Option<RolloutSpecStrategyCanary>,
+pub struct RolloutStrategy {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blue_green: Option<RolloutStrategyBlueGreen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canary: Option<RolloutStrategyCanary>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct RolloutSpecStrategyBlueGreen {
+pub struct RolloutStrategyBlueGreen {
     pub active_service: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_promotion_enabled: Option<bool>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct RolloutSpecStrategyCanary {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Value>", extend("x-kubernetes-int-or-string" = true))]
+pub struct RolloutStrategyCanary {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Value>", extend("default" = "25%", "x-kubernetes-int-or-string" = true))]
-    pub max_unavailable: Option<IntOrString>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steps: Option<Vec<RolloutSpecStrategyCanaryStep>>,
+    #[serde(default = "default_max_unavailable")]
+    pub max_unavailable: IntOrString,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<RolloutStrategyCanaryStep>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+fn default_max_unavailable() -> IntOrString {
+    IntOrString::String("25%".to_owned())
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct RolloutSpecStrategyCanaryStep {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pause: Option<RolloutSpecStrategyCanaryStepPause>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+pub struct RolloutStrategyCanaryStep {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<RolloutStrategyCanaryStepPause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub set_weight: Option<i32>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RolloutSpecStrategyCanaryStepPause {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Value>", extend("x-kubernetes-int-or-string" = true))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct RolloutStrategyCanaryStepPause {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<IntOrString>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RolloutSpecTemplate {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<RolloutSpecTemplateMetadata>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("type" = "object", "x-kubernetes-preserve-unknown-fields" = true))]
-    pub spec: Option<Value>,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct RolloutTemplate {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RolloutTemplateMetadata>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Map<String, Value>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RolloutSpecTemplateMetadata {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct RolloutTemplateMetadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     /// Fields that have no schema.
     #[serde(flatten)]
-    pub rest: BTreeMap<String, Value>,
+    pub rest: Map<String, Value>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStatus {
-    #[serde(rename = "HPAReplicas", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "HPAReplicas", skip_serializing_if = "Option::is_none")]
     pub hpa_replicas: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub available_replicas: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
 }

@@ -1,11 +1,9 @@
 // Rust types of values.shapes.example.dev, version v1, printed by `windlass import`.
 //
 // Differences from the imported definition:
-// - 20 optional fields accept null as well (`--exact` prevents it)
+// - 21 optional fields accept null as well (`--exact` prevents it)
 // - 4 numbers get the format of their Rust type (`--exact` prevents it)
 // - .spec.either: `anyOf` is left out
-// - .spec.odd: `title` is left out
-// - .spec.odd: `example` is left out
 // - .spec.odd: the format "int-or-string" is left out: API servers do not know it
 // - .status: it is not required, as no status is
 // - .status.phase: its default is left out: it would be stored with the first write of another field
@@ -14,13 +12,19 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use windlass::CustomResource;
+use windlass::resource::ApiTime;
+use windlass::{CustomResource, Schema};
 
 #[derive(CustomResource, Clone, Debug, PartialEq)]
-#[resource(group = "shapes.example.dev", version = "v1", namespaced, kind = "Value", plural = "values")]
+#[resource(
+    group = "shapes.example.dev",
+    version = "v1",
+    namespaced,
+    kind = "Value",
+    plural = "values"
+)]
 pub struct ValueObject {
     pub metadata: ObjectMeta,
     /// # Not a title
@@ -28,71 +32,73 @@ pub struct ValueObject {
     pub status: Option<ValueObjectStatus>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 pub struct ValueObjectSpec {
-    #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+    #[schema(preserve)]
     pub anything: Value,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("items" = serde_json::from_str::<serde_json::Value>(r#"{"enum":["b1","b2","b3","b4","b5","b6","b7","b8","b9","b10","b11","b12","b13","b14","b15","b16","b17","b18"],"maxLength":3,"type":"string"}"#).unwrap_or_default()))]
-    pub codes: Option<Vec<ValueObjectSpecCode>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(each(length(max = 3)))]
+    pub codes: Option<Vec<ValueObjectCode>>,
     /// Tab    here, trailing
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(description = "Tab\there, trailing  ")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(extend("description" = "Tab\there, trailing  "))]
     pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub either: Option<ValueObjectSpecEither>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("exclusiveMinimum" = true, "maximum" = 5000000000i64, "minimum" = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub either: Option<ValueObjectEither>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_min = 0, max = 5_000_000_000_i64)]
     pub exclusive: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub large: Option<ValueObjectSpecLarge>,
-    #[schemars(extend("enum" = [1, 2, 3]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub large: Option<ValueObjectLarge>,
+    #[schema(extend("enum" = [1, 2, 3]))]
     pub level: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("items" = { "description": "At most seven.", "format": "int32", "maximum": 7, "type": "integer" }))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(extend(
+        "items" = { "description": "At most seven.", "format": "int32", "maximum": 7, "type": "integer" }
+    ))]
     pub list: Option<Vec<i32>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub map: Option<BTreeMap<String, ValueObjectSpecMapItem>>,
-    #[serde(default = "default_value_object_spec_multiple")]
-    #[schemars(extend("multipleOf" = 0.5))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map: Option<BTreeMap<String, ValueObjectMapItem>>,
+    #[serde(default = "default_multiple")]
+    #[schema(multiple_of = 0.5)]
     pub multiple: f64,
-    #[serde(default = "default_value_object_spec_negative")]
-    #[schemars(range(min = -5))]
+    #[serde(default = "default_negative")]
+    #[schema(min = -5)]
     pub negative: i32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nullable: Option<ValueObjectSpecNullable>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nullable: Option<ValueObjectNullable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers: Option<BTreeMap<String, i64>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(title = "Odd", example = "x")]
     pub odd: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub one: Option<ValueObjectSpecOne>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = {}))]
-    pub optional: Option<ValueObjectSpecOptional>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 9), regex(pattern = "^a"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one: Option<ValueObjectOne>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(extend("default" = {}))]
+    pub optional: Option<ValueObjectOptional>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(length(min = 1, max = 9), pattern = "^a")]
     pub parts: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r##"^"#\\w+"$"##))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = r##"^"#\\w+"$"##)]
     pub quoted: Option<String>,
-    #[schemars(range(min = 0.25, max = 0.75))]
+    #[schema(range(min = 0.25, max = 0.75))]
     pub ratio: f32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "date-time"))]
-    pub time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<ApiTime>,
 }
 
-fn default_value_object_spec_multiple() -> f64 {
+fn default_multiple() -> f64 {
     1.5
 }
 
-fn default_value_object_spec_negative() -> i32 {
+fn default_negative() -> i32 {
     -1
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub enum ValueObjectSpecCode {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum ValueObjectCode {
     #[serde(rename = "b1")]
     B1,
     #[serde(rename = "b2")]
@@ -131,22 +137,22 @@ pub enum ValueObjectSpecCode {
     B18,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ValueObjectSpecEither {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct ValueObjectEither {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub a: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub b: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ValueObjectSpecLarge {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub a: Option<ValueObjectSpecLargeA>,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct ValueObjectLarge {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub a: Option<ValueObjectLargeA>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub enum ValueObjectSpecLargeA {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum ValueObjectLargeA {
     #[serde(rename = "a1")]
     A1,
     #[serde(rename = "a2")]
@@ -186,43 +192,43 @@ pub enum ValueObjectSpecLargeA {
 }
 
 /// One entry.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ValueObjectSpecMapItem {
-    #[schemars(range(max = 7))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct ValueObjectMapItem {
+    #[schema(max = 7)]
     pub a: i32,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub enum ValueObjectSpecNullable {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum ValueObjectNullable {
     #[serde(rename = "x")]
     X,
     #[serde(rename = "z")]
     Z,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("oneOf" = [{ "required": ["a"] }, { "required": ["b"] }]))]
-pub struct ValueObjectSpecOne {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+#[schema(extend("oneOf" = [{ "required": ["a"] }, { "required": ["b"] }]))]
+pub struct ValueObjectOne {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub a: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub b: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ValueObjectSpecOptional {
-    #[serde(default = "default_value_object_spec_optional_a")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
+pub struct ValueObjectOptional {
+    #[serde(default = "default_a")]
     pub a: String,
 }
 
-fn default_value_object_spec_optional_a() -> String {
+fn default_a() -> String {
     r#"say "hi"\n"#.to_owned()
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 pub struct ValueObjectStatus {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<i32>,
 }

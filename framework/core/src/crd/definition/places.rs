@@ -243,6 +243,31 @@ impl Rule {
     }
 }
 
+/// Type in JSON of the field at `path`; `None` where the schema leaves it open.
+///
+/// # Errors
+/// There is no such field.
+pub fn field_type_at(schema: &Object, path: &str) -> Result<Option<String>, String> {
+    let field = look_up(schema, &parsed(path)?, path, Lists::Marked)?;
+    let name = field.as_ref().and_then(|field| field.get("type")).and_then(Value::as_str);
+    Ok(name.map(ToOwned::to_owned))
+}
+
+/// Type of the column of a path, as it follows from the field.
+///
+/// # Errors
+/// There is no such field, or a column of type `kind` shows nothing of it.
+pub fn column_type_at(schema: &Object, path: &str, kind: &str) -> Result<&'static str, String> {
+    let field = look_up(schema, &parsed(path)?, path, Lists::Marked)?;
+    let found = field.as_ref().and_then(|field| field.get("type")).and_then(Value::as_str);
+    if let Some(found) = found.filter(|found| !can_show(kind, found)) {
+        return Err(format!(
+            "`{path}` is of type {found}, of which a column of type {kind} shows nothing"
+        ));
+    }
+    Ok(column_type(path, field.as_ref()))
+}
+
 /// Whether a path goes through lists by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lists {

@@ -12,7 +12,7 @@ use super::union::RULES;
 /// Formats that the API server knows; it drops others with a warning.
 ///
 /// A format outside of this list is left out of the schema, so that installing it gives no warning.
-pub(super) const FORMATS: &[&str] = &[
+pub const FORMATS: &[&str] = &[
     "int32",
     "int64",
     "float",

@@ -21,6 +21,8 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind};
 
+pub use keywords::FORMATS;
+
 use lower::Lower;
 
 /// Schema of a type in the form that API servers accept.

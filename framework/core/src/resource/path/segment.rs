@@ -126,30 +126,58 @@ fn bracket(inside: &str) -> Result<Segment, String> {
     }
 }
 
-/// Checks the condition of a filter: kubectl knows comparisons, and no other operators.
+/// Checks the condition of a filter: kubectl knows comparisons with a value, and no other operators. An
+/// API server stores a wrong filter of a column, which then stays empty.
 fn filter(condition: &str) -> Result<(), String> {
     let inside = condition.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let Some(inside) = inside else {
         return Err(format!("the filter `?{condition}` needs parentheses: `?(@.type==\"Ready\")`"));
     };
-    let mut outside = String::new();
     let mut quote = None;
-    for c in inside.chars() {
+    let mut operator = None;
+    for (place, c) in inside.char_indices() {
         match quote {
             Some(open) if c == open => quote = None,
             Some(_) => {}
             None if c == '\'' || c == '"' => quote = Some(c),
-            None => outside.push(c),
+            None if is_comparison(c) => drop(operator.get_or_insert(place)),
+            None => {}
         }
     }
     if quote.is_some() {
         return Err(format!("a quote in the filter `?{condition}` is not closed"));
     }
-    let compared = ["==", "!=", "<=", ">=", "<", ">"].iter().any(|known| outside.contains(known));
-    if !compared && outside.contains('=') {
-        return Err(format!("a filter compares by `==`: `?{condition}`"));
+    // Without a comparison: elements that have the field.
+    let Some(operator) = operator else { return Ok(()) };
+    let (left, comparison) = inside.split_at(operator);
+    let end = comparison.find(|c| !is_comparison(c)).unwrap_or(comparison.len());
+    let (operator, right) = comparison.split_at(end);
+    if !matches!(operator, "==" | "!=" | "<" | ">" | "<=" | ">=") {
+        return Err(format!("a filter compares by `==`, not by `{operator}`: `?{condition}`"));
+    }
+    let (left, right) = (left.trim(), right.trim());
+    let example = "write it like `?(@.type==\"Ready\")`";
+    if !left.starts_with('@') {
+        return Err(format!("`{left}` in the filter `?{condition}` is no field; {example}"));
+    }
+    if !is_value(right) {
+        return Err(format!("`{right}` in the filter `?{condition}` is no value; {example}"));
     }
     Ok(())
+}
+
+fn is_comparison(c: char) -> bool {
+    matches!(c, '=' | '!' | '<' | '>')
+}
+
+/// Whether a text is what a filter compares with: a text in quotes, a number, a truth value or a field.
+fn is_value(text: &str) -> bool {
+    let is_text = |quote: char| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
+    is_text('"')
+        || is_text('\'')
+        || text.starts_with('@')
+        || text.parse::<f64>().is_ok()
+        || matches!(text, "true" | "false")
 }
 
 /// Reads a name up to the next dot or bracket; `\` takes the next character as it is.

@@ -30,12 +30,19 @@ fn a_text_is_read_as_kubectl_reads_it() {
     assert_eq!(names(".metadata.labels['app.dev/x']"), r".metadata.labels.app\.dev/x");
     let filter = r#".status.conditions[?(@.type=="a[.]b")].status"#;
     assert_eq!(names(filter), filter);
+    for condition in ["@.type", "@.a == 1.5", "@.a=='='", "@.a != true", "@.a>=@.b", "@.a == 'b'"] {
+        let path = format!(".status.conditions[?({condition})].status");
+        assert_eq!(names(&path), path);
+    }
     for (wrong, part) in [
         ("spec.host", "begins with a dot"),
         (".spec..host", "a name is missing"),
         (".spec.ports[0", "not closed"),
         (".spec.ports[x]", "`[x]` is neither"),
-        (".status.conditions[?(@.type=Ready)].status", "compares by `==`"),
+        (".status.conditions[?(@.type=Ready)].status", "compares by `==`, not by `=`"),
+        (".status.conditions[?(@.type=>1)]", "not by `=>`"),
+        (".status.conditions[?(@.type==Ready)].status", "`Ready` in the filter"),
+        (".status.conditions[?(type==\"Ready\")].status", "`type` in the filter"),
         (".status.conditions[?@.type==\"Ready\"]", "needs parentheses"),
         (".status.conditions[?(@.type==\"Ready)]", "is not closed"),
     ] {
