@@ -48,6 +48,11 @@ pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) 
     {
         left_out(format!("the format {format} is left out: API servers do not know it"));
     }
+    if node.get("type").is_some_and(|name| name != "array") {
+        // Derived schemas have them at texts with a format by themselves.
+        node.remove("minItems");
+        node.remove("maxItems");
+    }
     all_of(node, &mut left_out);
     alternatives(node, &mut left_out);
     if let Some(Value::Array(values)) = node.get_mut("enum") {

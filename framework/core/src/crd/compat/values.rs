@@ -54,8 +54,15 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &
 
 /// Returns the schema with checks moved out of `allOf` where that changes nothing, and without
 /// alternatives that repeat the type: the same constraint can be written in several ways.
+///
+/// Bounds of lists in a schema of another type are left out: they only keep lists out of a text with
+/// a format, and no client relied on a list there.
 fn normal(schema: &Map<String, Value>) -> Map<String, Value> {
-    let is_constraint = |key: &String| is_compared(key) || key == "x-kubernetes-int-or-string";
+    let is_list = schema.get("type").is_none_or(|name| name == "array");
+    let is_constraint = |key: &String| {
+        let of_lists = matches!(key.as_str(), "minItems" | "maxItems");
+        (is_compared(key) && (is_list || !of_lists)) || key == "x-kubernetes-int-or-string"
+    };
     let mut normal: Map<String, Value> = schema
         .iter()
         .filter(|(key, _)| is_constraint(key))

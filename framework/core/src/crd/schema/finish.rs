@@ -8,7 +8,12 @@ use super::lower::Node;
 ///
 /// The API server checks `enum` against null even if null is allowed, but not an `enum` inside of
 /// `anyOf`. It does the same for `allOf`, where `kubectl explain` does not look.
-pub(super) fn finish(node: &mut Node) {
+///
+/// The API server skips the type of a text with a format if the value is a list (`typeValidator` in
+/// kube-openapi), and would store `["10.0.0.1"]`, which serde cannot read. Bounds that no list has
+/// close the hole. `is_written` says that users write the field; a status comes from an operator's
+/// types, and its schema stays as short as upstream's.
+pub(super) fn finish(node: &mut Node, is_written: bool) {
     node.retain(|key, _| !key.starts_with('$') && !key.starts_with("x-windlass-"));
     if node.get("nullable") == Some(&Value::Bool(true))
         && let Some(values) = node.remove("enum")
@@ -21,9 +26,13 @@ pub(super) fn finish(node: &mut Node) {
             node.insert("anyOf".to_owned(), choices);
         }
     }
+    if is_written && is_formatted_text(node) {
+        node.insert("minItems".to_owned(), 1.into());
+        node.insert("maxItems".to_owned(), 0.into());
+    }
     let below = |value: &mut Value| {
         if let Value::Object(node) = value {
-            finish(node);
+            finish(node, is_written);
         }
     };
     if let Some(Value::Object(properties)) = node.get_mut("properties") {
@@ -32,4 +41,9 @@ pub(super) fn finish(node: &mut Node) {
     for key in ["items", "additionalProperties"] {
         node.get_mut(key).into_iter().for_each(below);
     }
+}
+
+/// Whether a schema describes texts of a format that API servers check.
+fn is_formatted_text(node: &Node) -> bool {
+    node.get("type").is_some_and(|name| name == "string") && node.contains_key("format")
 }

@@ -79,7 +79,7 @@ pub(super) fn field_schema(
     }
     let mut schema = lower.schema(&raw);
     defaults::check(&schema, &mut lower);
-    finish::finish(&mut schema);
+    finish::finish(&mut schema, name != "status");
     schema
 }
 

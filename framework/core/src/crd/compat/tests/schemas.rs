@@ -104,6 +104,13 @@ fn choices_are_narrowed_and_widened() {
 }
 
 #[test]
+fn bounds_of_lists_change_nothing_where_no_list_belongs() {
+    let text = json!({ "type": "string", "format": "ipv4" });
+    let closed = json!({ "type": "string", "format": "ipv4", "minItems": 1, "maxItems": 0 });
+    field(text, closed, &[], &[]);
+}
+
+#[test]
 fn bounds_are_tightened_and_loosened() {
     let (tight, loose) = (["bound-tightened .spec.a"], ["bound-loosened .spec.a"]);
     for (key, old, new) in [

@@ -74,7 +74,9 @@ fn an_optional_template_is_neither_required_nor_checked() {
 fn each_type_has_its_form() {
     let found = structural_schema::<S>().unwrap().schema;
     let field = |name: &str| found["properties"][name].clone();
-    let plain = conditions(&mut schemars::SchemaGenerator::default()).to_value();
+    let mut plain = conditions(&mut schemars::SchemaGenerator::default()).to_value();
+    let time = plain["items"]["properties"]["lastTransitionTime"].as_object_mut().unwrap();
+    time.extend([("minItems".to_owned(), json!(1)), ("maxItems".to_owned(), json!(0))]);
     assert_eq!(field("conditions"), plain);
     assert_eq!(field("quantity")["x-kubernetes-int-or-string"], true);
     assert!(field("quantity")["pattern"].is_string());
@@ -89,7 +91,7 @@ fn each_type_has_its_form() {
         field("quantity")
     );
     assert_eq!(field("port"), json!({ "x-kubernetes-int-or-string": true }));
-    assert_eq!(field("time"), json!({ "type": "string", "format": "date-time" }));
+    assert_eq!(field("time"), json!({ "type": "string", "format": "date-time", "minItems": 1, "maxItems": 0 }));
     assert_eq!(field("micro")["nullable"], true);
     assert_eq!(field("env")["x-kubernetes-list-map-keys"], json!(["name"]));
     assert_eq!(field("pull_secrets")["x-kubernetes-list-type"], "atomic");

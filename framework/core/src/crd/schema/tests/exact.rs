@@ -366,3 +366,32 @@ fn null_among_items_of_several_types_is_warned_of() {
     assert_eq!(warnings::<Vec<serde_json::Value>>(), Vec::<String>::new());
     assert_eq!(warnings::<Vec<Option<PortRef>>>(), Vec::<String>::new());
 }
+
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct Addressed {
+    #[schemars(extend("format" = "ipv4"))]
+    address: String,
+    name: Option<String>,
+}
+
+// kube-apiserver 1.36.3 stores `["x"]` for `{ type: string, format: ipv4 }`.
+#[test]
+fn a_list_is_refused_where_a_text_with_a_format_is_expected() {
+    let found = schema::<Addressed>();
+    let definition = json!({ "type": "object", "properties": { "spec": found } });
+    let compiled = windlass_apiserver::crd_schema::Schema::compile(&definition);
+    let refuses = |address: Value| {
+        !compiled.validate(&json!({ "spec": { "address": address } }), None).is_empty()
+    };
+    assert!(!refuses(json!("10.0.0.1")));
+    assert!(refuses(json!("10.0.0.x")));
+    assert!(refuses(json!(["10.0.0.1"])));
+    assert!(refuses(json!([])));
+    assert_eq!(found["properties"]["name"], json!({ "type": "string", "nullable": true }));
+    // Nobody but the operator writes a status: its schema is not made longer.
+    let mut faults = super::super::Faults::default();
+    let generate = |generator: &mut schemars::SchemaGenerator| generator.subschema_for::<Addressed>();
+    let status = super::super::field_schema("status", generate, &mut faults);
+    assert_eq!(status["properties"]["address"], json!({ "type": "string", "format": "ipv4" }));
+}
