@@ -101,7 +101,7 @@ fn every_key_of_projection_is_documented() {
 
 #[test]
 fn every_key_of_schema_is_documented() {
-    use schema::attrs::{EACH_KEYS, FIELD_KEYS, RULE_KEYS, TYPE_KEYS, VARIANT_KEYS};
+    use schema::attrs::{COLUMN_KEYS, EACH_KEYS, FIELD_KEYS, RULE_KEYS, TYPE_KEYS, VARIANT_KEYS};
     let (on_a_field, on_the_type) =
         SCHEMA.split_once("on the type\n").expect("a section for the type");
     let (on_a_field, of_a_rule) =
@@ -110,6 +110,9 @@ fn every_key_of_schema_is_documented() {
     nothing_else_begins_a_row(on_a_field, FIELD_KEYS);
     for key in EACH_KEYS {
         assert!(on_a_field.contains(&format!("`{key}`")), "`{key}` of `each` is not named");
+    }
+    for key in COLUMN_KEYS {
+        assert!(on_a_field.contains(&format!("{key} = ")), "`{key}` of `column` is not named");
     }
     all_are_named(of_a_rule, RULE_KEYS);
     nothing_else_begins_a_row(of_a_rule, RULE_KEYS);

@@ -14,7 +14,6 @@ mod status;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -102,22 +101,6 @@ pub trait Readable<'de>: Deserialize<'de> {}
 
 #[diagnostic::do_not_recommend]
 impl<'de, T: Deserialize<'de>> Readable<'de> for T {}
-
-/// [`JsonSchema`], with an error text of its own for the compiler.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a field of a resource: it has no schema",
-    note = "the types of a resource derive `Serialize`, `Deserialize` and `Schema`",
-    note = "for a type of another crate see `windlass::crd::shapes`"
-)]
-pub trait Described: JsonSchema {}
-
-#[diagnostic::do_not_recommend]
-impl<T: JsonSchema> Described for T {}
-
-/// The schema of a field's type.
-pub fn schema_of<T: Described>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
-}
 
 /// Begins an object with `apiVersion` and `kind`.
 ///

@@ -7,9 +7,9 @@ use crate::keys::{WithSpan, unknown};
 use crate::path::{FieldPath, Place, Segment, plain};
 
 /// Types of columns that API servers accept (`additionalPrinterColumns`).
-const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
+pub(crate) const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
 /// Formats of columns that API servers accept.
-const COLUMN_FORMATS: &[&str] =
+pub(crate) const COLUMN_FORMATS: &[&str] =
     &["int32", "int64", "float", "double", "byte", "date", "date-time", "password"];
 /// Reasons of rules that API servers accept.
 const REASONS: &[&str] =

@@ -2,7 +2,7 @@
 
 pub(crate) mod attrs;
 mod check;
-mod check_places;
+pub(crate) mod check_places;
 mod expand;
 mod index;
 mod model;

@@ -14,6 +14,7 @@ use crate::keys::{self, unknown};
 /// Keys on a field, and on the field of a variant.
 pub(crate) const FIELD_KEYS: &[&str] = &[
     "atomic",
+    "column",
     "default",
     "docs",
     "each",
@@ -42,6 +43,7 @@ pub(crate) const FIELD_KEYS: &[&str] = &[
     "required",
     "rule",
     "schema_with",
+    "selectable",
     "set",
     "skip",
     "title",
@@ -73,6 +75,9 @@ pub(crate) const VARIANT_KEYS: &[&str] = &["extend", "title", "transform"];
 /// Parts of `rule(…)`.
 pub(crate) const RULE_KEYS: &[&str] =
     &["message", "message_expression", "optional_old_self", "path", "reason"];
+
+/// Parts of `column(…)`.
+pub(crate) const COLUMN_KEYS: &[&str] = &["description", "format", "name", "priority", "type"];
 
 /// Parts of `each(…)`.
 pub(crate) const EACH_KEYS: &[&str] =

@@ -171,6 +171,10 @@ fn fits(keyword: &str, class: Class, key: &Key, errors: &mut Errors) {
         "x-kubernetes-list-type" => ("kinds of lists are for lists", &[Class::List]),
         "minProperties" | "maxProperties" => ("a number of properties is for maps", &[Class::Map]),
         "x-kubernetes-map-type" => ("kinds of maps are for maps and structs", &[Class::Map]),
+        "x-windlass-selectable" => (
+            "API servers select by texts, whole numbers and booleans",
+            &[Class::Text, Class::Integer, Class::Bool],
+        ),
         _ => return,
     };
     if class != Class::Unknown && !classes.contains(&class) {

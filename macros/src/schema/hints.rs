@@ -35,6 +35,9 @@ const WORDS: &[(&str, &str)] = &[
     ("MinProperties", "properties(min = 1)"),
     ("MaxProperties", "properties(max = 10)"),
     ("inner", "each(pattern = \"…\")"),
+    ("printcolumn", "column(\"Host\", priority = 1)"),
+    ("selectablefield", "selectable"),
+    ("selectable_field", "selectable"),
     ("Schemaless", "opaque"),
     ("schemaless", "opaque"),
     ("PreserveUnknownFields", "preserve"),
@@ -52,14 +55,7 @@ const WORDS: &[(&str, &str)] = &[
 
 /// Keys of which the derive of the kind, or serde, is the place.
 const ELSEWHERE: &[(&str, &str)] = &[
-    (
-        "printcolumn",
-        "columns belong to the kind: `#[resource(column(…))]` beside `derive(CustomResource)`",
-    ),
-    (
-        "column",
-        "columns belong to the kind: `#[resource(column(…))]` beside `derive(CustomResource)`",
-    ),
+    ("index", "an index belongs to the kind, whose objects it holds: `#[index(by_host = spec.host)]`"),
     ("group", "a schema is for nested types: the kind has `#[resource(group = …)]`"),
     ("version", "a schema is for nested types: the kind has `#[resource(version = …)]`"),
     ("kind", "a schema is for nested types: the kind has `#[resource(kind = …)]`"),

@@ -6,10 +6,11 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Expr, LitStr, Path, Token, Type, parenthesized};
 
-use super::attrs::{EACH_KEYS, RULE_KEYS};
+use super::attrs::{COLUMN_KEYS, EACH_KEYS, RULE_KEYS};
 use super::key::{Kind, Many, Rule, RulePath};
 use crate::errors::Errors;
 use crate::keys::{self, unknown};
+use crate::resource::check_places::{COLUMN_FORMATS, COLUMN_TYPES};
 
 /// Keywords of Kubernetes for `extend(…)`.
 const EXTENSIONS: &[&str] = &[
@@ -83,8 +84,83 @@ fn validation(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Option<Vec
         "set" => one("x-kubernetes-list-type", quote!("set")),
         "preserve" => one("x-kubernetes-preserve-unknown-fields", quote!(true)),
         "nullable" => one("nullable", quote!(true)),
+        "column" => one("x-windlass-column", column(key, input)?),
+        "selectable" => one("x-windlass-selectable", quote!(true)),
         _ => Ok(None),
     }
+}
+
+/// Reads `column`, `column = "Host"` or `column("Host", priority = 1, …)`: the keys as JSON.
+fn column(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let mut found: Vec<(&str, TokenStream)> = Vec::new();
+    if input.peek(Token![=]) {
+        found.push(("name", one_name(&keys::text(key, input)?)?));
+    } else if input.peek(syn::token::Paren) {
+        found = keys::group(key, input, "column(\"Host\", priority = 1)", column_keys)?;
+    }
+    let pairs = found.iter().map(|(name, value)| quote!(#name: #value));
+    Ok(quote!(__s::json!({ #(#pairs),* })))
+}
+
+/// Reads the keys inside of `column(…)`; the heading may stand first without a key.
+fn column_keys(content: ParseStream<'_>) -> syn::Result<Vec<(&'static str, TokenStream)>> {
+    let mut found: Vec<(&str, TokenStream)> = Vec::new();
+    while !content.is_empty() {
+        let (name, value, span) = if content.peek(LitStr) && found.is_empty() {
+            let text: LitStr = content.parse()?;
+            ("name", one_name(&keys::WithSpan::text(&text))?, text.span())
+        } else {
+            let word = content.call(Ident::parse_any)?;
+            let part = keys::Key { name: word.to_string(), span: word.span() };
+            let (name, value) = column_part(&part, content)?;
+            (name, value, part.span)
+        };
+        if found.iter().any(|(other, _)| *other == name) {
+            return Err(syn::Error::new(span, format!("duplicate key `{name}`: it is set above")));
+        }
+        found.push((name, value));
+        if !content.is_empty() {
+            content.parse::<Token![,]>()?;
+        }
+    }
+    Ok(found)
+}
+
+fn column_part(
+    part: &keys::Key,
+    content: ParseStream<'_>,
+) -> syn::Result<(&'static str, TokenStream)> {
+    let among = |known: &[&str], what: &str| {
+        let text = keys::text(part, content)?;
+        if !known.contains(&text.value.as_str()) {
+            return Err(syn::Error::new(text.span, unknown(what, &text.value, known)));
+        }
+        Ok(text.value.to_token_stream())
+    };
+    Ok(match part.name.as_str() {
+        "name" => ("name", one_name(&keys::text(part, content)?)?),
+        "description" => ("description", keys::text(part, content)?.value.to_token_stream()),
+        "type" => ("type", among(COLUMN_TYPES, "column type")?),
+        "format" => ("format", among(COLUMN_FORMATS, "column format")?),
+        "priority" => {
+            let priority = keys::number::<u16>(part, content)?;
+            ("priority", priority.value.to_token_stream())
+        }
+        "path" | "jsonPath" => {
+            let message = "the column shows this field; a column of another field belongs to the kind: \
+                           `#[resource(column(…))]`";
+            return Err(syn::Error::new(part.span, message));
+        }
+        other => return Err(syn::Error::new(part.span, unknown("key", other, COLUMN_KEYS))),
+    })
+}
+
+/// A heading.
+fn one_name(text: &keys::WithSpan<String>) -> syn::Result<TokenStream> {
+    if text.value.trim().is_empty() {
+        return Err(syn::Error::new(text.span, "a column needs a heading, such as `Host`"));
+    }
+    Ok(text.value.to_token_stream())
 }
 
 /// Reads `= path`, with quotes as schemars wants them or without.

@@ -4,6 +4,7 @@
 //! the types, because the macro sees names and not types: a column, a scale path or an index of a
 //! field that does not exist is an error here, with the fields that exist.
 
+mod marked;
 pub(super) mod places;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::schema::{Faults, field_schema};
+use super::schema::{Faults, Mark, field_schema};
 use crate::error::{Error, ErrorKind};
 
 /// Arguments of `#[resource(…)]`.
@@ -123,8 +124,8 @@ impl Field {
 pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
     let name = format!("{}.{}", definition.plural, definition.group);
     let mut faults = Faults::default();
-    let mut schema = root_schema(definition, &mut faults);
-    let version = version(definition, &schema, &mut faults);
+    let (mut schema, marks) = root_schema(definition, &mut faults);
+    let version = version(definition, &schema, &marks, &mut faults);
     for (index, path) in definition.index_paths {
         if let Err(message) = places::indexed(&schema, path) {
             faults.add(format!("index `{index}`: {message}"));
@@ -155,13 +156,17 @@ pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
 fn version(
     definition: &Definition,
     schema: &Map<String, Value>,
+    marks: &[Mark],
     faults: &mut Faults,
 ) -> CustomResourceDefinitionVersion {
-    let columns: Vec<_> =
+    let mut columns: Vec<_> =
         definition.columns.iter().map(|column| column.definition(schema, faults)).collect();
     let scale = definition.scale.as_ref().map(|scale| scale.subresource(schema, faults));
-    let selectable: Vec<_> =
+    let mut selectable: Vec<_> =
         definition.selectable.iter().map(|place| place.selectable(schema, faults)).collect();
+    for mark in marks {
+        marked::add(mark, schema, &mut columns, &mut selectable, faults);
+    }
     let status = definition
         .fields
         .iter()
@@ -225,14 +230,16 @@ fn assemble(
     }
 }
 
-/// The schema of the whole object, from those of its fields.
-fn root_schema(definition: &Definition, faults: &mut Faults) -> Map<String, Value> {
+/// The schema of the whole object, from those of its fields, and the marked fields in it.
+fn root_schema(definition: &Definition, faults: &mut Faults) -> (Map<String, Value>, Vec<Mark>) {
+    let mut marks = Vec::new();
     let mut properties = Map::new();
     let mut required = Vec::new();
     // API servers have a schema of metadata of their own.
     properties.insert("metadata".to_owned(), json!({ "type": "object" }));
     for field in definition.fields {
-        let mut schema = field_schema(field.name, field.schema, faults);
+        let (mut schema, marked) = field_schema(field.name, field.schema, faults);
+        marks.extend(marked);
         if let Some(in_part) = field.in_part {
             store_in_part(&mut schema, in_part(), faults);
         }
@@ -255,7 +262,7 @@ fn root_schema(definition: &Definition, faults: &mut Faults) -> Map<String, Valu
     if !required.is_empty() {
         root.insert("required".to_owned(), required.into());
     }
-    root
+    (root, marks)
 }
 
 /// Makes any part of a status valid: a status is written field by field, and the first write is

@@ -68,7 +68,7 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
                 ::windlass::Error,
             > {
                 #[allow(unused_imports)]
-                use #p::AlwaysThere as _;
+                use #p::{AlwaysThere as _, schema::{NoSchemaInside as _, Probe as _}};
                 #walk_traits
                 #p::crd(&#p::Definition {
                     group: #group,
@@ -114,7 +114,9 @@ fn field(field: &Field) -> TokenStream {
     let Field { ty, doc, .. } = field;
     let json = &field.json.value;
     let at_type = private_at(at(ty.span()));
-    let schema = quote_spanned!(at(ty.span())=> #at_type::schema_of::<#ty>);
+    // As in `#[derive(Schema)]`: Kubernetes types need no attribute here either.
+    let shape = quote_spanned!(at(ty.span())=> (&&&&&#at_type::schema::Of::<#ty>::NEW).shape());
+    let schema = quote!(|generator| #shape.of_root(generator));
     let in_part = some(field.status().map(|inner| {
         let missing = missing(inner);
         quote_spanned!(at(ty.span())=> || #at_type::reads_in_part::<#inner>(#missing))

@@ -67,10 +67,18 @@ impl Place {
 
     /// Builds a selectable field; one without a field, or of another type, becomes a fault.
     pub(super) fn selectable(self, schema: &Object, faults: &mut Faults) -> SelectableField {
-        let types = ["string", "integer", "boolean"];
-        let reason = "API servers select by texts, whole numbers and booleans";
-        SelectableField { json_path: self.of_type("selectable", &types, reason, schema, faults) }
+        let json_path = self.of_type("selectable", SELECTABLE, SELECTABLE_REASON, schema, faults);
+        SelectableField { json_path }
     }
+}
+
+/// Types of fields by which API servers select.
+const SELECTABLE: &[&str] = &["string", "integer", "boolean"];
+pub(super) const SELECTABLE_REASON: &str = "API servers select by texts, whole numbers and booleans";
+
+/// Whether API servers select by fields of a type.
+pub(super) fn selects_by(name: &str) -> bool {
+    SELECTABLE.contains(&name)
 }
 
 /// One column of `kubectl get`.
@@ -131,7 +139,7 @@ impl Column {
 }
 
 /// Whether API servers print a value of this type in a column of this type.
-fn can_show(column: &str, value: &str) -> bool {
+pub(super) fn can_show(column: &str, value: &str) -> bool {
     match column {
         "integer" | "number" => matches!(value, "integer" | "number"),
         "boolean" => value == "boolean",
@@ -142,7 +150,7 @@ fn can_show(column: &str, value: &str) -> bool {
 
 /// Type of a column: kubectl shows dates as ages and compares nothing, so everything that is no
 /// number, boolean or date is text.
-fn column_type(path: &str, field: Option<&Object>) -> &'static str {
+pub(super) fn column_type(path: &str, field: Option<&Object>) -> &'static str {
     if path == ".metadata.creationTimestamp" || path == ".metadata.deletionTimestamp" {
         return "date";
     }

@@ -178,6 +178,14 @@ impl Keys for Fields<'_> {
     }
 }
 
+impl Shape {
+    /// Returns the schema of a field of a kind.
+    #[must_use]
+    pub fn of_root(self, generator: &mut SchemaGenerator) -> Schema {
+        nullable((self.schema)(generator), self).into()
+    }
+}
+
 /// Marks a schema that does not mention null, if serde reads null.
 ///
 /// Schemas of schemars mention it; those of Kubernetes types and of functions do not know whether an

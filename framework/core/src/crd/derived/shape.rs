@@ -148,7 +148,7 @@ impl<T: DeserializeOwned> ProbeAbsence for &Of<T> {
     message = "`{Self}` has no schema",
     label = "the schema of this field is unknown",
     note = "derive `windlass::Schema` for it, beside serde's derives",
-    note = "a type of another crate: `#[schema(with = Type)]` gives the field the schema of another type, \
+    note = "a type of another crate: in a struct that derives `Schema`, `#[schema(with = Type)]` gives the field the schema of another type, \
             `#[schema(opaque)]` keeps its value unchecked"
 )]
 pub trait HasSchema {}

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::super::shapes::OPTIONAL;
 use super::Faults;
 use super::keywords::{COPIED, FORMATS};
+use super::marks::Mark;
 use super::merge::{is_any, merge};
 use super::names::{is_std_duration, not_required};
 use super::reference::{Cycle, Graph, option_of};
@@ -41,6 +42,8 @@ pub(super) struct Lower<'a> {
     pub(super) cut_types: BTreeSet<String>,
     /// Whether a Kubernetes type without list types was found, of which one warning is enough.
     pub(super) has_foreign_lists: bool,
+    /// Marked fields so far.
+    pub(super) marks: Vec<Mark>,
     /// Schemas that were translated so far.
     nodes: usize,
     /// Restrictions that could not be expressed so far.
@@ -58,6 +61,7 @@ impl<'a> Lower<'a> {
             cycles: Vec::new(),
             cut_types: BTreeSet::new(),
             has_foreign_lists: false,
+            marks: Vec::new(),
             nodes: 0,
             losses: 0,
         }
@@ -85,6 +89,11 @@ impl<'a> Lower<'a> {
     pub(super) fn warn(&mut self, message: &str) {
         let place = self.place();
         self.faults.warn(format!("{place}: {message}"));
+    }
+
+    /// Steps to the current position.
+    pub(super) fn path(&self) -> &[String] {
+        &self.path
     }
 
     /// The current position, for error texts.
@@ -141,6 +150,7 @@ impl<'a> Lower<'a> {
             return node;
         }
         self.spelling(raw);
+        self.marks(raw);
         let mut node = Node::new();
         let combined = ["allOf", "anyOf", "oneOf"].iter().any(|key| raw.contains_key(*key));
         // A schema of remarks alone allows any value.

@@ -8,6 +8,7 @@ mod keywords;
 mod lift;
 mod lists;
 mod lower;
+mod marks;
 mod merge;
 mod names;
 mod narrow;
@@ -24,6 +25,7 @@ use crate::error::{Error, ErrorKind};
 pub use keywords::FORMATS;
 
 use lower::Lower;
+pub(super) use marks::Mark;
 
 /// Schema of a type in the form that API servers accept.
 ///
@@ -45,7 +47,8 @@ pub struct StructuralSchema {
 /// [`ErrorKind::Usage`] naming every field without one, and the change that it needs.
 pub fn structural_schema<T: JsonSchema>() -> Result<StructuralSchema, Error> {
     let mut faults = Faults::default();
-    let schema = field_schema("", SchemaGenerator::subschema_for::<T>, &mut faults);
+    // Without a kind there is nothing that could have columns.
+    let (schema, _) = field_schema("", SchemaGenerator::subschema_for::<T>, &mut faults);
     let tried = format!("derive the schema of {}", T::schema_name());
     let warnings = faults.into_warnings(&tried)?;
     Ok(StructuralSchema { schema: Value::Object(schema), warnings })
@@ -59,12 +62,12 @@ pub fn misfit(value: &Value, schema: &Value) -> Option<String> {
     Some(format!("{value}{place} {message}"))
 }
 
-/// The structural schema of the root's field `name`.
+/// The structural schema of the root's field `name`, and the marked fields in it.
 pub(super) fn field_schema(
     name: &str,
     schema: fn(&mut SchemaGenerator) -> Schema,
     faults: &mut Faults,
-) -> Map<String, Value> {
+) -> (Map<String, Value>, Vec<Mark>) {
     let mut generator = settings().into_generator();
     let mut raw = schema(&mut generator).to_value();
     let mut definitions = generator.take_definitions(false);
@@ -79,8 +82,9 @@ pub(super) fn field_schema(
     }
     let mut schema = lower.schema(&raw);
     defaults::check(&schema, &mut lower);
+    let marks = std::mem::take(&mut lower.marks);
     finish::finish(&mut schema, name != "status");
-    schema
+    (schema, marks)
 }
 
 /// Settings of the generator: the dialect with the most keywords, and references to types, which keep

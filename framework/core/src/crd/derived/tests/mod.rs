@@ -5,6 +5,7 @@ mod forms;
 mod keys;
 mod kubernetes;
 mod options;
+mod root;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;

@@ -1,0 +1,104 @@
+//! Fields of a kind itself.
+
+#![allow(dead_code)]
+
+use k8s_openapi::api::core::v1::{PodTemplateSpec, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use windlass_macros::{CustomResource, Schema};
+
+use crate::crd::CustomResource;
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Batch {
+    metadata: ObjectMeta,
+    template: PodTemplateSpec,
+    fallback: Option<PodTemplateSpec>,
+    tolerations: Vec<Toleration>,
+}
+
+#[test]
+fn a_field_of_a_kind_is_a_kubernetes_type_without_an_attribute() {
+    let definition = serde_json::to_value(Batch::crd().unwrap()).unwrap();
+    let schema: &Value = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let fields = &schema["properties"];
+    let kept = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    assert_eq!(fields["template"], kept);
+    assert_eq!(fields["fallback"]["nullable"], true);
+    assert_eq!(fields["tolerations"]["x-kubernetes-list-type"], "atomic");
+    assert_eq!(schema["required"], json!(["template", "tolerations"]));
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "camelCase")]
+struct Address {
+    #[schema(column, selectable)]
+    host_name: String,
+    #[schema(column("Port", priority = 1, description = "TCP port"))]
+    port: Option<i32>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[serde(tag = "type")]
+enum Source {
+    Git {
+        #[schema(column = "Repository")]
+        url: String,
+    },
+    Image {
+        image: String,
+    },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct ShopSpec {
+    address: Option<Address>,
+    source: Source,
+    #[schema(column)]
+    since: crate::resource::ApiTime,
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced, column("Origin", spec.source))]
+struct Shop {
+    metadata: ObjectMeta,
+    spec: ShopSpec,
+}
+
+#[test]
+fn nested_types_ask_for_columns_and_selectable_fields_of_the_kind() {
+    let definition = serde_json::to_value(Shop::crd().unwrap()).unwrap();
+    let version = &definition["spec"]["versions"][0];
+    let columns = json!([
+        { "name": "Origin", "type": "string", "jsonPath": ".spec.source" },
+        { "name": "Host Name", "type": "string", "jsonPath": ".spec.address.hostName" },
+        { "name": "Port", "type": "integer", "jsonPath": ".spec.address.port", "priority": 1, "description": "TCP port" },
+        { "name": "Since", "type": "date", "jsonPath": ".spec.since" },
+        { "name": "Repository", "type": "string", "jsonPath": ".spec.source.url" },
+    ]);
+    assert_eq!(version["additionalPrinterColumns"], columns);
+    assert_eq!(version["selectableFields"], json!([{ "jsonPath": ".spec.address.hostName" }]));
+    assert!(!definition.to_string().contains("x-windlass"), "{definition}");
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Mall {
+    metadata: ObjectMeta,
+    first: Address,
+    second: Address,
+    more: Vec<Address>,
+}
+
+#[test]
+fn a_column_that_a_definition_cannot_have_is_an_error_with_its_path() {
+    let fault = Mall::crd().unwrap_err().to_string();
+    for expected in [
+        ".second.hostName: there is a column `Host Name` already, of `.first.hostName`",
+        ".more.[].hostName: API servers show and select by single fields, and this one is below .more",
+    ] {
+        assert!(fault.contains(expected), "{fault}");
+    }
+}

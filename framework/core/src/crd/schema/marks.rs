@@ -1,0 +1,47 @@
+//! Columns and selectable fields that a nested type asks for by `#[schema(column, selectable)]`.
+//!
+//! A nested type does not know the kinds that contain it, so the derive leaves a mark in the schema,
+//! and the definition of each kind collects the marks with their paths. They are collected where a
+//! schema is translated, because alternatives merge the fields of their variants afterwards.
+
+use serde_json::Value;
+
+use super::lower::{Lower, Node};
+
+/// Mark of a field with a column; its value has the column's keys.
+const COLUMN: &str = "x-windlass-column";
+
+/// Mark of a selectable field.
+const SELECTABLE: &str = "x-windlass-selectable";
+
+/// A marked field.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::crd) struct Mark {
+    /// Names in JSON from the root field on.
+    pub(in crate::crd) path: Vec<String>,
+    /// The keys of a column; `None` for a selectable field.
+    pub(in crate::crd) column: Option<Value>,
+}
+
+impl Lower<'_> {
+    /// Collects the marks at the current position.
+    pub(super) fn marks(&mut self, raw: &Node) {
+        for key in [COLUMN, SELECTABLE] {
+            let Some(value) = raw.get(key) else { continue };
+            if let Some(place) = self.path().iter().position(|step| step == "[]" || step == "*") {
+                let list = format!(".{}", self.path()[..place].join("."));
+                self.fault(&format!(
+                    "API servers show and select by single fields, and this one is below {list}, which has many; \
+                     write `#[resource(column(\"…\", path = \"{list}[*]…\"))]` on the kind for a column of all of them"
+                ));
+                continue;
+            }
+            let column = (key == COLUMN).then(|| value.clone());
+            let mark = Mark { path: self.path().to_vec(), column };
+            // A position may be translated more than once.
+            if !self.marks.contains(&mark) {
+                self.marks.push(mark);
+            }
+        }
+    }
+}
