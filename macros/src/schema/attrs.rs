@@ -24,6 +24,7 @@ pub(crate) const FIELD_KEYS: &[&str] = &[
     "exclusive_min",
     "extend",
     "format",
+    "full",
     "immutable",
     "int_or_string",
     "items",

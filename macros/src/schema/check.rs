@@ -226,10 +226,15 @@ fn conflicts(keys: &[Key], errors: &mut Errors) {
     if let Some(key) = second(|kind| {
         matches!(
             kind,
-            Kind::Opaque | Kind::Embedded | Kind::IntOrString | Kind::With(_) | Kind::By(_)
+            Kind::Opaque
+                | Kind::Full
+                | Kind::Embedded
+                | Kind::IntOrString
+                | Kind::With(_)
+                | Kind::By(_)
         )
     }) {
-        let message = "a field has one schema: write one of `opaque`, `embedded`, `int_or_string`, `with` and \
+        let message = "a field has one schema: write one of `opaque`, `full`, `embedded`, `int_or_string`, `with` and \
                        `schema_with`";
         errors.at(key.span, message);
     }

@@ -55,6 +55,9 @@ pub(super) fn shape(field: &Field) -> TokenStream {
         let shape = shape_of(ty);
         return quote_spanned!(place=> #shape #never_absent);
     }
+    if field.remarks.has(|kind| matches!(kind, Kind::Full)) {
+        return quote_spanned!(place=> __s::full::<#ty>() #never_absent);
+    }
     let is_list = class(ty) == Class::List;
     let is_map = class(ty) == Class::Map;
     let schema = field.remarks.attrs.keys.iter().find_map(|key| {
@@ -126,6 +129,7 @@ fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
         // Part of the shape, or handled where the fields are.
         Kind::ListMap(_)
         | Kind::Opaque
+        | Kind::Full
         | Kind::Embedded
         | Kind::IntOrString
         | Kind::With(_)

@@ -33,6 +33,8 @@ pub(super) enum Kind {
     Optional,
     /// The value is kept unchecked.
     Opaque,
+    /// A Kubernetes type with all of its fields.
+    Full,
     /// A whole Kubernetes object.
     Embedded,
     IntOrString,

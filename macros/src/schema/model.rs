@@ -186,7 +186,12 @@ impl Field {
         self.remarks.has(|kind| {
             matches!(
                 kind,
-                Kind::Opaque | Kind::Embedded | Kind::IntOrString | Kind::With(_) | Kind::By(_)
+                Kind::Opaque
+                    | Kind::Full
+                    | Kind::Embedded
+                    | Kind::IntOrString
+                    | Kind::With(_)
+                    | Kind::By(_)
             )
         })
     }

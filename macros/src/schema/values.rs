@@ -50,6 +50,7 @@ pub(super) fn kinds(
             "with" => Kind::With(named::<Type>(key, input, "Type")?),
             "schema_with" => Kind::By(named::<Path>(key, input, "path::to::function")?),
             "opaque" => Kind::Opaque,
+            "full" => Kind::Full,
             "embedded" => Kind::Embedded,
             "int_or_string" => Kind::IntOrString,
             "required" => Kind::Required,

@@ -131,6 +131,23 @@ impl<T: JsonSchema> Probe for &&Of<T> {
     }
 }
 
+/// A Kubernetes type whose schema has all of its fields.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no schema with all of its fields",
+    label = "`#[schema(full)]` is for Kubernetes types",
+    note = "for a type of `k8s-openapi`: enable the feature `full-schemas` of `windlass`"
+)]
+pub trait FullSchema: JsonSchema {}
+
+#[diagnostic::do_not_recommend]
+impl<T: JsonSchema> FullSchema for T {}
+
+/// Returns the shape of a Kubernetes type with all of its fields.
+#[must_use]
+pub fn full<T: FullSchema + DeserializeOwned>() -> Shape {
+    Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
+}
+
 /// Serde's opinion about the absence of a field whose schema is not that of its type.
 pub trait ProbeAbsence {
     /// Returns a shape without a schema.

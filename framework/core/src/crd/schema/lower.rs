@@ -40,8 +40,6 @@ pub(super) struct Lower<'a> {
     pub(super) cycles: Vec<Cycle>,
     /// Types that were cut, each of which is warned of once.
     pub(super) cut_types: BTreeSet<String>,
-    /// Whether a Kubernetes type without list types was found, of which one warning is enough.
-    pub(super) has_foreign_lists: bool,
     /// Marked fields so far.
     pub(super) marks: Vec<Mark>,
     /// Schemas that were translated so far.
@@ -60,7 +58,6 @@ impl<'a> Lower<'a> {
             path: Vec::new(),
             cycles: Vec::new(),
             cut_types: BTreeSet::new(),
-            has_foreign_lists: false,
             marks: Vec::new(),
             nodes: 0,
             losses: 0,

@@ -4,6 +4,7 @@ mod contracts;
 mod defaults;
 mod finish;
 mod fits;
+mod foreign;
 mod keywords;
 mod lift;
 mod lists;

@@ -116,8 +116,9 @@ impl Lower<'_> {
         };
         let mut over = raw.clone();
         over.remove("$ref");
+        let described = over.contains_key("description");
         let mut target = overlay(target.clone(), over);
-        self.foreign(&name, &mut target);
+        Self::foreign(&name, described, &mut target);
         if !self.graph.is_cycle(&name, &name) {
             return self.object(&target);
         }
@@ -139,30 +140,6 @@ impl Lower<'_> {
                 self.cycles.pop();
                 node
             }
-        }
-    }
-
-    /// Completes the schemas that `k8s_openapi` has for Kubernetes' types.
-    fn foreign(&mut self, name: &str, target: &mut Node) {
-        if !name.starts_with("io.k8s.") {
-            return;
-        }
-        // Described as an object without fields, of which nothing would be kept.
-        if name.ends_with(".RawExtension") {
-            target.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
-        }
-        let is_plain_list = |field: &Value| {
-            field.get("type").and_then(Value::as_str) == Some("array")
-                && field.get("x-kubernetes-list-type").is_none()
-        };
-        let fields = target.get("properties").and_then(Value::as_object);
-        let lists = fields.is_some_and(|fields| fields.values().any(is_plain_list));
-        if lists && !self.has_foreign_lists {
-            self.has_foreign_lists = true;
-            self.warn(&format!(
-                "the schema of `{name}` has no list types, so server-side apply replaces its lists as a whole; \
-                 `#[schemars(schema_with = \"windlass::crd::object\")]` describes the type in a few bytes"
-            ));
         }
     }
 

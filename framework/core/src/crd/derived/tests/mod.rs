@@ -2,6 +2,8 @@
 //! types.
 
 mod forms;
+#[cfg(feature = "full-schemas")]
+mod full;
 mod keys;
 mod kubernetes;
 mod options;
