@@ -175,6 +175,8 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
             total.values += tally.values;
             total.stored += tally.stored;
             total.unchecked += tally.unchecked;
+            // Enums without a tag are generated, and serde itself takes one variant for another.
+            total.misread.extend(tally.misread);
             if let Some(first) = tally.differences.first() {
                 let count = tally.differences.len();
                 failures.push(format!(
@@ -185,11 +187,12 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
         }
     }
     println!(
-        "{} types, {} values, {} stored, {} of them with a warning",
+        "{} types, {} values, {} stored, {} of them with a warning; {} that serde itself misreads",
         shapes.len(),
         total.values,
         total.stored,
-        total.unchecked
+        total.unchecked,
+        total.misread.len()
     );
     assert!(total.stored * 4 > total.values, "too few values are stored to judge");
     assert!(failures.is_empty(), "{} types differ:\n{}", failures.len(), failures.join("\n"));

@@ -41,6 +41,8 @@ pub struct Tally {
     pub unchecked: usize,
     /// Differences without a warning.
     pub differences: Vec<String>,
+    /// Values that serde itself does not read as it wrote them, and the server stored unchanged.
+    pub misread: Vec<String>,
 }
 
 /// Tries `count` values of the target, one half of which fits the schema.
@@ -91,6 +93,10 @@ async fn again(target: &Target<'_>, validator: &Validator, written: &Value, tall
         Err(_) => {}
         Ok(stored) => match (target.decode)(&stored) {
             Ok(read) if plain(&read) == plain(written) => {}
+            Ok(read) if plain(&stored) == plain(written) => tally.misread.push(format!(
+                "serde writes {written} and reads that as {read}: one variant of an enum without a tag takes the \
+                 values of another"
+            )),
             Ok(read) => tally.differences.push(format!(
                 "serde writes {written}, the API server stores {stored}, and serde reads that as {read}"
             )),

@@ -42,17 +42,13 @@ impl CheckReport {
 
     /// Returns the report, or its differences as an error.
     pub(super) fn into_result(self) -> Result<Self, Error> {
+        let all = |tally: &Tally| [tally.differences.as_slice(), tally.misread.as_slice()].concat();
         let of_status = match &self.status {
-            StatusTally::Tried(tally) => (tally.values, tally.differences.as_slice()),
-            _ => (0, [].as_slice()),
+            StatusTally::Tried(tally) => (tally.values, all(tally)),
+            _ => (0, Vec::new()),
         };
-        let found: Vec<String> = self
-            .tally
-            .differences
-            .iter()
-            .cloned()
-            .chain(of_status.1.iter().map(|difference| format!("of its status, {difference}")))
-            .collect();
+        let mut found = all(&self.tally);
+        found.extend(of_status.1.iter().map(|difference| format!("of its status, {difference}")));
         if found.is_empty() {
             return Ok(self);
         }

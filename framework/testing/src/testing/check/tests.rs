@@ -133,6 +133,60 @@ async fn a_place_that_only_serde_checks_is_in_the_report() {
     assert!(report.to_string().contains("not checked by the API server:\n- .spec: "), "{report}");
 }
 
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Choice {
+    Sized {
+        #[serde(default)]
+        size: i32,
+    },
+    Named {
+        name: String,
+    },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct ChoiceSpec {
+    // In this order `Sized` takes every value of `Named`.
+    choice: Choice,
+}
+
+kind!(Chosen, "chosens", ChoiceSpec);
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct Halves {
+    #[serde(flatten)]
+    halves: Half,
+}
+
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(with = "BTreeMap<String, i32>")]
+struct Half(BTreeMap<String, i32>);
+
+impl Serialize for Half {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Half {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = BTreeMap::<String, i32>::deserialize(deserializer)?;
+        Ok(Self(read.into_iter().map(|(name, value)| (name, value / 2)).collect()))
+    }
+}
+
+kind!(Halved, "halveds", Halves);
+
+#[tokio::test]
+async fn a_value_that_serde_reads_otherwise_than_it_wrote_it_is_an_error() {
+    let error = try_check::<Halved>().await.unwrap_err().to_string();
+    assert!(error.contains("serde writes {"), "{error}");
+    assert!(error.contains(" and reads that as {"), "{error}");
+    // What is lost at the first reading is written no more, and comes back alike.
+    try_check::<Chosen>().await.unwrap();
+}
+
 #[derive(windlass_macros::CustomResource, Clone, Debug)]
 #[resource(group = "check.windlass.dev", version = "v1", namespaced, plural = "reports")]
 struct Report {
