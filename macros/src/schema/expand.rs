@@ -167,9 +167,22 @@ fn body(model: &Model) -> TokenStream {
             let tagging = tagging(model);
             let closed = model.serde.closed;
             let calls = variants.iter().filter(|it| !it.serde.skipped).map(variant);
-            quote!(__s::Variants::new(__generator, #tagging, #closed) #(#calls)* #whole .finish())
+            let more = more_names(variants);
+            let whole = whole.or_else(|| more.as_ref().map(|_| quote!(.whole())));
+            quote!(__s::Variants::new(__generator, #tagging, #closed) #(#calls)* #whole #more .finish())
         }
     }
+}
+
+/// The call for names that serde reads beside those of the variants.
+fn more_names(variants: &[Variant]) -> Option<TokenStream> {
+    let read = || variants.iter().filter(|it| !it.serde.skipped && !it.serde.untagged);
+    let aliases: Vec<&String> = read().flat_map(|it| &it.serde.aliases).collect();
+    let rest = read().find(|it| it.serde.is_rest).map(|it| &it.json);
+    let aliases = (!aliases.is_empty())
+        .then(|| quote!(.keyword("x-windlass-aliases", __s::json!([#(#aliases),*]))));
+    let rest = rest.map(|name| quote!(.keyword("x-windlass-rest", #name)));
+    (aliases.is_some() || rest.is_some()).then(|| quote!(#aliases #rest))
 }
 
 /// A struct with named fields.

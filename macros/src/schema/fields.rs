@@ -41,7 +41,10 @@ fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
         _ => TokenStream::new(),
     };
     let call = quote_spanned!(place=> .field(#json, #shape));
-    quote!(#call #remarks #default #left_out #list_map #one_way)
+    let aliases = &field.serde.aliases;
+    let aliases = (!aliases.is_empty() && !field.serde.not_read)
+        .then(|| quote!(.keyword("x-windlass-aliases", __s::json!([#(#aliases),*]))));
+    quote!(#call #remarks #aliases #default #left_out #list_map #one_way)
 }
 
 /// The expression of a field's shape.

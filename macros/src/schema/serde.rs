@@ -60,6 +60,10 @@ pub(super) struct OfVariant {
     pub(super) rename_all: Rename,
     pub(super) skipped: bool,
     pub(super) untagged: bool,
+    /// Further names that serde reads.
+    pub(super) aliases: Vec<String>,
+    /// `other`: serde reads every other name as this variant.
+    pub(super) is_rest: bool,
 }
 
 /// Attributes of a field.
@@ -79,6 +83,8 @@ pub(super) struct OfField {
     pub(super) serialize_with: Option<ExprPath>,
     /// Whether a function reads the field.
     pub(super) read_by_function: bool,
+    /// Further names that serde reads.
+    pub(super) aliases: Vec<String>,
 }
 
 impl OfType {
@@ -117,6 +123,8 @@ impl OfVariant {
                 "rename_all" => read.rename_all = rule(both_ways(meta, errors)?),
                 "skip" | "skip_deserializing" => read.skipped = true,
                 "untagged" => read.untagged = true,
+                "alias" => read.aliases.push(text(meta)?),
+                "other" => read.is_rest = true,
                 _ => return Ok(false),
             }
             Ok(true)
@@ -139,6 +147,7 @@ impl OfField {
                 "skip_serializing" => read.not_written = true,
                 "skip_serializing_if" => read.skip_if = Some(parsed(meta)?),
                 "flatten" => read.flatten = Some(span),
+                "alias" => read.aliases.push(text(meta)?),
                 "with" => {
                     let module: LitStr = meta.value()?.parse()?;
                     read.read_by_function = true;

@@ -1,4 +1,5 @@
-//! Columns and selectable fields that a nested type asks for by `#[schema(column, selectable)]`.
+//! Marks that `#[derive(Schema)]` leaves in a schema: columns, selectable fields, and names that only
+//! serde knows.
 //!
 //! A nested type does not know the kinds that contain it, so the derive leaves a mark in the schema,
 //! and the definition of each kind collects the marks with their paths. They are collected where a
@@ -14,6 +15,12 @@ const COLUMN: &str = "x-windlass-column";
 /// Mark of a selectable field.
 const SELECTABLE: &str = "x-windlass-selectable";
 
+/// Mark of further names that serde reads: `#[serde(alias = "…")]`.
+const ALIASES: &str = "x-windlass-aliases";
+
+/// Mark of a variant that serde reads for every other name: `#[serde(other)]`.
+const REST: &str = "x-windlass-rest";
+
 /// A marked field.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::crd) struct Mark {
@@ -24,8 +31,18 @@ pub(in crate::crd) struct Mark {
 }
 
 impl Lower<'_> {
-    /// Collects the marks at the current position.
+    /// Collects the marks at the current position, and warns of names that only serde knows.
     pub(super) fn marks(&mut self, raw: &Node) {
+        if let Some(names) = raw.get(ALIASES) {
+            self.warn(&format!(
+                "serde also reads the names {names}, which no schema can say: an API server drops or refuses them"
+            ));
+        }
+        if let Some(name) = raw.get(REST) {
+            self.warn(&format!(
+                "serde reads every other name as {name}, and an API server refuses it"
+            ));
+        }
         for key in [COLUMN, SELECTABLE] {
             let Some(value) = raw.get(key) else { continue };
             if let Some(place) = self.path().iter().position(|step| step == "[]" || step == "*") {

@@ -378,3 +378,33 @@ fn names_of_fields_are_known_without_a_value() {
         ]
     );
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+enum Level {
+    #[serde(alias = "Minor")]
+    Low,
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Renamed {
+    #[serde(alias = "hostname", alias = "fqdn")]
+    host: String,
+    level: Option<Level>,
+}
+
+#[test]
+fn names_that_only_serde_reads_are_warned_of() {
+    let found = crate::crd::structural_schema::<Renamed>().unwrap();
+    assert_eq!(
+        found.warnings,
+        [
+            r#".host: serde also reads the names ["hostname","fqdn"], which no schema can say: an API server drops or refuses them"#,
+            r#".level: serde also reads the names ["Minor"], which no schema can say: an API server drops or refuses them"#,
+            r#".level: serde reads every other name as "Unknown", and an API server refuses it"#,
+        ]
+    );
+    assert_eq!(found.schema["properties"]["level"]["anyOf"], serde_json::json!([{ "enum": ["Low", "Unknown"] }]));
+    assert!(!found.schema.to_string().contains("x-windlass"), "{}", found.schema);
+}
