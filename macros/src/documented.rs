@@ -123,6 +123,113 @@ fn every_key_of_schema_is_documented() {
     }
 }
 
+/// Parts of keys that have no row of their own.
+const PARTS: &[(&str, &str, &str)] = &[
+    ("resource", "name", "`column(name = \"Host\", …)`: the heading."),
+    (
+        "resource",
+        "path",
+        "`column(path = \".spec.host\", …)`: a JSON path. `rule(\"…\", path = spec.host)`: the field that a refusal names.",
+    ),
+    ("resource", "format", "`column(…, format = \"date\")`: format of the column."),
+    ("resource", "priority", "`column(…, priority = 1)`: 0 is always shown, more with `-o wide`."),
+    (
+        "resource",
+        "description",
+        "`column(…, description = \"…\")`: text for clients that explain columns.",
+    ),
+    ("resource", "spec", "`scale(spec = spec.replicas, …)`: the wanted number."),
+    ("resource", "status", "`scale(status = status.replicas, …)`: the present number."),
+    ("resource", "selector", "`scale(…, selector = status.selector)`: a selector as text."),
+    ("resource", "message", "`rule(\"…\", message = \"…\")`: text of the refusal, one line."),
+    (
+        "resource",
+        "message_expression",
+        "`rule(\"…\", message_expression = \"…\")`: the text as a CEL expression.",
+    ),
+    ("resource", "reason", "`rule(\"…\", reason = \"FieldValueInvalid\")`: reason of the refusal."),
+    (
+        "resource",
+        "optional_old_self",
+        "`rule(\"…\", optional_old_self)`: a rule with `oldSelf` holds for new objects, too.",
+    ),
+];
+
+/// The rows of a text that document a key: the code that begins with it, and the effect.
+fn rows_of(text: &str, key: &str) -> Vec<String> {
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let found = rows.filter_map(|row| {
+        let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
+        let codes = cells.first()?.split('`').skip(1).step_by(2);
+        let mine: Vec<String> =
+            codes.filter(|code| words(code)[0] == key).map(|code| format!("`{code}`")).collect();
+        let effect = cells.get(1)?.replace("\\|", "|");
+        (!mine.is_empty()).then(|| format!("{}: {}", mine.join(", "), effect.trim()))
+    });
+    found.collect()
+}
+
+/// The source of the constants that document keys.
+fn modules() -> String {
+    let derives: [(&str, &str, Vec<&[&str]>); 4] = [
+        (
+            "resource",
+            RESOURCE,
+            vec![
+                resource::attrs::KEYS,
+                resource::place::COLUMN_KEYS,
+                resource::place::SCALE_KEYS,
+                resource::place::RULE_KEYS,
+            ],
+        ),
+        (
+            "schema",
+            SCHEMA,
+            vec![
+                schema::attrs::FIELD_KEYS,
+                schema::attrs::TYPE_KEYS,
+                schema::attrs::RULE_KEYS,
+                schema::attrs::EACH_KEYS,
+            ],
+        ),
+        ("controller", CONTROLLER, vec![controller::attrs::KEYS]),
+        ("projection", PROJECTION, vec![projection::attrs::KEYS, projection::attrs::FIELD_KEYS]),
+    ];
+    let mut source = "//! Documentation of the derives' keys, for editors: generated code refers to a constant here at the\n\
+                      //! position of each key. Written by a test of `windlass-macros` from the tables in its `docs/`.\n\n\
+                      #![allow(missing_docs, non_upper_case_globals)]\n"
+        .to_owned();
+    for (derive, text, keys) in derives {
+        let keys: BTreeSet<&str> = keys.concat().into_iter().collect();
+        source += &format!("\npub mod {derive} {{\n");
+        for key in keys.into_iter().filter(|key| !crate::keys::RUST_WORDS.contains(key)) {
+            let mut rows = rows_of(text, key);
+            let part = PARTS.iter().find(|part| (part.0, part.1) == (derive, key));
+            rows.extend(part.map(|part| part.2.to_owned()));
+            assert!(!rows.is_empty(), "`{key}` of {derive} has neither a row nor a part");
+            source +=
+                &format!("    #[doc = {:?}]\n    pub const {key}: () = ();\n", rows.join("\n\n"));
+        }
+        source += "}\n";
+    }
+    source
+}
+
+#[test]
+fn editors_find_the_documentation_of_every_key() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../framework/core/src/__private/keys.rs");
+    let modules = modules();
+    if std::env::var_os("WINDLASS_KEYS").is_some_and(|value| value == "accept") {
+        std::fs::write(path, &modules).unwrap();
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    let plain = |text: &str| text.split_whitespace().collect::<String>();
+    assert!(
+        plain(&found) == plain(&modules),
+        "{path} differs: WINDLASS_KEYS=accept writes it anew"
+    );
+}
+
 #[test]
 fn the_book_holds_all_tables() {
     for file in [

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 
 /// The faults found so far. Panics when dropped without [`Errors::finish`], because a fault that is
 /// not reported is a wrong program that compiles.
@@ -10,6 +10,8 @@ use proc_macro2::{Span, TokenStream};
 pub(crate) struct Errors {
     /// In the order in which they were found, which is the order of the messages.
     faults: Vec<syn::Error>,
+    /// Known keys in the order in which they were read, with their positions.
+    keys: Vec<Ident>,
     /// Whether the faults became part of the output.
     finished: bool,
 }
@@ -28,6 +30,16 @@ impl Errors {
     /// Runs `step` and keeps its fault, if any.
     pub(crate) fn keep<T>(&mut self, step: syn::Result<T>) -> Option<T> {
         step.map_err(|fault| self.add(fault)).ok()
+    }
+
+    /// Remembers a known key, so that the output can refer to its documentation.
+    pub(crate) fn saw(&mut self, key: &Ident) {
+        self.keys.push(key.clone());
+    }
+
+    /// Takes the known keys that were read.
+    pub(crate) fn take_keys(&mut self) -> Vec<Ident> {
+        std::mem::take(&mut self.keys)
     }
 
     /// Returns the texts so far.

@@ -152,9 +152,38 @@ fn one_key(
     // missing.
     tried.extend(closest(&key.name, known.keys).map(ToOwned::to_owned));
     if known.keys.contains(&key.name.as_str()) {
+        errors.saw(&ident);
         read(&key, input, errors)
     } else {
         Err(syn::Error::new(key.span, unknown("key", &key.name, known.keys)))
+    }
+}
+
+/// Keys that are words of Rust, and so no name of an item.
+pub(crate) const RUST_WORDS: &[&str] = &["crate", "for", "type"];
+
+/// Returns a list of the constants that document the keys, each at the position of its key: an editor
+/// that is asked about the key shows the documentation, and finds its definition.
+pub(crate) fn references(
+    krate: &TokenStream,
+    derive: &str,
+    keys: &[Ident],
+    known: &[&[&str]],
+) -> TokenStream {
+    let derive = Ident::new(derive, Span::call_site());
+    let keys = keys.iter().filter(|key| {
+        let name = key.unraw().to_string();
+        !RUST_WORDS.contains(&name.as_str()) && known.concat().contains(&name.as_str())
+    });
+    let keys: Vec<_> = keys.collect();
+    if keys.is_empty() {
+        return TokenStream::new();
+    }
+    quote! {
+        const _: &[()] = {
+            use #krate::__private::keys::#derive as __k;
+            &[#(__k::#keys),*]
+        };
     }
 }
 

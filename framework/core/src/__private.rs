@@ -4,6 +4,7 @@
 mod apply;
 mod embedded;
 mod found_names;
+pub mod keys;
 mod list_keys;
 pub mod literal;
 mod projected;

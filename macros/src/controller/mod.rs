@@ -19,9 +19,12 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
     check::check(&input.ident, &attrs, &mut errors);
+    let keys = errors.take_keys();
     let mut output = errors.finish();
     let faulty = !output.is_empty();
     output.extend(expand::all(input, &attrs, faulty));
+    let references = crate::keys::references(&attrs.krate(), "controller", &keys, &[attrs::KEYS]);
+    output.extend(references);
     output
 }
 

@@ -7,6 +7,7 @@ mod model;
 mod names;
 
 use proc_macro2::TokenStream;
+use quote::quote;
 use syn::DeriveInput;
 
 use crate::errors::Errors;
@@ -17,7 +18,11 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let model = model::Model::new(input, &mut errors);
     check::check(&model, &mut errors);
+    let keys = errors.take_keys();
     let mut output = errors.finish();
     output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
+    let known: &[&[&str]] = &[attrs::KEYS, attrs::FIELD_KEYS];
+    let references = crate::keys::references(&quote!(::windlass), "projection", &keys, known);
+    output.extend(references);
     crate::keys::with_crate(output, model.krate.as_ref())
 }

@@ -20,7 +20,12 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
     let model = model::ResourceModel::new(input, attrs, &mut errors);
     check::check(&model, &mut errors);
+    let keys = errors.take_keys();
     let mut output = errors.finish();
-    output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
+    output.extend(if output.is_empty() {
+        expand::all(&model, &keys)
+    } else {
+        expand::fallback(&model)
+    });
     crate::keys::with_crate(output, model.krate.as_ref())
 }

@@ -160,6 +160,7 @@ impl Attrs {
         if !place.keys().contains(&key.name.as_str()) {
             return Err(syn::Error::new(key.span, not_here(&key.name, place)));
         }
+        errors.saw(&ident);
         if key.name == "crate" {
             let path = keys::value(&key, input, "::my::windlass")?;
             keys::set(&mut self.krate, &key, path, errors);

@@ -6,26 +6,34 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{GenericParam, Generics};
 
+use super::attrs;
 use super::fields::{named, remarks, shape, shape_of};
 use super::model::{Data, Field, Model, Variant};
 use super::serde::Default;
-use crate::keys::same_tokens;
+use crate::keys::{references, same_tokens};
 
 /// The generated code of a model without faults.
-pub(super) fn all(model: &Model) -> TokenStream {
+pub(super) fn all(model: &Model, keys: &[Ident]) -> TokenStream {
     let body = body(model);
-    items(model, &body)
+    let known: &[&[&str]] =
+        &[attrs::FIELD_KEYS, attrs::TYPE_KEYS, attrs::RULE_KEYS, attrs::EACH_KEYS];
+    items(model, &body, &references(&krate(model), "schema", keys, known))
 }
 
 /// The impls of a model with faults, without a body that could cause further ones.
 pub(super) fn fallback(model: &Model) -> TokenStream {
-    items(model, &quote!(::core::unimplemented!()))
+    items(model, &quote!(::core::unimplemented!()), &TokenStream::new())
+}
+
+/// The path of the framework.
+fn krate(model: &Model) -> TokenStream {
+    let krate = model.remarks.attrs.krate.as_ref();
+    krate.map_or_else(|| quote!(::windlass), |path| quote!(#path))
 }
 
 /// Generates the impls.
-fn items(model: &Model, body: &TokenStream) -> TokenStream {
-    let krate = model.remarks.attrs.krate.as_ref();
-    let krate = krate.map_or_else(|| quote!(::windlass), |path| quote!(#path));
+fn items(model: &Model, body: &TokenStream, references: &TokenStream) -> TokenStream {
+    let krate = krate(model);
     let ident = &model.ident;
     let name = model.name();
     let generics = bounded(model);
@@ -39,6 +47,7 @@ fn items(model: &Model, body: &TokenStream) -> TokenStream {
                 self as __s, GuessedNames as _, KeyNames as _, Keys as _, NoSchemaInside as _, Probe as _,
                 ProbeAbsence as _,
             };
+            #references
             #[automatically_derived]
             #[allow(deprecated)]
             impl #impl_generics __s::JsonSchema for #ident #type_generics #where_clause {

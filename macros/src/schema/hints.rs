@@ -55,7 +55,10 @@ const WORDS: &[(&str, &str)] = &[
 
 /// Keys of which the derive of the kind, or serde, is the place.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("index", "an index belongs to the kind, whose objects it holds: `#[index(by_host = spec.host)]`"),
+    (
+        "index",
+        "an index belongs to the kind, whose objects it holds: `#[index(by_host = spec.host)]`",
+    ),
     ("group", "a schema is for nested types: the kind has `#[resource(group = …)]`"),
     ("version", "a schema is for nested types: the kind has `#[resource(version = …)]`"),
     ("kind", "a schema is for nested types: the kind has `#[resource(kind = …)]`"),

@@ -28,11 +28,16 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let model = model::Model::new(input, &mut errors);
     check::check(&model, &mut errors);
+    let keys = errors.take_keys();
     let mut output = errors.finish();
     if input.attrs.iter().any(|attribute| attribute.path().is_ident("resource")) {
         // `CustomResource` generates the same impls for a kind.
         return output;
     }
-    output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
+    output.extend(if output.is_empty() {
+        expand::all(&model, &keys)
+    } else {
+        expand::fallback(&model)
+    });
     output
 }

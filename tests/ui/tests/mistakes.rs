@@ -14,7 +14,7 @@ fn mistakes_are_explained_where_they_were_made() {
 }
 
 /// Folders of fixtures.
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 12] = [
     "resource",
     "column",
     "scale",
@@ -26,12 +26,15 @@ const FOLDERS: [&str; 11] = [
     "schema",
     "object",
     "apply",
+    "editors",
 ];
 
 /// Fixtures with several mistakes on purpose, or with a mistake that the compiler reports several
 /// times by itself.
 const SEVERAL: &[&str] = &[
     "resource/no_value",
+    // Each key has one.
+    "editors/keys",
     "schema/many_faults",
     "object/several",
     "apply/condition_with_fields",

@@ -4,17 +4,21 @@ mod definition;
 mod encoding;
 mod index;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 
-use super::attrs::Text;
+use super::attrs::{self, Text};
 use super::model::{Field, ResourceModel};
+use super::place;
 use crate::apply;
+use crate::keys::references;
 use crate::path::{located as at, plain};
 
 /// Returns the generated code of a model without faults.
-pub(super) fn all(model: &ResourceModel) -> TokenStream {
+pub(super) fn all(model: &ResourceModel, keys: &[Ident]) -> TokenStream {
+    let known: &[&[&str]] = &[attrs::KEYS, place::COLUMN_KEYS, place::SCALE_KEYS, place::RULE_KEYS];
+    let references = references(&quote!(::windlass), "resource", keys, known);
     let parts = [
         resource(model),
         metadata(model),
@@ -26,6 +30,7 @@ pub(super) fn all(model: &ResourceModel) -> TokenStream {
         definition::crd(model, false),
         index::indexes(model, false),
         typed(model),
+        references,
     ];
     parts.into_iter().collect()
 }

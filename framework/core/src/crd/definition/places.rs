@@ -74,7 +74,8 @@ impl Place {
 
 /// Types of fields by which API servers select.
 const SELECTABLE: &[&str] = &["string", "integer", "boolean"];
-pub(super) const SELECTABLE_REASON: &str = "API servers select by texts, whole numbers and booleans";
+pub(super) const SELECTABLE_REASON: &str =
+    "API servers select by texts, whole numbers and booleans";
 
 /// Whether API servers select by fields of a type.
 pub(super) fn selects_by(name: &str) -> bool {

@@ -143,9 +143,8 @@ impl Lower<'_> {
         if !name.starts_with("io.k8s.") {
             return;
         }
-        let is_type = |short: &&str| {
-            name.strip_suffix(*short).is_some_and(|before| before.ends_with('.'))
-        };
+        let is_type =
+            |short: &&str| name.strip_suffix(*short).is_some_and(|before| before.ends_with('.'));
         // Described as an object without fields, of which nothing would be kept.
         if is_type(&"runtime.RawExtension") {
             target.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());

@@ -405,6 +405,9 @@ fn names_that_only_serde_reads_are_warned_of() {
             r#".level: serde reads every other name as "Unknown", and an API server refuses it"#,
         ]
     );
-    assert_eq!(found.schema["properties"]["level"]["anyOf"], serde_json::json!([{ "enum": ["Low", "Unknown"] }]));
+    assert_eq!(
+        found.schema["properties"]["level"]["anyOf"],
+        serde_json::json!([{ "enum": ["Low", "Unknown"] }])
+    );
     assert!(!found.schema.to_string().contains("x-windlass"), "{}", found.schema);
 }

@@ -91,7 +91,10 @@ fn each_type_has_its_form() {
         field("quantity")
     );
     assert_eq!(field("port"), json!({ "x-kubernetes-int-or-string": true }));
-    assert_eq!(field("time"), json!({ "type": "string", "format": "date-time", "minItems": 1, "maxItems": 0 }));
+    assert_eq!(
+        field("time"),
+        json!({ "type": "string", "format": "date-time", "minItems": 1, "maxItems": 0 })
+    );
     assert_eq!(field("micro")["nullable"], true);
     assert_eq!(field("env")["x-kubernetes-list-map-keys"], json!(["name"]));
     assert_eq!(field("pull_secrets")["x-kubernetes-list-type"], "atomic");

@@ -391,7 +391,8 @@ fn a_list_is_refused_where_a_text_with_a_format_is_expected() {
     assert_eq!(found["properties"]["name"], json!({ "type": "string", "nullable": true }));
     // Nobody but the operator writes a status: its schema is not made longer.
     let mut faults = super::super::Faults::default();
-    let generate = |generator: &mut schemars::SchemaGenerator| generator.subschema_for::<Addressed>();
+    let generate =
+        |generator: &mut schemars::SchemaGenerator| generator.subschema_for::<Addressed>();
     let (status, _) = super::super::field_schema("status", generate, &mut faults);
     assert_eq!(status["properties"]["address"], json!({ "type": "string", "format": "ipv4" }));
 }

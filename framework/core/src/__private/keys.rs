@@ -1,0 +1,220 @@
+//! Documentation of the derives' keys, for editors: generated code refers to a constant here at the
+//! position of each key. Written by a test of `windlass-macros` from the tables in its `docs/`.
+
+#![allow(missing_docs, non_upper_case_globals)]
+
+pub mod resource {
+    #[doc = "`annotation(\"example.dev/note\" = \"…\")`: metadata of the definition"]
+    pub const annotation: () = ();
+    #[doc = "`category = \"all\"`: groups of kinds for kubectl"]
+    pub const category: () = ();
+    #[doc = "`cluster`: where objects live"]
+    pub const cluster: () = ();
+    #[doc = "`column(spec.host)`, `column(\"Host\", spec.host, type, format, priority, description)`: a column of `kubectl get`; heading and `type` follow from the field\n\n`column(name = \"Ready\", path = \".status.conditions[?(@.type==\\\"Ready\\\")].status\")`: a column of a JSON path"]
+    pub const column: () = ();
+    #[doc = "`deprecated`, `deprecated = \"use v2\"`: API servers warn each client of the kind"]
+    pub const deprecated: () = ();
+    #[doc = "`column(…, description = \"…\")`: text for clients that explain columns."]
+    pub const description: () = ();
+    #[doc = "`column(…, format = \"date\")`: format of the column."]
+    pub const format: () = ();
+    #[doc = "`group = \"example.dev\"`: API group: a domain that you own"]
+    pub const group: () = ();
+    #[doc = "`kind = \"Website\"`: kind"]
+    pub const kind: () = ();
+    #[doc = "`label(\"team\" = \"web\")`: metadata of the definition"]
+    pub const label: () = ();
+    #[doc = "`rule(\"…\", message = \"…\")`: text of the refusal, one line."]
+    pub const message: () = ();
+    #[doc = "`rule(\"…\", message_expression = \"…\")`: the text as a CEL expression."]
+    pub const message_expression: () = ();
+    #[doc = "`column(name = \"Host\", …)`: the heading."]
+    pub const name: () = ();
+    #[doc = "`namespaced`: where objects live"]
+    pub const namespaced: () = ();
+    #[doc = "`rule(\"…\", optional_old_self)`: a rule with `oldSelf` holds for new objects, too."]
+    pub const optional_old_self: () = ();
+    #[doc = "`column(path = \".spec.host\", …)`: a JSON path. `rule(\"…\", path = spec.host)`: the field that a refusal names."]
+    pub const path: () = ();
+    #[doc = "`plural = \"websites\"`: name in URLs"]
+    pub const plural: () = ();
+    #[doc = "`column(…, priority = 1)`: 0 is always shown, more with `-o wide`."]
+    pub const priority: () = ();
+    #[doc = "`rule(\"…\", reason = \"FieldValueInvalid\")`: reason of the refusal."]
+    pub const reason: () = ();
+    #[doc = "`rule(\"self.spec.min <= self.spec.max\", message = \"…\")`, `rule(\"…\", message_expression = \"…\", reason = \"FieldValueInvalid\", path = spec.min, optional_old_self)`: CEL rule of the whole object, which may use `self.metadata.name`; `path` is the field that a refusal names; with `optional_old_self` a rule on `oldSelf` holds for new objects, too"]
+    pub const rule: () = ();
+    #[doc = "`scale(spec.replicas, status.replicas, selector = status.selector)`: scale subresource: two whole numbers and a text; `selector` may be left out. Also `spec = …`, `status = …`"]
+    pub const scale: () = ();
+    #[doc = "`selectable(spec.host)`: fields by which `list().fields(…)` and `kubectl get --field-selector` select: texts, whole numbers, booleans; at most 8"]
+    pub const selectable: () = ();
+    #[doc = "`scale(…, selector = status.selector)`: a selector as text."]
+    pub const selector: () = ();
+    #[doc = "`short = \"ws\"`, `short = [\"ws\", \"w\"]`: short names"]
+    pub const short: () = ();
+    #[doc = "`singular = \"website\"`: name on kubectl's command line"]
+    pub const singular: () = ();
+    #[doc = "`scale(spec = spec.replicas, …)`: the wanted number."]
+    pub const spec: () = ();
+    #[doc = "`scale(status = status.replicas, …)`: the present number."]
+    pub const status: () = ();
+    #[doc = "`version = \"v1\"`: the one version, served and stored"]
+    pub const version: () = ();
+}
+
+pub mod schema {
+    #[doc = "`at_least_one_of(a, b)`: one or more of these fields are set"]
+    pub const at_least_one_of: () = ();
+    #[doc = "`at_most_one_of(a, b)`: none or one of these fields is set"]
+    pub const at_most_one_of: () = ();
+    #[doc = "`atomic`: a list, map or struct that server-side apply replaces as a whole\n\n`atomic`: as on a field"]
+    pub const atomic: () = ();
+    #[doc = "`column`, `column = \"Host\"`, `column(\"Host\", priority = 1, description = \"…\", type = \"date\", format = \"date\")`: a column of `kubectl get` in each kind that contains the type; heading (`name = \"Host\"`) and type follow from the field. They stand behind the columns of the kind, sorted by name in JSON; another order, and a column of items of a list, or of another field, are written on the kind"]
+    pub const column: () = ();
+    #[doc = "`default = 3`: the server fills in the value; an expression of the field's type"]
+    pub const default: () = ();
+    #[doc = "`docs = \"https://…\"`: remarks\n\n`docs = \"https://…\"`: remarks"]
+    pub const docs: () = ();
+    #[doc = "`each(pattern = \"^[a-z]+$\", length(max = 63))`: the same keys for the items of a list: `min`, `max`, `range`, `multiple_of`, `length`, `pattern`, `format`"]
+    pub const each: () = ();
+    #[doc = "`embedded`: a whole Kubernetes object: the server checks `apiVersion`, `kind` and `metadata`"]
+    pub const embedded: () = ();
+    #[doc = "`example = value`: remarks\n\n`example = value`: remarks"]
+    pub const example: () = ();
+    #[doc = "`exclusive_max = 1`: `exclusiveMinimum`, `exclusiveMaximum`"]
+    pub const exclusive_max: () = ();
+    #[doc = "`exclusive_min = 0`: `exclusiveMinimum`, `exclusiveMaximum`"]
+    pub const exclusive_min: () = ();
+    #[doc = "`extend(\"x-kubernetes-map-type\" = \"atomic\")`: any keyword, as JSON\n\n`extend(\"x-name\" = 1)`: as on a field"]
+    pub const extend: () = ();
+    #[doc = "`format = \"uri\"`: `format`: one that API servers check"]
+    pub const format: () = ();
+    #[doc = "`full`: a Kubernetes type with all fields, list types and descriptions of upstream (feature `full-schemas`): the server checks and merges them. A `PodTemplateSpec` has some 330 KB, more than `kubectl apply` takes (`manifests --max-description 0` removes the descriptions), so without this key it is opaque"]
+    pub const full: () = ();
+    #[doc = "`immutable`: the rule `self == oldSelf`: a value that was set never changes"]
+    pub const immutable: () = ();
+    #[doc = "`int_or_string`: a number or a text"]
+    pub const int_or_string: () = ();
+    #[doc = "`items(min = 1, max = 10)`: `minItems`, `maxItems`"]
+    pub const items: () = ();
+    #[doc = "`length(min = 1, max = 63)`, `length(equal = 2)`: `minLength`, `maxLength`; of a list `minItems`, `maxItems`"]
+    pub const length: () = ();
+    #[doc = "`list(map, keys(name, port))`: `x-kubernetes-list-type: map`: server-side apply merges items with the same keys; fields of the item in Rust, checked by the compiler\n\n`list(set)`: a list without duplicates, merged value by value\n\n`list(atomic)`: a list, map or struct that server-side apply replaces as a whole"]
+    pub const list: () = ();
+    #[doc = "`map(atomic)`: a list, map or struct that server-side apply replaces as a whole\n\n`map(granular)`: a map that server-side apply merges key by key: the default\n\n`map(atomic)`, `map(granular)`: as on a field"]
+    pub const map: () = ();
+    #[doc = "`max = 10`: `minimum`, `maximum`; any expression"]
+    pub const max: () = ();
+    #[doc = "`message = \"…\"`: text of the error: one line"]
+    pub const message: () = ();
+    #[doc = "`message_expression = \"'…' + self\"`: the text as a CEL expression"]
+    pub const message_expression: () = ();
+    #[doc = "`min = 1`: `minimum`, `maximum`; any expression"]
+    pub const min: () = ();
+    #[doc = "`multiple_of = 5`: `multipleOf`"]
+    pub const multiple_of: () = ();
+    #[doc = "`nullable`: null is allowed where serde reads it by a function of yours"]
+    pub const nullable: () = ();
+    #[doc = "`one_of(a, b)`: exactly one of these fields is set"]
+    pub const one_of: () = ();
+    #[doc = "`opaque`: any object (in a list or map: of objects), kept and not checked"]
+    pub const opaque: () = ();
+    #[doc = "`optional`: overrides the answer of serde"]
+    pub const optional: () = ();
+    #[doc = "`optional_old_self`: a rule with `oldSelf` runs on creation, too; `oldSelf` is then optional"]
+    pub const optional_old_self: () = ();
+    #[doc = "`path = field`, `path = \".a.b\"`: the field that the error names: one of this type in Rust, or a JSON path"]
+    pub const path: () = ();
+    #[doc = "`pattern = \"^[a-z]+$\"`: `pattern`; groups that look around or refer back do not compile"]
+    pub const pattern: () = ();
+    #[doc = "`preserve`: fields that the schema does not list are kept\n\n`preserve`: fields that the type does not list are kept"]
+    pub const preserve: () = ();
+    #[doc = "`properties(min = 1, max = 10)`: `minProperties`, `maxProperties` of a map\n\n`properties(min = 1)`: number of fields that are set"]
+    pub const properties: () = ();
+    #[doc = "`range(min = 1, max = 10)`: `minimum`, `maximum`; any expression"]
+    pub const range: () = ();
+    #[doc = "`reason = \"FieldValueInvalid\"`: or `FieldValueForbidden`, `FieldValueRequired`, `FieldValueDuplicate`"]
+    pub const reason: () = ();
+    #[doc = "`required`: overrides the answer of serde"]
+    pub const required: () = ();
+    #[doc = "`rule(\"self > 0\", message = \"…\")`: a CEL rule, parsed and type-checked at compile time; repeatable\n\n`rule(\"self.min <= self.max\", message = \"…\")`: a rule of the whole value; names and types of its fields are checked"]
+    pub const rule: () = ();
+    #[doc = "`schema_with = path::to::function`: the schema that a `fn(&mut SchemaGenerator) -> Schema` returns"]
+    pub const schema_with: () = ();
+    #[doc = "`selectable`: a field selector (`kubectl get --field-selector spec.host=…`) in each kind that contains the type"]
+    pub const selectable: () = ();
+    #[doc = "`set`: a list without duplicates, merged value by value"]
+    pub const set: () = ();
+    #[doc = "`skip`: no part of the schema: the server drops it"]
+    pub const skip: () = ();
+    #[doc = "`title = \"…\"`: remarks\n\n`title = \"…\"`: remarks"]
+    pub const title: () = ();
+    #[doc = "`transform = function`: a `fn(&mut Schema)` has the last word\n\n`transform = function`: as on a field"]
+    pub const transform: () = ();
+    #[doc = "`with = Type`: the schema of another type"]
+    pub const with: () = ();
+}
+
+pub mod controller {
+    #[doc = "`can(get list Pod, create Event)`: further rights: see below"]
+    pub const can: () = ();
+    #[doc = "`cancel_superseded`: drops a running reconcile whose object has changed"]
+    pub const cancel_superseded: () = ();
+    #[doc = "`debounce(quiet = \"500ms\", most = \"5s\")`: waits until no cause came for `quiet`, at most `most`: a burst is one reconcile"]
+    pub const debounce: () = ();
+    #[doc = "`finalizer = \"example.dev/dns\"`: runs `Finalize::cleanup` before an object disappears"]
+    pub const finalizer: () = ();
+    #[doc = "`index(Website::BY_HOST)`: indexes that are built before the first reconcile, not at their first use"]
+    pub const index: () = ();
+    #[doc = "`loop_guard(most = 200, within = \"1m\", spacing = \"2s\")`: beyond it an object counts as reconciled endlessly, and is slowed down"]
+    pub const loop_guard: () = ();
+    #[doc = "`name = \"sites\"`: labels metrics, logs and Events"]
+    pub const name: () = ();
+    #[doc = "`on_change(spec.host = rehost)`: runs `async fn rehost(&self, &Website, &Context<Self>) -> Result<()>` before `reconcile` when the field differs from the last successful reconcile, and whenever that state is not known: at the first reconcile and after a restart. A path of a function may stand for the method; the field's type is `PartialEq`"]
+    pub const on_change: () = ();
+    #[doc = "`outcome_condition = \"Ready\"`: a condition of the status that says whether the last reconcile succeeded"]
+    pub const outcome_condition: () = ();
+    #[doc = "`owns(Deployment, Service)`: children: a change of one reconciles its owner; may be applied and read\n\n`owns(Pod, when = labels_changed())`: only changes of the children that the `Predicate` lets through; behind a single kind"]
+    pub const owns: () = ();
+    #[doc = "`rate_limit(most = 10, within = \"1h\")`: reconciles of one object at most so often"]
+    pub const rate_limit: () = ();
+    #[doc = "`reconcile_timeout = \"5m\"`: the deadline of one reconcile; `\"never\"` for none"]
+    pub const reconcile_timeout: () = ();
+    #[doc = "`report_every_failure`: calls `OnFailure::failed` at every failure"]
+    pub const report_every_failure: () = ();
+    #[doc = "`report_failures`: calls `OnFailure::failed` at the first failure and when its text changes"]
+    pub const report_failures: () = ();
+    #[doc = "`resync = \"1h\"`: reconciles every object once per period, at least 1 s; `\"never\"` for none"]
+    pub const resync: () = ();
+    #[doc = "`retry(at_most = 10, base = \"100ms\", cap = \"1m\", then_every = \"1h\")`: retries of a failed object (without `at_most` for ever), the first and the longest delay, the interval when retries are used up"]
+    pub const retry: () = ();
+    #[doc = "`task_per_object`: runs `ObjectTask::run` beside each object"]
+    pub const task_per_object: () = ();
+    #[doc = "`timer(every = \"1m\", name = \"probe\", initial_delay = \"5s\", idle = \"10s\")`: reconciles each object at intervals; may stand several times"]
+    pub const timer: () = ();
+    #[doc = "`track_changes`: keeps the last reconciled state for `Context::changes`, at most 64 MiB"]
+    pub const track_changes: () = ();
+    #[doc = "`watches(Secret, by = sites_of_secret)`: other objects, by a `fn(&Cached<Secret>) -> Vec<ObjectKey>`; may be read\n\n`watches(Secret, index = Website::BY_SECRET)`: other objects, by an index of the names that objects mention\n\n`watches(Secret, by = sites_of_secret, when = labels_changed())`: only changes of the watched kind that the `Predicate` lets through; behind `by` or `index`"]
+    pub const watches: () = ();
+    #[doc = "`when = generation_changed()`: which changes of the object count: a `Predicate`"]
+    pub const when: () = ();
+    #[doc = "`with = Self::settings`: a `fn(ControllerBuilder<Self>) -> ControllerBuilder<Self>`, called last: for settings that have no literal, such as triggers, polls and other clusters"]
+    pub const with: () = ();
+    #[doc = "`workers = 8`: objects reconciled at once, 1 to 65536"]
+    pub const workers: () = ();
+}
+
+pub mod projection {
+    #[doc = "`annotation = \"example.dev/note\"`: one label or annotation; an `Option<String>`, where the struct skips the others"]
+    pub const annotation: () = ();
+    #[doc = "`default`: the type's default when it is absent or null"]
+    pub const default: () = ();
+    #[doc = "`label = \"app\"`: one label or annotation; an `Option<String>`, where the struct skips the others"]
+    pub const label: () = ();
+    #[doc = "`of = Pod`: the kind"]
+    pub const of: () = ();
+    #[doc = "`path = spec.node_name`, `path = \"spec.nodeName\"`: where the value lies, by Rust fields or by names of the JSON; through objects only"]
+    pub const path: () = ();
+    #[doc = "`skip(labels, annotations)`: parts of the metadata that are not decoded; `Cached::metadata` still has the labels"]
+    pub const skip: () = ();
+}
