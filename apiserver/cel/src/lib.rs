@@ -11,6 +11,37 @@
 //! 7. `eval` (feature `eval`): values over JSON, functions, evaluation with a budget.
 //! 8. `rules` (feature `eval`): `x-kubernetes-validations` of definitions and objects.
 //! 9. `admission` (feature `eval`): `ValidatingAdmissionPolicy` and match conditions.
+//!
+//! Rules and policies are compiled and judged as a whole by `rules` and `admission`. One expression by itself goes
+//! through the layers below them:
+//!
+//! ```
+//! # #[cfg(feature = "eval")] {
+//! use windlass_cel::check::Environment;
+//! use windlass_cel::cost::{UnknownSizes, estimate};
+//! use windlass_cel::eval::{Limits, Program, Value, Variables};
+//! use windlass_cel::schema::Declaration;
+//!
+//! let schema = serde_json::json!({"type": "object", "properties": {
+//!     "min": {"type": "integer"}, "max": {"type": "integer"}}});
+//! let (ty, shape) =
+//!     Declaration::of_schema(&schema, false).expect("a type").to_type_and_shape("Range");
+//!
+//! let environment = Environment::kubernetes().with_variable("self", ty);
+//! let checked = environment.compile("self.min <= self.max").expect("a rule");
+//! assert_eq!(checked.output_type().to_string(), "bool");
+//! assert_eq!(estimate(&checked, &UnknownSizes).max, 5);
+//!
+//! let program = Program::new(&checked).expect("a program");
+//! let data = serde_json::json!({"min": 2, "max": 1});
+//! let variables = Variables::new().bind("self", Value::json(&data, &shape).expect("a value"));
+//! let outcome = program.evaluate(&variables, Limits::new(1_000));
+//! assert!(matches!(outcome.result, Ok(Value::Bool(false))));
+//!
+//! let issues = environment.compile("self.mim <= 3").unwrap_err();
+//! assert!(issues.to_string().starts_with("ERROR: <input>:1:5: undefined field 'mim'"));
+//! # }
+//! ```
 
 // DESIGN.md, 122: CEL is an engine of our own
 

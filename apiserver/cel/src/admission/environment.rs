@@ -56,7 +56,8 @@ pub(super) fn environment(scope: Scope, variables: Option<&VariableTypes>) -> En
         let object = ObjectType { name: VARIABLES.into(), fields: types.fields.clone() };
         let object = Arc::new(object);
         let ty = Type::Object(object.clone());
-        environment = environment.with_type(object).with_variable("variables", ty);
+        // Types of variables have no objects within them (`variable_type`).
+        environment = environment.with_flat_type(object).with_variable("variables", ty);
     }
     environment
 }

@@ -85,6 +85,20 @@ fn a_variable_may_read_those_before_it_at_any_depth() {
     assert_eq!(decisions(&spec, &json!({})), ["admit"]);
 }
 
+// 200 variables took 1.4 s and 400 took 29 s when each environment listed the parts of each variable's type.
+#[test]
+fn variables_of_ever_deeper_types_are_checked() {
+    let mut variables = vec![json!({"name": "v0", "expression": "[1]"})];
+    for index in 1..600 {
+        let expression = format!("[variables.v{}]", index - 1);
+        variables.push(json!({"name": format!("v{index}"), "expression": expression}));
+    }
+    let spec = json!({"variables": variables, "validations": [{"expression": "variables.v599.size() == 1"}]});
+    let found = check_policy("deep", &spec);
+    let fields: Vec<_> = found.iter().map(|it| it.path.as_str().to_owned()).collect();
+    assert_eq!(fields, ["spec.matchConstraints"], "{found:?}");
+}
+
 #[test]
 fn an_expression_is_not_begun_again_for_each_variable_that_it_reads() {
     // The first half costs 900,000 of at most 1,000,000; each further evaluation would cost it once more.

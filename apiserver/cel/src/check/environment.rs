@@ -63,6 +63,14 @@ impl Environment {
         self
     }
 
+    /// The environment with an object type whose fields hold no objects: without the paths of its fields, whose number
+    /// and length grow with the depth of their types.
+    #[must_use]
+    pub(crate) fn with_flat_type(mut self, object: Arc<ObjectType>) -> Environment {
+        Arc::make_mut(&mut self.types).insert(object.name.clone(), Type::Object(object));
+        self
+    }
+
     /// The environment with an object type that expressions can name, and the types of its fields under
     /// their paths (`Object.spec`).
     #[must_use]

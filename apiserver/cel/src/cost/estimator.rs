@@ -16,6 +16,16 @@ pub trait SizeEstimator {
     fn max_size(&self, path: &[&str]) -> Option<u64>;
 }
 
+/// Data of which nothing is known: their sizes are bounded by a request's only.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UnknownSizes;
+
+impl SizeEstimator for UnknownSizes {
+    fn max_size(&self, _: &[&str]) -> Option<u64> {
+        None
+    }
+}
+
 /// The least and the largest cost of one evaluation.
 ///
 /// The figures are those of cel-go's estimate with the estimator of Kubernetes, which kube-apiserver compares with its

@@ -5,5 +5,5 @@ mod estimator;
 mod kubernetes;
 mod range;
 
-pub use estimator::{SizeEstimator, estimate};
+pub use estimator::{SizeEstimator, UnknownSizes, estimate};
 pub use range::CostEstimate;

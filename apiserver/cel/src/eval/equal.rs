@@ -11,7 +11,7 @@ use super::map::Map;
 use super::value::Value;
 use super::work::WorkBudget;
 use crate::schema::node_count;
-use crate::types::shape::{ListKind, ListShape};
+use crate::types::shape::{ListKind, ListShape, Shape};
 
 /// The place within the values that are compared.
 #[derive(Clone, Copy)]
@@ -170,11 +170,14 @@ fn keyed_lists_equal<'a>(
     let mut by_key = std::collections::HashMap::new();
     for value in left.iter() {
         let value = value?;
-        by_key.insert(element_key(&value, shape)?, value);
+        if let Some(key) = element_key(&value, shape)? {
+            by_key.insert(key, value);
+        }
     }
     for value in right.iter() {
         let value = value?;
-        let Some(other) = by_key.get(&element_key(&value, shape)?) else { return Ok(false) };
+        let key = element_key(&value, shape)?;
+        let Some(other) = key.and_then(|key| by_key.get(&key)) else { return Ok(false) };
         if !equals_at(other, &value, level)? {
             return Ok(false);
         }
@@ -182,18 +185,22 @@ fn keyed_lists_equal<'a>(
     Ok(true)
 }
 
-/// Key of an element of a set or of a list with keys, as a text.
-pub(crate) fn element_key(value: &Value<'_>, shape: &ListShape) -> Result<String, EvalError> {
-    let (ListKind::Map(keys), Value::Map(map)) = (&shape.kind, value) else {
-        return scalar_key(value);
-    };
+/// Key of an element of a set or of a list with keys, as a text; `None` for a key that equals no other: the server
+/// reads the keys from objects of JSON only.
+pub(crate) fn element_key(
+    value: &Value<'_>,
+    shape: &ListShape,
+) -> Result<Option<String>, EvalError> {
+    let ListKind::Map(keys) = &shape.kind else { return scalar_key(value).map(Some) };
+    let Value::Map(map) = value else { return Ok(None) };
+    let Some(data) = map.json_map() else { return Ok(None) };
     let mut text = String::new();
     for key in keys {
-        let part = map.find_field(key)?;
+        let part = data.get(&**key).map(|part| Value::json(part, &Shape::Dyn)).transpose()?;
         text.push_str(&part.map_or(Ok(String::from("absent")), |part| scalar_key(&part))?);
         text.push('\0');
     }
-    Ok(text)
+    Ok(Some(text))
 }
 
 /// A scalar with its type as a text.
@@ -212,7 +219,16 @@ fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>, level: Level<'_>) -> Result<b
     if left.len() != right.len() {
         return Ok(false);
     }
-    for key in left.keys() {
+    // The server looks for the names in JSON on both sides.
+    let keys = match left {
+        Map::Object(data, shape) => data
+            .keys()
+            .filter(|name| shape.has(name))
+            .map(|name| Value::text(name.clone()))
+            .collect(),
+        _ => left.keys(),
+    };
+    for key in keys {
         match (left.find(&key)?, right.find(&key)?) {
             (Some(a), Some(b)) => match equals_at(&a, &b, level) {
                 Ok(true) => {}
@@ -228,10 +244,15 @@ fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>, level: Level<'_>) -> Result<b
     }
     match (left, left.json_map(), right.json_map()) {
         (Map::Object(_, shape), Some(a), Some(b)) => {
-            let declared =
-                |key: &String| shape.properties.iter().any(|property| *property.json_name == **key);
+            let declared = |key: &String| shape.has(key);
             level.work.elements(a.len())?;
+            if !matches!(right, Map::Object(..) | Map::Json(..)) && !a.keys().all(&declared) {
+                return Err(EvalError::no_such_overload());
+            }
             unknown_fields_equal(a, b, &declared, level.work)
+        }
+        (Map::Object(_, shape), Some(a), None) if a.keys().any(|key| !shape.has(key)) => {
+            Err(EvalError::no_such_overload())
         }
         _ => Ok(true),
     }

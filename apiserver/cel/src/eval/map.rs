@@ -8,7 +8,7 @@ use serde_json::{Map as JsonMap, Value as Json};
 
 use super::error::EvalError;
 use super::value::{Text, Value};
-use crate::syntax::identifiers::{escape, is_reserved};
+use crate::syntax::identifiers::unescape;
 use crate::types::shape::{ObjectShape, Property, Shape};
 
 /// A map.
@@ -140,12 +140,14 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The property with this name in expressions.
+/// The property with this name in expressions, or with this name in JSON: `self.namespace`, `dyn(self)['min-size']`.
 fn property<'a>(shape: &'a ObjectShape, name: &str) -> Option<&'a Property> {
-    let find = |name: &str| shape.properties.binary_search_by(|one| (*one.name).cmp(name)).ok();
-    // A reserved word may be selected as it is, too: `self.namespace`.
-    let reserved = || find(&escape(name).filter(|_| is_reserved(name))?);
-    shape.properties.get(find(name).or_else(reserved)?)
+    let found = shape.properties.binary_search_by(|one| (*one.name).cmp(name)).ok();
+    let by_json_name = || {
+        let name = unescape(name)?;
+        shape.properties.iter().position(|one| *one.json_name == *name)
+    };
+    shape.properties.get(found.or_else(by_json_name)?)
 }
 
 impl<'a> Map<'a> {

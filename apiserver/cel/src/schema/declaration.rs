@@ -42,8 +42,10 @@ pub enum Content {
 pub struct Field {
     /// Name in JSON.
     pub json_name: String,
-    /// Name in expressions.
+    /// Name in expressions; of a field that is not selectable the name in JSON.
     pub name: String,
+    /// Whether an expression can name the field: `1a` is found by `dyn(self)['1a']` only.
+    pub is_selectable: bool,
     /// Whether null is a value of it.
     pub is_nullable: bool,
     /// Its declaration.
@@ -63,7 +65,7 @@ impl Declaration {
     pub fn field(&self, name: &str) -> Option<&Declaration> {
         let Content::Object(fields) = &self.content else { return None };
         let at = fields.binary_search_by(|field| field.name.as_str().cmp(name)).ok()?;
-        fields.get(at).map(|field| &field.declaration)
+        fields.get(at).filter(|field| field.is_selectable).map(|field| &field.declaration)
     }
 
     /// The declaration of the items of a list, or of the values of a map.
@@ -104,7 +106,9 @@ fn object(fields: &[Field], name: &str) -> (Type, Shape) {
         let (ty, shape) = field.declaration.to_type_and_shape(&format!("{name}.{}", field.name));
         let field_name: Arc<str> = field.name.as_str().into();
         let max_size = Some(field.declaration.max_elements);
-        types.push((Arc::clone(&field_name), FieldType { ty, max_size }));
+        if field.is_selectable {
+            types.push((Arc::clone(&field_name), FieldType { ty, max_size }));
+        }
         let json_name = field.json_name.as_str().into();
         properties.push(Property {
             json_name,
@@ -156,7 +160,10 @@ fn list(schema: &Value, depth: usize) -> Option<Declaration> {
         "set" => ListKind::Set,
         "map" => {
             let keys = keys().into_iter().flatten().filter_map(Value::as_str);
-            ListKind::Map(keys.map(Arc::from).collect())
+            // The server looks for the escaped names in the data (`escapeKeyProps`), and finds no key that has an
+            // escape: all elements then have one key.
+            let name = |key: &str| escape(key).unwrap_or_else(|| key.to_owned());
+            ListKind::Map(keys.map(name).map(Arc::from).collect())
         }
         _ => ListKind::Atomic,
     };
@@ -231,10 +238,14 @@ fn fields(properties: &Map<String, Value>, schema: &Value, depth: usize) -> Opti
                 (json_name.len() as u64).saturating_add(declaration.min_size).saturating_add(4);
             min_size = min_size.saturating_add(size);
         }
-        if let Some(name) = escape(json_name) {
-            let is_nullable = is_set(property, "nullable");
-            fields.push(Field { json_name: json_name.clone(), name, is_nullable, declaration });
-        }
+        let escaped = escape(json_name);
+        fields.push(Field {
+            json_name: json_name.clone(),
+            is_selectable: escaped.is_some(),
+            name: escaped.unwrap_or_else(|| json_name.clone()),
+            is_nullable: is_set(property, "nullable"),
+            declaration,
+        });
     }
     fields.sort_by(|left, right| left.name.cmp(&right.name));
     Some(Declaration { content: Content::Object(fields), max_elements: 0, min_size })
@@ -284,7 +295,8 @@ mod tests {
         assert!(found.field("any").is_none() && found.field("list").is_none());
         assert!(found.field("min__dash__size").is_some());
         let Content::Object(fields) = &found.content else { panic!("an object") };
-        assert_eq!(fields.len(), 1);
+        let names: Vec<_> = fields.iter().map(|it| (it.name.as_str(), it.is_selectable)).collect();
+        assert_eq!(names, [("a b", false), ("min__dash__size", true)]);
     }
 
     #[test]

@@ -62,6 +62,13 @@ pub struct ObjectShape {
     pub properties: Vec<Property>,
 }
 
+impl ObjectShape {
+    /// Whether there is a property with this name in JSON.
+    pub(crate) fn has(&self, json_name: &str) -> bool {
+        self.properties.iter().any(|property| *property.json_name == *json_name)
+    }
+}
+
 /// A property of an object shape.
 #[derive(Debug)]
 pub struct Property {

@@ -59,19 +59,22 @@ pub(super) fn sum_of<'a>(
     let mut places = HashMap::new();
     for value in left.iter() {
         let value = value?;
-        places.insert(element_key(&value, shape)?, values.len());
+        if let Some(key) = element_key(&value, shape)? {
+            places.insert(key, values.len());
+        }
         values.push(value);
     }
     let is_set = shape.kind == crate::types::shape::ListKind::Set;
     for value in right.iter() {
         let value = value?;
         let key = element_key(&value, shape)?;
-        match places.get(&key).and_then(|&place| values.get_mut(place)) {
+        let place = key.as_ref().and_then(|key| places.get(key));
+        match place.and_then(|&place| values.get_mut(place)) {
             Some(_) if is_set => {}
             Some(old) => *old = value,
             None => {
                 // Only the union remembers new elements; a list with keys appends each of them.
-                if is_set {
+                if let Some(key) = key.filter(|_| is_set) {
                     places.insert(key, values.len());
                 }
                 values.push(value);
@@ -112,7 +115,18 @@ fn is_sorted<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 }
 
 fn sum<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    let zero = match call.overload {
+    let by_first_element = |list: &List<'a>| match list.get(0).transpose() {
+        Ok(Some(Value::Uint(_))) => Some("list_uint_sum_uint"),
+        Ok(Some(Value::Double(_))) => Some("list_double_sum_double"),
+        Ok(Some(Value::Duration(_))) => Some("list_duration_sum_duration"),
+        _ => None,
+    };
+    // Of several overloads cel-go takes the one that fits the first element.
+    let overload = match call.overload {
+        None => by_first_element(&call.list(0)?),
+        known => known,
+    };
+    let zero = match overload {
         Some("list_uint_sum_uint") => Value::Uint(0),
         Some("list_double_sum_double") => Value::Double(0.0),
         Some("list_duration_sum_duration") => Value::Duration(Duration::default()),
@@ -373,6 +387,11 @@ fn distinct<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 }
 
 fn map_insert<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
+    if let [_, other] = &*call.args
+        && !matches!(other, Value::Map(_))
+    {
+        return Err(call.no_such_overload());
+    }
     let Value::Map(Map::Entries(mut target)) = call.take(0) else {
         return Err(call.no_such_overload());
     };

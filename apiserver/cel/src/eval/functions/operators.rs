@@ -222,7 +222,15 @@ pub(super) fn contains<'a>(
 ) -> Result<bool, EvalError> {
     let mut error = None;
     for item in list.iter() {
-        match item.and_then(|item| equals(&item, value, work)) {
+        // A list of the server's asks its elements, one of cel-go the value that is looked for.
+        let compared = item.and_then(|item| {
+            if list.shape().is_some() {
+                equals(&item, value, work)
+            } else {
+                equals(value, &item, work)
+            }
+        });
+        match compared {
             Ok(true) => return Ok(true),
             Ok(false) => {}
             Err(fatal) if fatal.is_fatal() => return Err(fatal),

@@ -52,14 +52,16 @@ fn end<'a>(call: &mut CallArgs<'_, 'a>, is_last: bool) -> Result<Value<'a>, Eval
 
 fn unwrap_all<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     let mut values = Vec::new();
-    for item in call.list(0)?.iter() {
+    for (index, item) in call.list(0)?.iter().enumerate() {
         call.work.elements(1)?;
         match item? {
             Value::Optional(Some(content)) => values.push((*content).clone()),
             Value::Optional(None) => {}
+            // The type guard of cel-go looks at the first element only.
+            _ if index == 0 => return Err(call.no_such_overload()),
             other => {
                 let text = call.display(&other)?;
-                return Err(EvalError::new(format!("value {text} is not an optional")));
+                return Err(EvalError::new(format!("value {text} is not optional")));
             }
         }
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::error::EvalError;
+use super::super::map::Map;
 use super::super::value::Value;
 use super::super::work::WorkBudget;
 use super::{CallArgs, Function};
@@ -205,6 +206,12 @@ fn argument<'a>(
         Value::Duration(value) => Argument::Duration(value),
         Value::Timestamp(value) => Argument::Timestamp(value),
         Value::List(list) => Argument::List(list.iter().map(argument).collect::<Result<_, _>>()?),
+        // The server's iterator has no key at the places of fields that the schema does not know.
+        Value::Map(Map::Object(data, shape)) if !data.keys().all(|key| shape.has(key)) => {
+            return Err(EvalError::Internal(
+                "internal error: runtime error: invalid memory address or nil pointer dereference",
+            ));
+        }
         Value::Map(map) => {
             let entry = |key: Value<'a>| {
                 let value = map.find(&key).map(|value| value.unwrap_or(Value::Null));
