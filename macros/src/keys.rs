@@ -4,6 +4,7 @@
 //! the next comma, so that a user sees all of them in one compile.
 
 // DESIGN.md, 134: Generated code is renamed to another crate at the end
+// DESIGN.md, 144: Editors find the documentation of a key by a reference at its position
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};

@@ -18,7 +18,7 @@
 //! ```
 //! # #[cfg(feature = "eval")] {
 //! use windlass_cel::check::Environment;
-//! use windlass_cel::cost::{UnknownSizes, estimate};
+//! use windlass_cel::cost::{DefaultEstimator, estimate};
 //! use windlass_cel::eval::{Limits, Program, Value, Variables};
 //! use windlass_cel::schema::Declaration;
 //!
@@ -30,7 +30,7 @@
 //! let environment = Environment::kubernetes().with_variable("self", ty);
 //! let checked = environment.compile("self.min <= self.max").expect("a rule");
 //! assert_eq!(checked.output_type().to_string(), "bool");
-//! assert_eq!(estimate(&checked, &UnknownSizes).max, 5);
+//! assert_eq!(estimate(&checked, &DefaultEstimator).max, 5);
 //!
 //! let program = Program::new(&checked).expect("a program");
 //! let data = serde_json::json!({"min": 2, "max": 1});

@@ -136,6 +136,10 @@ fn reduce(value: &mut Value) {
     if node.get("required") == Some(&json!([])) {
         node.remove("required");
     }
+    // Texts with a format refuse lists by bounds that a definition need not have.
+    if node.get("type").is_some_and(|name| name != "array") {
+        node.retain(|key, _| key != "minItems" && key != "maxItems");
+    }
     let union = json!([{ "type": "integer" }, { "type": "string" }]);
     if node.contains_key("x-kubernetes-int-or-string") && node.get("anyOf") == Some(&union) {
         node.remove("anyOf");

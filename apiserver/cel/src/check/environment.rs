@@ -65,6 +65,7 @@ impl Environment {
 
     /// The environment with an object type whose fields hold no objects: without the paths of its fields, whose number
     /// and length grow with the depth of their types.
+    #[cfg(feature = "eval")]
     #[must_use]
     pub(crate) fn with_flat_type(mut self, object: Arc<ObjectType>) -> Environment {
         Arc::make_mut(&mut self.types).insert(object.name.clone(), Type::Object(object));

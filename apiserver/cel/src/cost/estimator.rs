@@ -18,9 +18,9 @@ pub trait SizeEstimator {
 
 /// Data of which nothing is known: their sizes are bounded by a request's only.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct UnknownSizes;
+pub struct DefaultEstimator;
 
-impl SizeEstimator for UnknownSizes {
+impl SizeEstimator for DefaultEstimator {
     fn max_size(&self, _: &[&str]) -> Option<u64> {
         None
     }

@@ -5,5 +5,5 @@ mod estimator;
 mod kubernetes;
 mod range;
 
-pub use estimator::{SizeEstimator, UnknownSizes, estimate};
+pub use estimator::{DefaultEstimator, SizeEstimator, estimate};
 pub use range::CostEstimate;

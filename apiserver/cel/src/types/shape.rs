@@ -62,6 +62,7 @@ pub struct ObjectShape {
     pub properties: Vec<Property>,
 }
 
+#[cfg(feature = "eval")]
 impl ObjectShape {
     /// Whether there is a property with this name in JSON.
     pub(crate) fn has(&self, json_name: &str) -> bool {

@@ -6,6 +6,7 @@
 
 // DESIGN.md, 131: Kubernetes types in a spec are small and structured, or opaque
 
+pub(super) mod foreign;
 mod opaque;
 mod structured;
 

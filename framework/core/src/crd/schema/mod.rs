@@ -4,7 +4,6 @@ mod contracts;
 mod defaults;
 mod finish;
 mod fits;
-mod foreign;
 mod keywords;
 mod lift;
 mod lists;

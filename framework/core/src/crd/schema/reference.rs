@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::super::kubernetes::foreign;
 use super::lower::{Lower, Node, any, copy};
 use super::merge::append;
 use super::union::RULES;
@@ -118,7 +119,7 @@ impl Lower<'_> {
         over.remove("$ref");
         let described = over.contains_key("description");
         let mut target = overlay(target.clone(), over);
-        Self::foreign(&name, described, &mut target);
+        foreign::complete(&name, described, &mut target);
         if !self.graph.is_cycle(&name, &name) {
             return self.object(&target);
         }

@@ -5,9 +5,7 @@
 //! `+listType` and `+structType` of Kubernetes 1.36, as its API server publishes them under
 //! `/openapi/v3`. Lists that are not in them are atomic there, too.
 
-use serde_json::{Value, json};
-
-use super::lower::{Lower, Node};
+use serde_json::{Map, Value, json};
 
 /// Lists whose items are told apart by one field: the field, the type, and its lists.
 const KEYED: &[(&str, &str, &[&str])] = &[
@@ -135,55 +133,53 @@ const DEFAULTS: &[(&str, &str, &str)] = &[
 const VALUES: &[&str] =
     &["resource.Quantity", "intstr.IntOrString", "meta.v1.Time", "meta.v1.MicroTime"];
 
-impl Lower<'_> {
-    /// Completes the schema of a Kubernetes type; `name` is the one that `k8s_openapi` gives it.
-    ///
-    /// `described` says that the field has a description of its own.
-    pub(super) fn foreign(name: &str, described: bool, target: &mut Node) {
-        if !name.starts_with("io.k8s.") {
-            return;
+/// Completes the schema of a Kubernetes type; `name` is the one that `k8s_openapi` gives it.
+///
+/// `described` says that the field has a description of its own.
+pub(in crate::crd) fn complete(name: &str, described: bool, target: &mut Map<String, Value>) {
+    if !name.starts_with("io.k8s.") {
+        return;
+    }
+    let is_type =
+        |short: &&str| name.strip_suffix(*short).is_some_and(|before| before.ends_with('.'));
+    // Described as an object without fields, of which nothing would be kept.
+    if is_type(&"runtime.RawExtension") {
+        target.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
+    }
+    if !described && VALUES.iter().any(is_type) {
+        target.remove("description");
+    }
+    if ATOMIC.iter().any(is_type) {
+        target.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
+    }
+    let Some(Value::Object(fields)) = target.get_mut("properties") else { return };
+    for (_, field, default) in DEFAULTS.iter().filter(|(short, ..)| is_type(short)) {
+        if let Some(Value::Object(field)) = fields.get_mut(*field) {
+            field.insert("default".to_owned(), (*default).into());
         }
-        let is_type =
-            |short: &&str| name.strip_suffix(*short).is_some_and(|before| before.ends_with('.'));
-        // Described as an object without fields, of which nothing would be kept.
-        if is_type(&"runtime.RawExtension") {
-            target.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
+    }
+    for (field, schema) in fields {
+        let Value::Object(schema) = schema else { continue };
+        if schema.get("type").is_none_or(|name| name != "array") {
+            continue;
         }
-        if !described && VALUES.iter().any(|short| is_type(short)) {
-            target.remove("description");
-        }
-        if ATOMIC.iter().any(|short| is_type(short)) {
-            target.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
-        }
-        let Some(Value::Object(fields)) = target.get_mut("properties") else { return };
-        for (_, field, default) in DEFAULTS.iter().filter(|(short, ..)| is_type(short)) {
-            if let Some(Value::Object(field)) = fields.get_mut(*field) {
-                field.insert("default".to_owned(), (*default).into());
-            }
-        }
-        for (field, schema) in fields {
-            let Value::Object(schema) = schema else { continue };
-            if schema.get("type").is_none_or(|name| name != "array") {
-                continue;
-            }
-            let has = |lists: &[&str]| lists.contains(&field.as_str());
-            let one = KEYED.iter().find(|(_, short, lists)| is_type(short) && has(lists));
-            let two = KEYED_BY_TWO.iter().find(|(short, list, _)| is_type(short) && field == list);
-            let keys = match (one, two) {
-                (Some((key, ..)), _) => Some(json!([key])),
-                (None, Some((.., keys))) => Some(json!(keys)),
-                (None, None) => None,
-            };
-            let is_set = SETS.iter().any(|(short, lists)| is_type(short) && has(lists));
-            let kind = match &keys {
-                Some(_) => "map",
-                None if is_set => "set",
-                None => "atomic",
-            };
-            schema.insert("x-kubernetes-list-type".to_owned(), kind.into());
-            if let Some(keys) = keys {
-                schema.insert("x-kubernetes-list-map-keys".to_owned(), keys);
-            }
+        let has = |lists: &[&str]| lists.contains(&field.as_str());
+        let one = KEYED.iter().find(|(_, short, lists)| is_type(short) && has(lists));
+        let two = KEYED_BY_TWO.iter().find(|(short, list, _)| is_type(short) && field == list);
+        let keys = match (one, two) {
+            (Some((key, ..)), _) => Some(json!([key])),
+            (None, Some((.., keys))) => Some(json!(keys)),
+            (None, None) => None,
+        };
+        let is_set = SETS.iter().any(|(short, lists)| is_type(short) && has(lists));
+        let kind = match &keys {
+            Some(_) => "map",
+            None if is_set => "set",
+            None => "atomic",
+        };
+        schema.insert("x-kubernetes-list-type".to_owned(), kind.into());
+        if let Some(keys) = keys {
+            schema.insert("x-kubernetes-list-map-keys".to_owned(), keys);
         }
     }
 }
