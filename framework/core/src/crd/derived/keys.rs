@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::shape::Shape;
+use crate::crd::schema::tighten;
 
 /// Rules of the API server in CEL.
 const RULES: &str = "x-kubernetes-validations";
@@ -22,10 +23,10 @@ pub trait Keys: Sized {
         self
     }
 
-    /// Sets a keyword.
+    /// Sets a keyword; of a bound that the type has, too, the tighter one holds.
     #[must_use]
     fn keyword(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.node().insert(name.to_owned(), value.into());
+        set(self.node(), name, value.into());
         self
     }
 
@@ -33,7 +34,7 @@ pub trait Keys: Sized {
     #[must_use]
     fn item(mut self, name: &str, value: impl Into<Value>) -> Self {
         if let Some(Value::Object(items)) = self.node().get_mut("items") {
-            items.insert(name.to_owned(), value.into());
+            set(items, name, value.into());
         }
         self
     }
@@ -153,6 +154,13 @@ pub(super) fn document(node: &mut Map<String, Value>, text: &str) {
         if !value.is_empty() {
             node.insert(key.to_owned(), value.into());
         }
+    }
+}
+
+/// Sets a keyword, or tightens a bound.
+fn set(node: &mut Map<String, Value>, name: &str, value: Value) {
+    if !tighten(node, name, &value) {
+        node.insert(name.to_owned(), value);
     }
 }
 

@@ -22,6 +22,9 @@ pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flatten
         return;
     }
     for (key, value) in other {
+        if tighten(node, &key, &value) {
+            continue;
+        }
         match (key.as_str(), node.get_mut(&key)) {
             ("oneOf" | "anyOf", Some(_)) => both(node, &key, value),
             (_, None) => drop(node.insert(key, value)),
@@ -34,10 +37,35 @@ pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flatten
             ("type", Some(mine)) if *mine != value => lower.fault(&format!(
                 "it must be of type {mine} and of type {value} at once; use one of them"
             )),
-            // A keyword of the field wins over the one of its type.
+            // Any other keyword of the field wins over the one of its type.
             _ => {}
         }
     }
+}
+
+/// Makes a bound or a pattern hold that the node has already; `false` if it has none, and for other
+/// keywords.
+///
+/// The bound of a type is mostly one of serde's: a key on a field does not make a `NonZeroU16` of 0.
+pub(in crate::crd) fn tighten(node: &mut Node, key: &str, theirs: &Value) -> bool {
+    let Some(mine) = node.get_mut(key) else { return false };
+    let is_lower = match key {
+        "minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties" => true,
+        "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties" => false,
+        "pattern" if mine != theirs => {
+            let other = json!([{ "pattern": mine.take() }]);
+            *mine = theirs.clone();
+            append(node.entry("allOf").or_insert_with(|| json!([])), other);
+            return true;
+        }
+        _ => return false,
+    };
+    if let (Some(old), Some(new)) = (mine.as_f64(), theirs.as_f64())
+        && (if is_lower { new > old } else { new < old })
+    {
+        *mine = theirs.clone();
+    }
+    mine.is_number() && theirs.is_number()
 }
 
 /// Adds the missing elements to a list: both lists hold.

@@ -26,6 +26,7 @@ pub use keywords::FORMATS;
 
 use lower::Lower;
 pub(super) use marks::Mark;
+pub(super) use merge::tighten;
 
 /// Schema of a type in the form that API servers accept.
 ///

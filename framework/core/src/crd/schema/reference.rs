@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::kubernetes::foreign;
 use super::lower::{Lower, Node, any, copy};
-use super::merge::append;
+use super::merge::{append, tighten};
 use super::union::RULES;
 
 /// The types that each type refers to, directly and at all.
@@ -170,6 +170,9 @@ impl Lower<'_> {
 /// lists of conditions have the elements of both.
 pub(super) fn overlay(mut node: Node, over: Node) -> Node {
     for (key, value) in over {
+        if tighten(&mut node, &key, &value) {
+            continue;
+        }
         match (key.as_str(), node.get_mut(&key)) {
             ("properties", Some(Value::Object(mine))) => {
                 // The tag of a variant comes before the fields of its type.

@@ -256,3 +256,37 @@ fn remarks_reach_the_definition() {
     assert_eq!(field["externalDocs"], json!({ "url": "https://example.dev" }));
     assert_eq!(field.get("examples"), None, "{field:#}");
 }
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(transparent)]
+struct Short(#[schema(length(max = 5), pattern = "^a")] String);
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Loosened {
+    #[schema(min = 0)]
+    port: std::num::NonZeroU16,
+    #[schema(items(min = 1, max = 9))]
+    three: [i32; 3],
+    #[schema(length(max = 5))]
+    letter: char,
+    #[schema(length(max = 10), pattern = "z$")]
+    short: Short,
+    #[schema(length(max = 4))]
+    shorter: Short,
+}
+
+#[test]
+fn a_key_does_not_loosen_what_the_type_demands() {
+    let found = schema::<Loosened>();
+    let field = |name: &str| found["properties"][name].clone();
+    assert_eq!(field("port")["minimum"], 1);
+    assert_eq!(
+        (field("three")["minItems"].clone(), field("three")["maxItems"].clone()),
+        (json!(3), json!(3))
+    );
+    assert_eq!(field("letter")["maxLength"], 1);
+    assert_eq!(field("short")["maxLength"], 5);
+    assert_eq!(field("short")["pattern"], "z$");
+    assert_eq!(field("short")["allOf"], json!([{ "pattern": "^a" }]));
+    assert_eq!(field("shorter")["maxLength"], 4);
+}
