@@ -57,7 +57,7 @@ fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &m
         match field {
             None => errors.at(name.span(), no_field(&name.to_string(), model.named())),
             Some(field) if is_always_set(field) && many != Many::AtLeast => {
-                errors.at(name.span(), format_args!("`{name}` is always set: make it an `Option`"));
+                errors.at(name.span(), format_args!("`{name}` is always set: make it an `Option` without a default"));
             }
             Some(_) => {}
         }
@@ -67,6 +67,13 @@ fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &m
 /// Whether a field of this spelling is in each object.
 fn is_always_set(field: &Field) -> bool {
     let is_default = |kind: &Kind| matches!(kind, Kind::Optional);
+    // The server fills in a default that serde writes.
+    let is_filled = field.serde.skip_if.is_none()
+        && (field.remarks.has(|kind| matches!(kind, Kind::Default(_)))
+            || (field.serde.default.is_some() && !is_option(&field.ty)));
+    if is_filled && class(&field.ty) != Class::Unknown {
+        return true;
+    }
     !is_option(&field.ty)
         && class(&field.ty) != Class::Unknown
         && field.serde.default.is_none()
@@ -146,8 +153,36 @@ fn of_field(field: &Field, errors: &mut Errors) {
             _ => {}
         }
     }
+    contradictions(field, errors);
     bounds(&field.remarks, errors);
     conflicts(keys, errors);
+}
+
+/// Checks keys that no value of the field's type could satisfy, and keys without a place.
+fn contradictions(field: &Field, errors: &mut Errors) {
+    let of_type = class(&field.ty);
+    let is_scalar = matches!(of_type, Class::Text | Class::Integer | Class::Number | Class::Bool);
+    let skips = field.remarks.has(|kind| matches!(kind, Kind::Skip));
+    for key in &field.remarks.attrs.keys {
+        match &key.kind {
+            Kind::Opaque if is_scalar => {
+                errors.at(key.span, not_for("opaque", "objects", of_type));
+            }
+            Kind::Embedded if is_scalar => {
+                errors.at(key.span, not_for("embedded", "whole Kubernetes objects", of_type));
+            }
+            Kind::IntOrString if of_type == Class::Bool => {
+                errors.at(key.span, not_for("int_or_string", "numbers and texts", of_type));
+            }
+            Kind::Keyword("x-kubernetes-preserve-unknown-fields", _) if is_scalar => {
+                errors.at(key.span, not_for("preserve", "objects", of_type));
+            }
+            Kind::Keyword("x-windlass-column" | "x-windlass-selectable", _) if skips => {
+                errors.at(key.span, "the field is skipped, and no part of the schema");
+            }
+            _ => {}
+        }
+    }
 }
 
 fn not_for(key: &str, subject: &str, class: Class) -> String {

@@ -69,7 +69,7 @@ pub mod schema {
     pub const at_most_one_of: () = ();
     #[doc = "`atomic`: a list, map or struct that server-side apply replaces as a whole\n\n`atomic`: as on a field"]
     pub const atomic: () = ();
-    #[doc = "`column`, `column = \"Host\"`, `column(\"Host\", priority = 1, description = \"…\", type = \"date\", format = \"date\")`: a column of `kubectl get` in each kind that contains the type; heading (`name = \"Host\"`) and type follow from the field. They stand behind the columns of the kind, sorted by name in JSON; another order, and a column of items of a list, or of another field, are written on the kind"]
+    #[doc = "`column`, `column = \"Host\"`, `column(\"Host\", priority = 1, description = \"…\", type = \"date\", format = \"date\")`: a column of `kubectl get` in each kind that contains the type; heading (`name = \"Host\"`) and type follow from the field. They stand behind the columns of the kind, sorted by name in JSON; a column of the kind with the same heading replaces them, and below lists and maps they have no effect"]
     pub const column: () = ();
     #[doc = "`default = 3`: the server fills in the value; an expression of the field's type"]
     pub const default: () = ();

@@ -164,8 +164,9 @@ fn version(
     let scale = definition.scale.as_ref().map(|scale| scale.subresource(schema, faults));
     let mut selectable: Vec<_> =
         definition.selectable.iter().map(|place| place.selectable(schema, faults)).collect();
+    let of_kind = columns.len();
     for mark in marks {
-        marked::add(mark, schema, &mut columns, &mut selectable, faults);
+        marked::add(mark, schema, (&mut columns, of_kind), &mut selectable, faults);
     }
     let status = definition
         .fields

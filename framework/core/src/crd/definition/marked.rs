@@ -13,12 +13,12 @@ use crate::resource::path::json_path;
 /// A JSON object.
 type Object = serde_json::Map<String, Value>;
 
-/// Adds a marked field behind those of `#[resource(…)]`; a field that stands there already is left
-/// as it is.
+/// Adds a marked field behind those of `#[resource(…)]`, of which there are `of_kind` columns. A field
+/// and a heading that stand there already are left as they are.
 pub(super) fn add(
     mark: &Mark,
     schema: &Object,
-    columns: &mut Vec<CustomResourceColumnDefinition>,
+    (columns, of_kind): (&mut Vec<CustomResourceColumnDefinition>, usize),
     selectable: &mut Vec<SelectableField>,
     faults: &mut Faults,
 ) {
@@ -39,7 +39,11 @@ pub(super) fn add(
     }
     let text = |key: &str| keys.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
     let name = text("name").unwrap_or_else(|| heading(mark.path.last().map_or("", |it| it)));
-    if let Some(other) = columns.iter().find(|column| column.name == name) {
+    let same = columns.iter().position(|column| column.name == name);
+    if same.is_some_and(|place| place < of_kind) {
+        return;
+    }
+    if let Some(other) = same.and_then(|place| columns.get(place)) {
         faults.add(format!(
             "{path}: there is a column `{name}` already, of `{}`; say which one is meant by \
              `#[resource(column(\"…\", path = \"{path}\"))]` on the kind",

@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::lower::{Lower, Node};
+use super::merge::tighten;
 use super::union::RULES;
 
 /// Formats that the API server knows; it drops others with a warning.
@@ -149,7 +150,59 @@ const KEYWORDS: &[&str] = &[
     "writeOnly",
 ];
 
+/// Keywords that restrict values of some types only.
+const OF_TYPES: [(&[&str], &[&str]); 4] = [
+    (&["string"], &["minLength", "maxLength", "pattern"]),
+    (&["array"], &["minItems", "maxItems"]),
+    (&["object"], &["minProperties", "maxProperties"]),
+    (
+        &["integer", "number"],
+        &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+    ),
+];
+
+/// The one type of a schema beside null.
+fn only_type(raw: &Node) -> Option<&str> {
+    match raw.get("type")? {
+        Value::String(name) => Some(name),
+        Value::Array(names) => {
+            let mut names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            names.next().filter(|_| names.next().is_none())
+        }
+        _ => None,
+    }
+}
+
+/// Returns the schema with lengths of a list as numbers of items: a macro does not see that an alias
+/// or a newtype is a list.
+pub(super) fn lengths(raw: &Node) -> Node {
+    let mut raw = raw.clone();
+    if only_type(&raw) == Some("array") {
+        for (length, items) in [("minLength", "minItems"), ("maxLength", "maxItems")] {
+            if let Some(limit) = raw.remove(length) {
+                if !tighten(&mut raw, items, &limit) {
+                    raw.insert(items.to_owned(), limit);
+                }
+            }
+        }
+    }
+    raw
+}
+
 impl Lower<'_> {
+    /// Warns of keywords that restrict no value of the type.
+    pub(super) fn without_effect(&mut self, raw: &Node) {
+        let Some(name) = only_type(raw) else { return };
+        for (types, keywords) in OF_TYPES {
+            let idle = keywords.iter().find(|keyword| raw.contains_key(**keyword));
+            if let Some(keyword) = idle.filter(|_| !types.contains(&name)) {
+                self.warn(&format!(
+                    "`{keyword}` restricts no value of type {name}: nobody checks it"
+                ));
+            }
+        }
+    }
+
     /// Reports keywords of `raw` that no API server would see.
     pub(super) fn spelling(&mut self, raw: &Node) {
         for (key, value) in raw {

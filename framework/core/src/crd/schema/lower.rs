@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::shapes::OPTIONAL;
 use super::Faults;
-use super::keywords::{COPIED, FORMATS};
+use super::keywords::{COPIED, FORMATS, lengths};
 use super::marks::Mark;
 use super::merge::{is_any, merge};
 use super::names::{is_std_duration, not_required};
@@ -146,7 +146,9 @@ impl<'a> Lower<'a> {
             node.insert("nullable".to_owned(), true.into());
             return node;
         }
+        let raw = &lengths(raw);
         self.spelling(raw);
+        self.without_effect(raw);
         self.marks(raw);
         let mut node = Node::new();
         let combined = ["allOf", "anyOf", "oneOf"].iter().any(|key| raw.contains_key(*key));

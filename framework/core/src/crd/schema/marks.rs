@@ -45,12 +45,8 @@ impl Lower<'_> {
         }
         for key in [COLUMN, SELECTABLE] {
             let Some(value) = raw.get(key) else { continue };
-            if let Some(place) = self.path().iter().position(|step| step == "[]" || step == "*") {
-                let list = format!(".{}", self.path()[..place].join("."));
-                self.fault(&format!(
-                    "API servers show and select by single fields, and this one is below {list}, which has many; \
-                     write `#[resource(column(\"…\", path = \"{list}[*]…\"))]` on the kind for a column of all of them"
-                ));
+            // API servers show and select by single fields. The type may stand outside of a list, too.
+            if self.path().iter().any(|step| step == "[]" || step == "*") {
                 continue;
             }
             let column = (key == COLUMN).then(|| value.clone());

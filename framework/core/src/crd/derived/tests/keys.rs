@@ -290,3 +290,36 @@ fn a_key_does_not_loosen_what_the_type_demands() {
     assert_eq!(field("short")["allOf"], json!([{ "pattern": "^a" }]));
     assert_eq!(field("shorter")["maxLength"], 4);
 }
+
+type Hosts = Vec<String>;
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+struct Number(i32);
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Hidden {
+    #[schema(length(min = 1, max = 2))]
+    hosts: Hosts,
+    #[schema(length(equal = 2))]
+    pair: [String; 2],
+    #[schema(each(length(min = 2)))]
+    nested: Vec<Vec<String>>,
+    #[schema(pattern = "^8")]
+    number: Number,
+}
+
+#[test]
+fn a_length_of_a_list_behind_another_name_is_a_number_of_items_and_an_idle_key_is_warned_of() {
+    let found = crate::crd::structural_schema::<Hidden>().unwrap();
+    let field = |name: &str| found.schema["properties"][name].clone();
+    assert_eq!(
+        (field("hosts")["minItems"].clone(), field("hosts")["maxItems"].clone()),
+        (json!(1), json!(2))
+    );
+    assert_eq!(field("pair")["maxItems"], 2);
+    assert_eq!(field("nested")["items"]["minItems"], 2);
+    assert_eq!(
+        found.warnings,
+        [".number: `pattern` restricts no value of type integer: nobody checks it"]
+    );
+}
