@@ -57,7 +57,10 @@ fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &m
         match field {
             None => errors.at(name.span(), no_field(&name.to_string(), model.named())),
             Some(field) if is_always_set(field) && many != Many::AtLeast => {
-                errors.at(name.span(), format_args!("`{name}` is always set: make it an `Option` without a default"));
+                errors.at(
+                    name.span(),
+                    format_args!("`{name}` is always set: make it an `Option` without a default"),
+                );
             }
             Some(_) => {}
         }

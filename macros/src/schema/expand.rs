@@ -8,6 +8,7 @@ use syn::{GenericParam, Generics};
 
 use super::attrs;
 use super::fields::{named, remarks, shape, shape_of};
+use super::key::Kind;
 use super::model::{Data, Field, Model, Variant};
 use super::serde::Default;
 use crate::keys::{references, same_tokens};
@@ -113,9 +114,22 @@ fn bounded(model: &Model) -> Generics {
         let ty = &field.ty;
         collect_words(quote!(#ty), &mut words);
     }
+    // A default is written into the schema as JSON.
+    let mut written = BTreeSet::new();
+    for field in model.all_fields().filter(|field| field.is_described()) {
+        let has_default = field.serde.default.is_some()
+            || field.remarks.has(|kind| matches!(kind, Kind::Default(_)));
+        if has_default || model.serde.default.is_some() {
+            let ty = &field.ty;
+            collect_words(quote!(#ty), &mut written);
+        }
+    }
     let mut generics = model.generics.clone();
     for parameter in &mut generics.params {
         if let GenericParam::Type(parameter) = parameter {
+            if written.contains(&parameter.ident.to_string()) {
+                parameter.bounds.push(syn::parse_quote!(__s::Serialize));
+            }
             // A default belongs to the type only; `split_for_impl` leaves it out.
             if words.contains(&parameter.ident.to_string()) {
                 parameter.bounds.push(syn::parse_quote!(__s::JsonSchema));

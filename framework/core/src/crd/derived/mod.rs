@@ -21,6 +21,7 @@ mod variants;
 pub use std::borrow::Cow;
 
 pub use schemars::{JsonSchema, Schema, SchemaGenerator};
+pub use serde::Serialize;
 pub use serde_json::{json, value::Serializer as ValueSerializer};
 
 pub use super::kubernetes::KubernetesSchema;

@@ -104,6 +104,9 @@ impl fmt::Display for CheckReport {
             self.tally.values,
             self.tally.unchecked
         )?;
+        if self.tally.stored == 0 {
+            writeln!(f, "nothing was compared: the server stored no generated object")?;
+        }
         match &self.status {
             StatusTally::None => {}
             StatusTally::NoObject => {

@@ -411,3 +411,15 @@ fn names_that_only_serde_reads_are_warned_of() {
     );
     assert!(!found.schema.to_string().contains("x-windlass"), "{}", found.schema);
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Held<X> {
+    #[serde(default)]
+    all: Vec<X>,
+}
+
+#[test]
+fn a_generic_field_may_have_a_default() {
+    let found = crate::crd::structural_schema::<Held<i32>>().unwrap().schema;
+    assert_eq!(found["properties"]["all"]["default"], serde_json::json!([]));
+}
