@@ -179,10 +179,10 @@ pub(super) fn lengths(raw: &Node) -> Node {
     let mut raw = raw.clone();
     if only_type(&raw) == Some("array") {
         for (length, items) in [("minLength", "minItems"), ("maxLength", "maxItems")] {
-            if let Some(limit) = raw.remove(length) {
-                if !tighten(&mut raw, items, &limit) {
-                    raw.insert(items.to_owned(), limit);
-                }
+            if let Some(limit) = raw.remove(length)
+                && !tighten(&mut raw, items, &limit)
+            {
+                raw.insert(items.to_owned(), limit);
             }
         }
     }
