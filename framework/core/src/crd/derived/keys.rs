@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::shape::Shape;
-use crate::crd::schema::tighten;
+use crate::crd::schema::{EACH, tighten};
 
 /// Rules of the API server in CEL.
 const RULES: &str = "x-kubernetes-validations";
@@ -33,8 +33,13 @@ pub trait Keys: Sized {
     /// Sets a keyword of the items of the list.
     #[must_use]
     fn item(mut self, name: &str, value: impl Into<Value>) -> Self {
-        if let Some(Value::Object(items)) = self.node().get_mut("items") {
-            set(items, name, value.into());
+        match self.node().get_mut("items") {
+            Some(Value::Object(items)) => set(items, name, value.into()),
+            // The list is behind a name: its schema is known later.
+            _ => {
+                let each = self.node().entry(EACH).or_insert_with(|| json!({}));
+                each[name] = value.into();
+            }
         }
         self
     }

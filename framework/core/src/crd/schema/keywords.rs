@@ -161,6 +161,9 @@ const OF_TYPES: [(&[&str], &[&str]); 4] = [
     ),
 ];
 
+/// Mark of keywords for the items of a list whose schema is another one's.
+pub(in crate::crd) const EACH: &str = "x-windlass-each";
+
 /// The one type of a schema beside null.
 fn only_type(raw: &Node) -> Option<&str> {
     match raw.get("type")? {
@@ -173,8 +176,8 @@ fn only_type(raw: &Node) -> Option<&str> {
     }
 }
 
-/// Returns the schema with lengths of a list as numbers of items: a macro does not see that an alias
-/// or a newtype is a list.
+/// Returns the schema with lengths of a list as numbers of items, and with the keywords of its items
+/// at them: a macro does not see that an alias or a newtype is a list.
 pub(super) fn lengths(raw: &Node) -> Node {
     let mut raw = raw.clone();
     if only_type(&raw) == Some("array") {
@@ -185,6 +188,15 @@ pub(super) fn lengths(raw: &Node) -> Node {
                 raw.insert(items.to_owned(), limit);
             }
         }
+        if let Some(Value::Object(each)) = raw.remove(EACH)
+            && let Some(Value::Object(items)) = raw.get_mut("items")
+        {
+            for (key, value) in each {
+                if !tighten(items, &key, &value) {
+                    items.insert(key, value);
+                }
+            }
+        }
     }
     raw
 }
@@ -193,6 +205,9 @@ impl Lower<'_> {
     /// Warns of keywords that restrict no value of the type.
     pub(super) fn without_effect(&mut self, raw: &Node) {
         let Some(name) = only_type(raw) else { return };
+        if raw.contains_key(EACH) {
+            self.warn(&format!("`each` is for lists, and the type is {name}: nobody checks it"));
+        }
         for (types, keywords) in OF_TYPES {
             let idle = keywords.iter().find(|keyword| raw.contains_key(**keyword));
             if let Some(keyword) = idle.filter(|_| !types.contains(&name)) {

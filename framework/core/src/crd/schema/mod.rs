@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind};
 
+pub(super) use keywords::EACH;
 pub use keywords::FORMATS;
 
 use lower::Lower;

@@ -306,7 +306,12 @@ struct Hidden {
     nested: Vec<Vec<String>>,
     #[schema(pattern = "^8")]
     number: Number,
+    #[schema(each(pattern = "^x$"))]
+    names: Names,
 }
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+struct Names(Vec<String>);
 
 #[test]
 fn a_length_of_a_list_behind_another_name_is_a_number_of_items_and_an_idle_key_is_warned_of() {
@@ -318,6 +323,7 @@ fn a_length_of_a_list_behind_another_name_is_a_number_of_items_and_an_idle_key_i
     );
     assert_eq!(field("pair")["maxItems"], 2);
     assert_eq!(field("nested")["items"]["minItems"], 2);
+    assert_eq!(field("names")["items"]["pattern"], "^x$");
     assert_eq!(
         found.warnings,
         [".number: `pattern` restricts no value of type integer: nobody checks it"]
