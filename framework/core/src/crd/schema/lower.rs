@@ -1,6 +1,6 @@
 //! Translation of one schema, keyword by keyword.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
@@ -38,8 +38,8 @@ pub(super) struct Lower<'a> {
     path: Vec<String>,
     /// Cycles of types on the way to the current position; the last is the innermost.
     pub(super) cycles: Vec<Cycle>,
-    /// Types that were cut, each of which is warned of once.
-    pub(super) cut_types: BTreeSet<String>,
+    /// Types that were cut, with the number of their places.
+    pub(super) cut_types: BTreeMap<String, usize>,
     /// Marked fields so far.
     pub(super) marks: Vec<Mark>,
     /// Schemas that were translated so far.
@@ -57,7 +57,7 @@ impl<'a> Lower<'a> {
             faults,
             path: Vec::new(),
             cycles: Vec::new(),
-            cut_types: BTreeSet::new(),
+            cut_types: BTreeMap::new(),
             marks: Vec::new(),
             nodes: 0,
             losses: 0,

@@ -17,6 +17,9 @@ use super::lower::{Lower, Node, any, copy};
 use super::merge::{append, tighten};
 use super::union::RULES;
 
+/// Most places of one type that contains itself of which is warned; with more types the places multiply.
+const MOST_PLACES: usize = 8;
+
 /// The types that each type refers to, directly and at all.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
@@ -144,9 +147,12 @@ impl Lower<'_> {
         }
     }
 
-    /// Replaces a type that contains itself by a schema without checks, with one warning per type.
+    /// Replaces a type that contains itself by a schema without checks, with a warning for each of the
+    /// first places.
     fn cut(&mut self, name: &str, target: &Node) -> Node {
-        if self.cut_types.insert(name.to_owned()) {
+        let places = self.cut_types.entry(name.to_owned()).or_default();
+        *places += 1;
+        if *places <= MOST_PLACES {
             self.warn(&format!(
                 "the type `{name}` contains itself, which an API server cannot describe: from here on it \
                  keeps everything and checks nothing"
