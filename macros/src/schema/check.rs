@@ -261,17 +261,7 @@ fn conflicts(keys: &[Key], errors: &mut Errors) {
     }) {
         errors.at(key.span, "a list has one kind: `list(map, keys(…))`, `set` or `atomic`");
     }
-    if let Some(key) = second(|kind| {
-        matches!(
-            kind,
-            Kind::Opaque
-                | Kind::Full
-                | Kind::Embedded
-                | Kind::IntOrString
-                | Kind::With(_)
-                | Kind::By(_)
-        )
-    }) {
+    if let Some(key) = second(Kind::replaces_schema) {
         let message = "a field has one schema: write one of `opaque`, `full`, `embedded`, `int_or_string`, `with` and \
                        `schema_with`";
         errors.at(key.span, message);

@@ -46,6 +46,21 @@ pub(super) enum Kind {
     Skip,
 }
 
+impl Kind {
+    /// Whether the key gives the field another schema than that of its type.
+    pub(super) fn replaces_schema(&self) -> bool {
+        matches!(
+            self,
+            Self::Opaque
+                | Self::Full
+                | Self::Embedded
+                | Self::IntOrString
+                | Self::With(_)
+                | Self::By(_)
+        )
+    }
+}
+
 /// Number of fields that are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Many {

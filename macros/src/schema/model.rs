@@ -183,17 +183,7 @@ impl Field {
 
     /// Whether a key replaces the schema of the type.
     pub(super) fn is_replaced(&self) -> bool {
-        self.remarks.has(|kind| {
-            matches!(
-                kind,
-                Kind::Opaque
-                    | Kind::Full
-                    | Kind::Embedded
-                    | Kind::IntOrString
-                    | Kind::With(_)
-                    | Kind::By(_)
-            )
-        })
+        self.remarks.has(Kind::replaces_schema)
     }
 }
 

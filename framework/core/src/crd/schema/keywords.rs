@@ -206,13 +206,13 @@ impl Lower<'_> {
     pub(super) fn without_effect(&mut self, raw: &Node) {
         let Some(name) = only_type(raw) else { return };
         if raw.contains_key(EACH) {
-            self.warn(&format!("`each` is for lists, and the type is {name}: nobody checks it"));
+            self.warn(&format!("`each` is for lists, and the type is {name}, so it has no effect"));
         }
         for (types, keywords) in OF_TYPES {
             let idle = keywords.iter().find(|keyword| raw.contains_key(**keyword));
             if let Some(keyword) = idle.filter(|_| !types.contains(&name)) {
                 self.warn(&format!(
-                    "`{keyword}` restricts no value of type {name}: nobody checks it"
+                    "`{keyword}` restricts no value of type {name}, so it has no effect"
                 ));
             }
         }

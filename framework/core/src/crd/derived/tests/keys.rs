@@ -326,6 +326,6 @@ fn a_length_of_a_list_behind_another_name_is_a_number_of_items_and_an_idle_key_i
     assert_eq!(field("names")["items"]["pattern"], "^x$");
     assert_eq!(
         found.warnings,
-        [".number: `pattern` restricts no value of type integer: nobody checks it"]
+        [".number: `pattern` restricts no value of type integer, so it has no effect"]
     );
 }
