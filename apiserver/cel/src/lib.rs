@@ -51,7 +51,6 @@ pub mod check;
 pub mod cost;
 #[cfg(feature = "eval")]
 pub mod eval;
-#[cfg(feature = "eval")]
 pub mod library;
 #[cfg(feature = "eval")]
 pub mod rules;

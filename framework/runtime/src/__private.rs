@@ -5,7 +5,20 @@ pub use windlass_macros::field_path;
 
 use crate::controller::Reconciler;
 
-/// Compiles if `C` reconciles `K`.
+/// A reconciler of the kind `K`.
+///
+/// As a bound of the generated impl it reports a missing reconciler, or one of another kind, once.
+#[diagnostic::on_unimplemented(
+    message = "the controller is `for = {K}`, but `{Self}` reconciles another kind",
+    label = "`type Object` of the reconciler is another",
+    note = "`#[controller(for = …)]` and `type Object = …` of the `Reconciler` name the same kind"
+)]
+pub trait Reconciles<K>: Reconciler {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Reconciler, K> Reconciles<K> for C where C::Object: Is<K> {}
+
+/// Compiles if `C` reconciles `K`. For generic controllers, of which a bound would be a condition.
 pub fn reconciles<C: Reconciler, K>()
 where
     C::Object: Is<K>,

@@ -209,9 +209,15 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     });
     let changes = attrs.on_change.iter().map(|change| on_change(change, attrs));
     let settings = attrs.settings.iter().map(|setting| setting.statement(krate));
-    let reconciles = attrs.object.as_ref().map(|object| {
+    let is_generic = input.generics.type_params().next().is_some();
+    let object = attrs.object.as_ref();
+    let reconciles = object.filter(|_| is_generic).map(|object| {
         quote_spanned!(at(object.span())=> #krate::__private::reconciles::<Self, #object>();)
     });
+    let bounds = match object.filter(|_| !is_generic) {
+        Some(object) => reconciler_bound(input, object, krate).to_token_stream(),
+        None => bounds,
+    };
     // Last: the function may replace what the keys have set.
     let with = attrs.with.as_ref().map(|with| {
         let place = at(with.span());
@@ -224,6 +230,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     });
     quote! {
         #[automatically_derived]
+        #[allow(trivial_bounds)]
         impl #generics #krate::controller::Controller for #ty #bounds {
             fn wiring() -> #krate::controller::ControllerBuilder<Self> {
                 #reconciles
@@ -243,6 +250,24 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
             }
         }
     }
+}
+
+/// Returns the where clause of the controller with the bound that it is a reconciler of `object`.
+///
+/// With the bound a missing `Reconciler` is reported once; without it for the trait, the builder in
+/// the signature and the body.
+fn reconciler_bound(input: &DeriveInput, object: &Type, krate: &TokenStream) -> syn::WhereClause {
+    let place = at(object.span());
+    let mut generics = input.generics.clone();
+    let clause = generics.make_where_clause();
+    // With spans of one place only; otherwise the compiler would underline from the derive on.
+    let krate = krate.clone().into_iter().map(|mut token| {
+        token.set_span(place);
+        token
+    });
+    let bound = quote_spanned!(place=> Self: #(#krate)*::__private::Reconciles<#object>);
+    clause.predicates.push(parse_quote!(#bound));
+    clause.clone()
 }
 
 /// Generates the statement of a watch.

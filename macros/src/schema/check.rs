@@ -1,5 +1,6 @@
 //! Rules that span several keys.
 
+use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Lit};
@@ -56,11 +57,11 @@ fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &m
         }
         match field {
             None => errors.at(name.span(), no_field(&name.to_string(), model.named())),
-            Some(field) if is_always_set(field) && many != Many::AtLeast => {
-                errors.at(
-                    name.span(),
-                    format_args!("`{name}` is always set: make it an `Option` without a default"),
-                );
+            Some(field) if is_always_set(field) => {
+                let why = if many == Many::AtLeast { ", and the rule never fails" } else { "" };
+                let message =
+                    format!("`{name}` is always set{why}: make it an `Option` without a default");
+                errors.at(name.span(), message);
             }
             Some(_) => {}
         }
@@ -220,26 +221,51 @@ fn fits(keyword: &str, class: Class, key: &Key, errors: &mut Errors) {
     }
 }
 
-/// Checks that literal bounds leave a value between them.
+/// Checks that literal bounds leave a value between them, of the field and of its items.
 fn bounds(remarks: &Remarks, errors: &mut Errors) {
-    let find = |wanted: &str| {
-        remarks.attrs.keys.iter().find_map(|key| match &key.kind {
-            Kind::Keyword(name, value) if *name == wanted => Some((key, value)),
-            _ => None,
-        })
+    let of_field = |kind: &Kind, wanted: &str| match kind {
+        Kind::Keyword(name, value) if *name == wanted => number(value),
+        _ => None,
     };
-    for (least, most) in [
-        ("minimum", "maximum"),
-        ("minLength", "maxLength"),
-        ("minItems", "maxItems"),
-        ("minProperties", "maxProperties"),
-    ] {
-        let (Some((_, least)), Some((key, most))) = (find(least), find(most)) else { continue };
-        if let (Some(low), Some(high)) = (number(least), number(most))
-            && low > high
-        {
-            errors.at(key.span, format_args!("no value lies between {least} and {most}"));
+    let of_items = |kind: &Kind, wanted: &str| match kind {
+        Kind::Item(name, value) if *name == wanted => number(value),
+        _ => None,
+    };
+    let keys = &remarks.attrs.keys;
+    for value in [of_field, of_items] {
+        let find = |wanted: &str| {
+            keys.iter().find_map(|key| value(&key.kind, wanted).map(|value| (key.span, value)))
+        };
+        for (least, most) in [
+            ("minimum", "maximum"),
+            ("minLength", "maxLength"),
+            ("minItems", "maxItems"),
+            ("minProperties", "maxProperties"),
+        ] {
+            between(find(least), find(most), errors);
+            if least == "minimum" {
+                continue;
+            }
+            for (place, size) in [find(least), find(most)].into_iter().flatten() {
+                if size < 0.0 {
+                    errors.at(place, "a size is not negative");
+                }
+            }
         }
+        if let Some((place, unit)) = find("multipleOf")
+            && unit <= 0.0
+        {
+            errors.at(place, "multiples are those of a number above 0");
+        }
+    }
+}
+
+/// Checks one pair of bounds.
+fn between(least: Option<(Span, f64)>, most: Option<(Span, f64)>, errors: &mut Errors) {
+    if let (Some((_, low)), Some((place, high))) = (least, most)
+        && low > high
+    {
+        errors.at(place, format_args!("no value lies between {low} and {high}"));
     }
 }
 

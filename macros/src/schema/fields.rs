@@ -198,15 +198,12 @@ fn list_map(field: &Field) -> Option<TokenStream> {
         _ => None,
     })?;
     let ty = &field.ty;
-    let item = quote_spanned!(at(ty.span())=> <#ty as __s::ListField>::Item);
+    let items = quote_spanned!(at(ty.span())=> __s::item_of::<#ty, _>());
     let keys = names.iter().map(|name| {
         let text = syn::ext::IdentExt::unraw(name).to_string();
-        quote!({
-            let _ = |item: &#item| { let _ = &item.#name; };
-            (&__s::Of::<#item>::NEW).json_name(#text)
-        })
+        quote!((&items.has(|item| _ = &item.#name)).json_name(#text))
     });
-    Some(quote!(.list_map(&[#(#keys),*])))
+    Some(quote!(.list_map(&{ let items = #items; [#(#keys),*] })))
 }
 
 /// The call for a rule.

@@ -62,6 +62,7 @@ fn each_mistake_has_one_message() {
         "default_that_is_no_text",
         "list_key_of_no_field",
         "list_key_of_no_field_of_kubernetes",
+        "list_map_of_an_alias",
         "list_without_schema",
         "option_without_schema",
         "schema_of_a_type_without_one",

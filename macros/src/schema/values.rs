@@ -229,7 +229,7 @@ fn each(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
     })
 }
 
-/// Reads a pattern, and refuses groups that the API server's regular expressions do not have.
+/// Reads a pattern, and refuses what the API server's regular expressions do not have.
 fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let text = keys::text(key, input)?;
     let bad =
@@ -248,6 +248,12 @@ fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> 
             return Err(syn::Error::new(text.span, message));
         }
         escaped = c == '\\' && !escaped;
+    }
+    if let Err(error) = windlass_cel::library::regex::Pattern::parse(&text.value) {
+        return Err(syn::Error::new(
+            text.span,
+            format!("the API server refuses this pattern: {error}"),
+        ));
     }
     Ok(LitStr::new(&text.value, text.span).to_token_stream())
 }

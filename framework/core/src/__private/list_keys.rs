@@ -1,6 +1,6 @@
 //! JSON names of the keys of a list of kind `map`, from the names of the item's fields in Rust.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use super::FieldNames;
 use crate::crd::derived::Of;
@@ -19,8 +19,30 @@ impl<T> ListField for Vec<T> {
     type Item = T;
 }
 
+impl<T> ListField for VecDeque<T> {
+    type Item = T;
+}
+
 impl<T> ListField for BTreeSet<T> {
     type Item = T;
+}
+
+impl<T, S> ListField for HashSet<T, S> {
+    type Item = T;
+}
+
+/// Returns the type of the items of a list.
+///
+/// Generated code names the list once, in this call, so that a type that is no list is one error.
+pub const fn item_of<L: ListField<Item = T>, T>() -> Of<T> {
+    Of::NEW
+}
+
+impl<T> Of<T> {
+    /// Gives the type of a value to a closure, which names fields of it and is not called.
+    pub const fn has(self, _: fn(&T)) -> Self {
+        self
+    }
 }
 
 #[diagnostic::do_not_recommend]

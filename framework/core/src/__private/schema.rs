@@ -1,6 +1,6 @@
 //! Items that the code of `#[derive(Schema)]` names.
 
-pub use super::list_keys::{GuessedNames, KeyNames, ListField};
+pub use super::list_keys::{GuessedNames, KeyNames, ListField, item_of};
 pub use super::{FieldName, FieldNames};
 pub use crate::crd::derived::*;
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::controller::{Context, Reconciler};
-use windlass_client::api::Patch;
+use windlass_client::api::{ApiFuture, Patch};
 use windlass_core::conditions::{Condition, Conditions};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{DynamicObject, Resource, ResourceExt, StatusOf, StatusPatch};
@@ -114,13 +114,20 @@ impl<C: Reconciler> Context<C> {
     /// become a JSON object.
     /// # Cancel safety
     /// As [`set_condition`](Self::set_condition).
-    pub async fn set_status(
+    pub fn set_status(
         &self,
-        status: impl StatusOf<<C::Object as Resource>::Kind> + Serialize + Send + Sync,
-    ) -> Result<(), Error> {
-        let mut wanted = serde_json::to_value(&status).map_err(|error| {
+        status: impl StatusOf<<C::Object as Resource>::Kind> + Serialize,
+    ) -> ApiFuture<'_, ()> {
+        let wanted = serde_json::to_value(&status).map_err(|error| {
             Error::new(ErrorKind::Usage, "cannot turn the status into JSON").because(error)
-        })?;
+        });
+        // The type of the boxed future does not depend on that of the status: a status of another
+        // kind is reported once, at the call.
+        Box::pin(async move { self.replace_status(wanted?).await })
+    }
+
+    /// Replaces the status by a JSON value.
+    async fn replace_status(&self, mut wanted: Value) -> Result<(), Error> {
         drop_nulls(&mut wanted);
         if !wanted.is_object() {
             return Err(Error::new(ErrorKind::Usage, "cannot write a status that is no object"));
@@ -164,20 +171,24 @@ impl<C: Reconciler> Context<C> {
     /// As [`set_condition`](Self::set_condition).
     /// # Cancel safety
     /// As [`set_condition`](Self::set_condition).
-    pub async fn patch_status(
+    pub fn patch_status(
         &self,
-        patch: impl StatusPatch<<C::Object as Resource>::Kind> + Serialize + Send + Sync,
-    ) -> Result<(), Error> {
+        patch: impl StatusPatch<<C::Object as Resource>::Kind> + Serialize,
+    ) -> ApiFuture<'_, ()> {
         let patch = serde_json::to_value(&patch).map_err(|error| {
             Error::new(ErrorKind::Usage, "cannot turn the change of the status into JSON")
                 .because(error)
-        })?;
-        self.write_status(&move |status| {
-            let mut status = status.clone();
-            json_patch::merge(&mut status, &patch);
-            Ok(status)
+        });
+        // As in `set_status`.
+        Box::pin(async move {
+            let patch = patch?;
+            self.write_status(&move |status| {
+                let mut status = status.clone();
+                json_patch::merge(&mut status, &patch);
+                Ok(status)
+            })
+            .await
         })
-        .await
     }
 
     /// Applies `change` to the newest known status and sends the difference; repeats both after a
