@@ -169,6 +169,7 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
                 warnings: &schema.warnings,
                 decode: &shape.decode,
                 store: &|value| Box::pin(store(api.clone(), number, shape.name, value)),
+                examples: &[],
                 is_exact: shape.is_exact,
             };
             let tally = judge(&target, Rng::seeded(number as u64).fork(shape.name), VALUES).await;

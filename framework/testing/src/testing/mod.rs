@@ -43,7 +43,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
-pub use check::{CheckReport, check, try_check};
+pub use check::{CheckReport, check, check_from, try_check, try_check_from};
 pub use grants::GrantReport;
 pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;

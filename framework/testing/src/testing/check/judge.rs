@@ -26,6 +26,8 @@ pub struct Target<'a> {
     pub decode: &'a Decoder<'a>,
     /// The API server.
     pub store: &'a Store<'a>,
+    /// Values from which a part of the tried ones is made.
+    pub examples: &'a [Value],
     /// Whether every value that serde writes must be stored: the type has no conditions of its own.
     pub is_exact: bool,
 }
@@ -39,6 +41,8 @@ pub struct Tally {
     pub stored: usize,
     /// Values that it stored and serde refused, at places with a warning.
     pub unchecked: usize,
+    /// The first refusal of a value that fits the schema.
+    pub refusal: Option<String>,
     /// Differences without a warning.
     pub differences: Vec<String>,
     /// Values that serde itself does not read as it wrote them, and the server stored unchanged.
@@ -47,7 +51,7 @@ pub struct Tally {
 
 /// Tries `count` values of the target, one half of which fits the schema.
 pub async fn judge(target: &Target<'_>, rng: Rng, count: usize) -> Tally {
-    let values = Values::new(rng);
+    let values = Values::new(rng, target.examples);
     let validator = Validator::new(target.schema);
     let mut tally = Tally::default();
     for i in 0..count {
@@ -72,7 +76,12 @@ async fn one(
 ) {
     let stored = match store(target, validator, &value).await {
         Ok(stored) => stored,
-        Err(refusal) => return refused(target, validator, &value, &refusal, tally).await,
+        Err(refusal) => {
+            if changed.is_empty() {
+                tally.refusal.get_or_insert_with(|| refusal.clone());
+            }
+            return refused(target, validator, &value, &refusal, tally).await;
+        }
     };
     tally.stored += 1;
     match (target.decode)(&stored) {

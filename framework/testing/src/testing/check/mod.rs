@@ -5,6 +5,7 @@ mod report;
 mod status;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod values;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,10 +53,20 @@ const SEED: u64 = 1;
 /// ```
 ///
 /// # Panics
-/// When the server refuses the definition, or when serde and the server differ at a place without a
-/// warning; the text lists the differences.
+/// When the server refuses the definition, when serde and the server differ at a place without a
+/// warning, or when the server stores none of the objects; the text lists the differences, or the
+/// first refusal.
 pub async fn check<K: CustomResource>() -> CheckReport {
-    match try_check::<K>().await {
+    check_from::<K>([]).await
+}
+
+/// Checks a kind as [`check`] does, with objects that are made from `examples` beside the generated
+/// ones: for rules that hardly any generated object fits.
+///
+/// # Panics
+/// As [`check`].
+pub async fn check_from<K: CustomResource>(examples: impl IntoIterator<Item = K>) -> CheckReport {
+    match try_check_from(examples).await {
         Ok(report) => report,
         Err(error) => panic!("{error:?}"),
     }
@@ -64,8 +75,26 @@ pub async fn check<K: CustomResource>() -> CheckReport {
 /// Checks a kind as [`check`] does.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] with the differences; the error of the definition; errors of the server.
+/// [`ErrorKind::Usage`] with the differences, or when the server stored no object; the error of the
+/// definition; errors of the server.
 pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
+    try_check_from::<K>([]).await
+}
+
+/// Checks a kind as [`check_from`] does.
+///
+/// # Errors
+/// As [`try_check`].
+pub async fn try_check_from<K: CustomResource>(
+    examples: impl IntoIterator<Item = K>,
+) -> Result<CheckReport, Error> {
+    let examples = examples.into_iter().map(|example| {
+        let object = serde_json::to_value(&example).map_err(|error| {
+            Error::new(ErrorKind::Usage, "cannot turn an example into JSON").because(error)
+        });
+        object.map(without_head)
+    });
+    let examples: Vec<Value> = examples.collect::<Result<_, _>>()?;
     let definition = K::crd()?;
     let unchecked = windlass_core::crd::warnings::<K>()?;
     let info = K::static_info().ok_or_else(|| {
@@ -84,6 +113,7 @@ pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
         warnings: &unchecked,
         decode: &|value| decode::<K>(&with_head(value, &head)),
         store: &|value| Box::pin(store(&api, with_head(&value, &head))),
+        examples: &examples,
         is_exact: false,
     };
     let tally = judge(&target, Rng::seeded(SEED), VALUES).await;

@@ -49,8 +49,11 @@ impl CheckReport {
         };
         let mut found = all(&self.tally);
         found.extend(of_status.1.iter().map(|difference| format!("of its status, {difference}")));
-        if found.is_empty() {
+        if found.is_empty() && self.tally.stored > 0 {
             return Ok(self);
+        }
+        if found.is_empty() {
+            return Err(self.nothing_stored());
         }
         let shown: Vec<&str> = found.iter().take(SHOWN).map(String::as_str).collect();
         let message = format!(
@@ -63,6 +66,17 @@ impl CheckReport {
             shown.join("\n- ")
         );
         Err(Error::new(ErrorKind::Usage, message))
+    }
+
+    /// The error of a check without an object that the server stored.
+    fn nothing_stored(&self) -> Error {
+        let refusal = self.tally.refusal.as_deref().unwrap_or("all of them were changed ones");
+        let message = format!(
+            "cannot check {}: the API server stored none of {} generated objects, so nothing was compared; the first \
+             refusal: {refusal}\nGive an object that the server accepts: `check_from([…])`",
+            self.kind, self.tally.values
+        );
+        Error::new(ErrorKind::Usage, message)
     }
 
     /// Returns the places that the API server checks less strictly than serde, with the reasons: an
@@ -104,9 +118,6 @@ impl fmt::Display for CheckReport {
             self.tally.values,
             self.tally.unchecked
         )?;
-        if self.tally.stored == 0 {
-            writeln!(f, "nothing was compared: the server stored no generated object")?;
-        }
         match &self.status {
             StatusTally::None => {}
             StatusTally::NoObject => {

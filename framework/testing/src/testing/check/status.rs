@@ -53,6 +53,7 @@ pub(super) async fn judge_status<K: CustomResource>(
         warnings: &warnings,
         decode: &|status| decode::<K>(&with_status(object, status)),
         store: &|status| Box::pin(store(api, with_status(object, &status))),
+        examples: &[],
         is_exact: false,
     };
     let tally = judge(&target, Rng::seeded(SEED), VALUES).await;
@@ -68,7 +69,7 @@ async fn stored_object(
     whole: &Target<'_>,
     head: &Value,
 ) -> Result<Option<DynamicObject>, Error> {
-    let values = Values::new(Rng::seeded(SEED));
+    let values = Values::new(Rng::seeded(SEED), whole.examples);
     for _ in 0..ATTEMPTS {
         let value = with_head(&values.fitting(whole.schema), head);
         if (whole.decode)(&value).is_err() {

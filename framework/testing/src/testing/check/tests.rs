@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{check, try_check};
+use super::{check, check_from, try_check};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 macro_rules! kind {
@@ -227,4 +227,48 @@ struct LooseStatus {
 async fn a_status_that_checks_more_than_its_schema_is_an_error_with_its_value() {
     let error = try_check::<Vagueness>().await.unwrap_err().to_string();
     assert!(error.contains("- of its status, the API server stores {\"name\":"), "{error}");
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct StampSpec {
+    #[schemars(extend(
+        "x-kubernetes-embedded-resource" = true,
+        "x-kubernetes-preserve-unknown-fields" = true
+    ))]
+    object: serde_json::Map<String, serde_json::Value>,
+    #[schemars(regex(pattern = "^[A-Z]{3}-[0-9]{4}(/[a-z]+)?$"))]
+    serial: String,
+}
+
+kind!(Stamp, "stamps", StampSpec);
+
+#[tokio::test]
+async fn embedded_objects_and_texts_of_a_pattern_are_generated() {
+    let report = check::<Stamp>().await;
+    assert!(report.tried().1 > 50, "{report}");
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.one + self.two == 4711" }]))]
+struct RareSpec {
+    #[schemars(range(min = 0, max = 9999))]
+    one: i32,
+    #[schemars(range(min = 0, max = 9999))]
+    two: i32,
+}
+
+kind!(Rare, "rares", RareSpec);
+
+#[tokio::test]
+async fn a_kind_without_a_stored_object_is_an_error_with_the_refusal() {
+    let error = try_check::<Rare>().await.unwrap_err().to_string();
+    assert!(error.contains("cannot check Rare: the API server stored none of 200"), "{error}");
+    assert!(error.contains("self.one + self.two == 4711"), "{error}");
+}
+
+#[tokio::test]
+async fn objects_are_made_from_an_example() {
+    let example = Rare::new("example", RareSpec { one: 4700, two: 11 });
+    let report = check_from([example]).await;
+    assert!(report.tried().1 > 50, "{report}");
 }

@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 use windlass_core::crd::misfit;
 use windlass_core::rng::Rng;
 
+use super::texts;
+
 /// Deepest value that is generated.
 const DEPTH: usize = 12;
 /// Attempts to find a value that fits all conditions at once.
@@ -40,19 +42,31 @@ pub(super) type Path = Vec<String>;
 
 /// A generator of values.
 #[derive(Debug)]
-pub(super) struct Values {
+pub(super) struct Values<'a> {
     /// The numbers from which everything follows.
     rng: Rng,
+    /// Values that the schema is known to allow; changes start from them.
+    examples: &'a [Value],
 }
 
-impl Values {
-    /// Returns a generator whose values follow from `rng`.
-    pub(super) fn new(rng: Rng) -> Self {
-        Self { rng }
+impl<'e> Values<'e> {
+    /// Returns a generator whose values follow from `rng`, half of them from `examples` if there are any.
+    pub(super) fn new(rng: Rng, examples: &'e [Value]) -> Self {
+        Self { rng, examples }
     }
 
     /// A value that fits the schema, as far as one is found.
     pub(super) fn fitting(&self, schema: &Value) -> Value {
+        if let Some(example) = self.pick(self.examples)
+            && self.one_in(2)
+        {
+            return example.clone();
+        }
+        self.generated(schema)
+    }
+
+    /// A generated value that fits the schema, as far as one is found.
+    fn generated(&self, schema: &Value) -> Value {
         let mut found = Value::Null;
         for _ in 0..ATTEMPTS {
             found = self.value(&[schema], 0);
@@ -77,7 +91,7 @@ impl Values {
         let mut places = Vec::new();
         positions(&value, &mut Vec::new(), &mut places);
         let place = self.pick(&places).cloned().unwrap_or_default();
-        let other = self.fitting(schema);
+        let other = self.generated(schema);
         let mut path = Vec::new();
         if let Some(target) = at(&mut value, &place, &mut path) {
             let name = self.change(target, at_same(&other, &place));
@@ -178,7 +192,13 @@ impl Values {
         let start = usize::try_from(self.rng.below(3)).unwrap_or_default();
         let texts = TEXTS.iter().cycle().skip(start).take(TEXTS.len());
         let long = "a".repeat(usize::try_from(bound(nodes, "minLength")).unwrap_or_default());
-        let mut texts = texts.map(|text| (*text).to_owned()).chain([long]).map(Value::from);
+        let patterns = nodes.iter().filter_map(|node| node.get("pattern")?.as_str());
+        let matching = patterns.flat_map(|pattern| {
+            (0..ATTEMPTS).filter_map(move |_| texts::matching(pattern, &self.rng))
+        });
+        let texts = texts.map(|text| (*text).to_owned());
+        // First those of the pattern: each look at a text compiles it.
+        let mut texts = matching.chain(texts).chain([long]).map(Value::from);
         let fits = |text: &Value| {
             nodes.iter().all(|node| misfit(text, &Value::Object((*node).clone())).is_none())
         };
@@ -243,6 +263,14 @@ impl Values {
             if !object.contains_key(name) && !is_forbidden(nodes, name) && self.one_in(2) {
                 object.insert(name.clone(), self.field(nodes, name, depth));
             }
+        }
+        if nodes.iter().any(|node| node.contains_key("x-kubernetes-embedded-resource")) {
+            let head = [
+                ("apiVersion", json!("v1")),
+                ("kind", json!("ConfigMap")),
+                ("metadata", json!({ "name": "a" })),
+            ];
+            object.extend(head.map(|(name, value)| (name.to_owned(), value)));
         }
         let free: Vec<&Value> =
             nodes.iter().filter_map(|node| node.get("additionalProperties")).collect();
