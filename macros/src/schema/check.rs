@@ -27,6 +27,22 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     for field in model.all_fields() {
         of_field(field, errors);
     }
+    if let Some(from) = &model.serde.from
+        && model.converted_field().is_none()
+    {
+        for key in model.all_fields().filter_map(|field| field.remarks.attrs.keys.first()) {
+            let message = format!(
+                "serde reads the type as `{}`, so a key of its fields has no effect: write a `rule` on the type",
+                plain(from)
+            );
+            errors.at(key.span, message);
+        }
+    }
+}
+
+/// A type as it is written, without the spaces of tokens.
+fn plain(ty: &syn::Type) -> String {
+    ty.to_token_stream().to_string().replace(' ', "")
 }
 
 /// Checks the keys of the type itself.

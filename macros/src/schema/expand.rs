@@ -168,7 +168,16 @@ fn body(model: &Model) -> TokenStream {
             }
             _ => shape,
         };
-        return quote!({ let __shape = #shape; __s::same_as(__generator, __shape) #keys .finish() });
+        // The schema of the other type does not say what the conversion refuses.
+        let parsed = model.serde.is_fallible.then(|| {
+            let name = format!("a {}", syn::ext::IdentExt::unraw(&model.ident));
+            quote!(.keyword("x-windlass-parsed", #name))
+        });
+        let field = model.converted_field().map(|field| remarks(&field.remarks, Some(field), &[]));
+        return quote!({
+            let __shape = #shape;
+            __s::same_as(__generator, __shape) #parsed #field #keys .finish()
+        });
     }
     let whole = (!model.remarks.is_empty()).then(|| quote!(.whole() #keys));
     match &model.data {

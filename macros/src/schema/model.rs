@@ -102,6 +102,17 @@ impl Model {
     }
 
     /// Every field of the type and of its variants.
+    /// The only field of a type that serde converts from that field's type: the keys of the field
+    /// describe both.
+    pub(super) fn converted_field(&self) -> Option<&Field> {
+        match (&self.serde.from, &self.data) {
+            (Some(from), Data::Tuple(fields)) if fields.len() == 1 => {
+                fields.first().filter(|field| crate::keys::same_tokens(&field.ty, from))
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn all_fields(&self) -> impl Iterator<Item = &Field> {
         let own: &[Field] = match &self.data {
             Data::Tuple(fields) | Data::Named(fields) => fields,

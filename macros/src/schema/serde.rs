@@ -50,6 +50,8 @@ pub(super) struct OfType {
     pub(super) transparent: bool,
     /// Type of `from` or `try_from`.
     pub(super) from: Option<Type>,
+    /// Whether `from` may fail.
+    pub(super) is_fallible: bool,
     pub(super) into: Option<Type>,
 }
 
@@ -103,7 +105,10 @@ impl OfType {
                 "untagged" => read.untagged = true,
                 "transparent" => read.transparent = true,
                 "default" => read.default = Some(default(meta)?),
-                "from" | "try_from" => read.from = Some(parsed(meta)?),
+                "from" | "try_from" => {
+                    read.is_fallible = meta.path.is_ident("try_from");
+                    read.from = Some(parsed(meta)?);
+                }
                 "into" => read.into = Some(parsed(meta)?),
                 _ => return Ok(false),
             }

@@ -62,6 +62,22 @@ impl<T: KubernetesSchema> KubernetesSchema for HashMap<String, T> {
     }
 }
 
+/// Types of std that serde parses from a text of which schemars says no more than that.
+macro_rules! parsed {
+    ($($ty:ident)*) => { $(
+        impl KubernetesSchema for std::net::$ty {
+            fn kubernetes_schema(_: &mut SchemaGenerator) -> Schema {
+                object(json!({ "type": "string", "x-windlass-parsed": concat!("a ", stringify!($ty)) }))
+            }
+
+            fn list_schema(generator: &mut SchemaGenerator) -> Schema {
+                object(json!({ "type": "array", "items": Self::kubernetes_schema(generator) }))
+            }
+        }
+    )* };
+}
+parsed! { SocketAddr SocketAddrV4 SocketAddrV6 }
+
 /// The schema of a map with such values.
 fn map_of(value: Schema) -> Schema {
     object(json!({ "type": "object", "additionalProperties": value }))

@@ -21,6 +21,12 @@ const ALIASES: &str = "x-windlass-aliases";
 /// Mark of a variant that serde reads for every other name: `#[serde(other)]`.
 const REST: &str = "x-windlass-rest";
 
+/// Mark of a text that serde parses or a value that it converts; its value is the type of the result.
+const PARSED: &str = "x-windlass-parsed";
+
+/// Keywords by which a type says what its conversion accepts.
+const CONDITIONS: [&str; 5] = ["pattern", "format", "enum", "x-kubernetes-validations", "not"];
+
 /// A marked field.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::crd) struct Mark {
@@ -41,6 +47,14 @@ impl Lower<'_> {
         if let Some(name) = raw.get(REST) {
             self.warn(&format!(
                 "serde reads every other name as {name}, and an API server refuses it"
+            ));
+        }
+        if let Some(Value::String(name)) = raw.get(PARSED)
+            && !CONDITIONS.iter().any(|keyword| raw.contains_key(*keyword))
+        {
+            self.warn(&format!(
+                "serde makes {name} of the value, and its schema does not say which values are refused: give it a \
+                 `pattern` or a `rule`"
             ));
         }
         for key in [COLUMN, SELECTABLE] {

@@ -178,15 +178,14 @@ alike! { a_transparent_struct: S;
 }
 
 alike! { a_type_read_as_another: S;
-    #[serde(try_from = "String", into = "String")]
+    #[serde(from = "String", into = "String")]
     #[derive(Clone)]
     pub(super) struct S {
         host: String,
     }
-    impl TryFrom<String> for S {
-        type Error = &'static str;
-        fn try_from(host: String) -> Result<Self, Self::Error> {
-            if host.is_empty() { Err("a host has a name") } else { Ok(Self { host }) }
+    impl From<String> for S {
+        fn from(host: String) -> Self {
+            Self { host }
         }
     }
     impl From<S> for String {
@@ -408,6 +407,65 @@ fn names_that_only_serde_reads_are_warned_of() {
     assert_eq!(
         found.schema["properties"]["level"]["anyOf"],
         serde_json::json!([{ "enum": ["Low", "Unknown"] }])
+    );
+    assert!(!found.schema.to_string().contains("x-windlass"), "{}", found.schema);
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "String", into = "String")]
+struct Lowercase(String);
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "String", into = "String")]
+struct Described(#[schema(pattern = "^[a-z]*$")] String);
+
+macro_rules! converted {
+    ($($ty:ident)*) => { $(
+        impl TryFrom<String> for $ty {
+            type Error = &'static str;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                let is_lower = text.chars().all(|c| c.is_ascii_lowercase());
+                if is_lower { Ok(Self(text)) } else { Err("not in lower case") }
+            }
+        }
+
+        impl From<$ty> for String {
+            fn from(value: $ty) -> Self {
+                value.0
+            }
+        }
+    )* };
+}
+converted! { Lowercase Described }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Parsed {
+    name: Lowercase,
+    described: Described,
+    listen: std::net::SocketAddr,
+    peers: Vec<std::net::SocketAddrV4>,
+    #[schema(pattern = "^127[.]0[.]0[.]1:[0-9]{1,4}$")]
+    debug: Option<std::net::SocketAddr>,
+}
+
+#[test]
+fn values_that_serde_parses_are_warned_of_unless_their_schema_says_how() {
+    let found = crate::crd::structural_schema::<Parsed>().unwrap();
+    let named: Vec<&str> = found
+        .warnings
+        .iter()
+        .filter_map(|text| Some(text.split_once(" of the value")?.0))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            ".listen: serde makes a SocketAddr",
+            ".name: serde makes a Lowercase",
+            ".peers.[]: serde makes a SocketAddrV4",
+        ],
+        "{:?}",
+        found.warnings
     );
     assert!(!found.schema.to_string().contains("x-windlass"), "{}", found.schema);
 }
