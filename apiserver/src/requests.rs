@@ -1,10 +1,11 @@
 //! Log of answered requests: a bounded ring that tests inspect.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// One answered request.
+/// One answered request. Texts are cut at 256 bytes: clients decide how long they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; for paths
@@ -30,13 +31,42 @@ pub struct Request {
     pub at: u64,
 }
 
+/// Longest text of a kept request, in bytes.
+const LONGEST: usize = 256;
+
 /// Number of requests that are kept; older ones are dropped.
 const KEPT: usize = 16_384;
+
+impl Request {
+    /// Cuts all texts at [`LONGEST`] bytes.
+    fn cut(&mut self) {
+        let Self {
+            verb,
+            group,
+            resource,
+            subresource,
+            namespace,
+            name,
+            user,
+            agent,
+            code: _,
+            at: _,
+        } = self;
+        for text in [verb, group, resource, subresource, namespace, name, user, agent] {
+            let end = (0..=LONGEST.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+            text.truncate(end.unwrap_or_default());
+            // The memory as well: a text keeps what it was made with.
+            text.shrink_to_fit();
+        }
+    }
+}
 
 /// Ring of the last requests.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     ring: Mutex<VecDeque<Request>>,
+    /// Handlers that panicked.
+    panics: AtomicU64,
 }
 
 impl Requests {
@@ -46,7 +76,8 @@ impl Requests {
     }
 
     /// Adds a request, and drops the oldest one if the ring is full.
-    pub(crate) fn record(&self, request: Request) {
+    pub(crate) fn record(&self, mut request: Request) {
+        request.cut();
         let mut ring = self.ring.lock();
         // Bounded: long tests make more requests than memory should hold.
         if ring.len() == KEPT {
@@ -59,6 +90,17 @@ impl Requests {
     pub(crate) fn all(&self) -> Vec<Request> {
         // A copy: requests are recorded while tests look at it.
         self.ring.lock().iter().cloned().collect()
+    }
+
+    /// Counts a handler that panicked; returns their number.
+    pub(crate) fn count_panic(&self) -> u64 {
+        // `Relaxed`: nothing else depends on the number.
+        self.panics.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Returns the number of handlers that panicked.
+    pub(crate) fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
     }
 
     /// Drops all kept requests.

@@ -222,6 +222,11 @@ impl ApiServer {
         self.core.requests.all()
     }
 
+    /// Returns the number of requests whose handler panicked; each was answered 500.
+    pub fn panics(&self) -> u64 {
+        self.core.requests.panics()
+    }
+
     /// Drops the kept requests of clients.
     pub fn clear_requests(&self) {
         self.core.requests.clear();

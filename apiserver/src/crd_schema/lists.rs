@@ -72,10 +72,28 @@ fn second(values: &[Value], shown: &[Value], path: &str, out: &mut Vec<Cause>) {
     }
 }
 
-/// Returns the old item with the same key as `item`, in a list of type `map`.
-pub(crate) fn correlate<'a>(item: &Value, old: &'a [Value], keys: &[String]) -> Option<&'a Value> {
-    let key = list_key(item, keys);
-    old.iter().find(|candidate| list_key(candidate, keys) == key)
+/// The old items of a list of type `map` by their keys.
+pub(crate) struct Correlated<'a> {
+    /// Names of the keys.
+    keys: &'a [String],
+    /// Items by the text of their keys, of equal ones the first.
+    items: BTreeMap<String, &'a Value>,
+}
+
+impl<'a> Correlated<'a> {
+    /// Looks at each old item once.
+    pub(crate) fn new(old: &'a [Value], keys: &'a [String]) -> Self {
+        let mut items = BTreeMap::new();
+        for item in old {
+            items.entry(list_key(item, keys).to_string()).or_insert(item);
+        }
+        Self { keys, items }
+    }
+
+    /// Returns the old item with the same key as `item`.
+    pub(crate) fn find(&self, item: &Value) -> Option<&'a Value> {
+        self.items.get(&list_key(item, self.keys).to_string()).copied()
+    }
 }
 
 /// Reports embedded resources without kind or API version.

@@ -4,26 +4,34 @@
 //! The order is that of its validators: type, combinations, strings, formats, numbers, lists,
 //! enumerations, objects. Fields are visited by name, where upstream has no order.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Number, Value};
 
 use super::cause;
-use super::lists::correlate;
+use super::lists::Correlated;
 use super::node::{Additional, ListType, Node};
 use crate::served::Cause;
+
+/// Most faults of one object. kube-apiserver has no such limit: for more it takes quadratic time, up to
+/// its deadline.
+const MOST_CAUSES: usize = 1000;
 
 /// Faults of a value, and the number of passed checks, by which `anyOf` finds its closest branch.
 #[derive(Debug, Default)]
 struct ValidationOutcome {
     /// Faults, each once.
     causes: Vec<Cause>,
+    /// The same faults for look-ups: a search of the list would be quadratic in bad values.
+    known: BTreeSet<Cause>,
     /// Number of passed checks.
     matches: usize,
 }
 
 impl ValidationOutcome {
-    /// Adds a fault, unless it is known.
+    /// Adds a fault, unless it is known or one of too many.
     fn add(&mut self, cause: Cause) {
-        if !self.causes.contains(&cause) {
+        if self.causes.len() < MOST_CAUSES && self.known.insert(cause.clone()) {
             self.causes.push(cause);
         }
     }
@@ -34,6 +42,12 @@ impl ValidationOutcome {
         for cause in other.causes {
             self.add(cause);
         }
+    }
+
+    /// Drops all faults.
+    fn clear(&mut self) {
+        self.causes.clear();
+        self.known.clear();
     }
 
     /// Whether there is no fault.
@@ -52,7 +66,7 @@ fn ratchet(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> Valid
     let mut outcome = check(node, value, old, path);
     // An object that became invalid with a change of its schema can still be updated elsewhere.
     if !outcome.ok() && old == Some(value) {
-        outcome.causes.clear();
+        outcome.clear();
     }
     outcome
 }
@@ -346,8 +360,9 @@ fn check_items(
         // Only in lists of type `map` items have an identity, and with it an old state.
         let before =
             old.and_then(Value::as_array).filter(|_| node.list_type == Some(ListType::Map));
+        let before = before.map(|old| Correlated::new(old, &node.list_map_keys));
         for (i, item) in items.iter().enumerate() {
-            let old = before.and_then(|old| correlate(item, old, &node.list_map_keys));
+            let old = before.as_ref().and_then(|old| old.find(item));
             out.merge(ratchet(schema, item, old, &format!("{path}[{i}]")));
         }
     }

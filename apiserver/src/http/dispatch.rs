@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::RuntimeFlavor;
+
 use super::body::{Feed, Payload, Stream};
 use super::codec::{self, Accepted, ResponseShape};
 use super::exchange::{DecodedRequest, Reply};
@@ -19,6 +21,9 @@ use crate::verbs::options::{self, DeleteOptions, Query, WriteOptions};
 use crate::verbs::{
     self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
 };
+
+/// Longest body that is handled on a worker thread, in bytes.
+const SHORT: usize = 512;
 
 /// Longest wait of a read for a version that does not exist yet.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -81,7 +86,8 @@ fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
         return Err(if known { ApiError::no_resource() } else { ApiError::no_path() });
     };
     let served = &kind.served;
-    let outside = !served.namespaced && !route.namespace.is_empty() && !kind.is("", "namespaces");
+    // Also for Namespaces below a namespace: the right in one would act on another.
+    let outside = !served.namespaced && route.inside;
     let collected = served.namespaced && route.namespace.is_empty();
     let lists = matches!(route.verb, Verb::List | Verb::Watch);
     // The handler of custom resources refuses these paths in plain text, the router of built-in
@@ -216,12 +222,27 @@ async fn execute(
             wait_for(core, list::awaited(&options)).await;
             list::list(core, &call, &options)
         }
-        Verb::Create => post(core, asked, call, body, warnings),
-        Verb::Update => put(core, asked, call, body, warnings),
-        Verb::Patch => change(core, asked, call, body, warnings),
-        Verb::Delete | Verb::DeleteCollection => remove(core, asked, call, body, warnings),
+        Verb::Create => off_worker(body, || post(core, asked, call, body, warnings)),
+        Verb::Update => off_worker(body, || put(core, asked, call, body, warnings)),
+        Verb::Patch => off_worker(body, || change(core, asked, call, body, warnings)),
+        Verb::Delete | Verb::DeleteCollection => {
+            off_worker(body, || remove(core, asked, call, body, warnings))
+        }
         // A watch has its own way, and unknown methods were refused before.
         Verb::Watch | Verb::Other(_) => Err(ApiError::method()),
+    }
+}
+
+/// Runs work that may take long for such a body. Other tasks of a worker thread move to another one:
+/// two bodies that take seconds each would stop all answers of a server with two workers.
+///
+/// On a runtime of one thread the work runs as it is: tests want one order of events for one seed.
+fn off_worker<T>(body: &[u8], work: impl FnOnce() -> T) -> T {
+    let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
+    if body.len() > SHORT && matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
     }
 }
 

@@ -1,6 +1,8 @@
 //! One request from headers to answer: authentication, authorization, faults, execution.
 
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
@@ -14,6 +16,7 @@ use super::codec;
 use super::dispatch;
 use super::exchange::{DecodedRequest, Reply};
 use super::route;
+use super::warnings;
 use crate::auth::{self, ConnectionIdentity};
 use crate::core::Core;
 use crate::faults::{Action, LONGEST, Subject};
@@ -24,6 +27,8 @@ use crate::verbs::watch::failure;
 
 /// Longest body of a request, in bytes.
 const LIMIT: usize = 3 * 1024 * 1024;
+/// Longest time for a body; upstream's for a request.
+const BODY: Duration = Duration::from_secs(60);
 
 /// Answers a request. A request that hangs, or whose connection is cut, never returns.
 pub(crate) async fn handle(
@@ -46,11 +51,33 @@ pub(crate) async fn handle(
     asked.actions = core.faults.strike(&subject(&asked));
     let mut reply = match before(&core, &asked, cut).await {
         Some(reply) => reply,
-        None => answer(&core, &asked, body).await,
+        None => unless_panicking(&core, answer(&core, &asked, body)).await,
     };
     after(&core, &asked, &mut reply, cut).await;
     record(&core, &asked, reply.code);
     respond(reply)
+}
+
+/// Returns a reply, or the answer that upstream gives when the handler panics: one bad request must not
+/// close the connection of others.
+async fn unless_panicking(core: &Core, answer: impl Future<Output = Reply>) -> Reply {
+    let mut answer = std::pin::pin!(answer);
+    let guarded = std::future::poll_fn(|cx| {
+        // Locks are not poisoned, and the future is not polled again.
+        let polled = std::panic::AssertUnwindSafe(|| answer.as_mut().poll(cx));
+        match std::panic::catch_unwind(polled) {
+            Ok(Poll::Ready(reply)) => Poll::Ready(Some(reply)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(_) => Poll::Ready(None),
+        }
+    });
+    if let Some(reply) = guarded.await {
+        return reply;
+    }
+    let count = core.requests.count_panic();
+    tracing::error!(count, "a request's handler panicked; the client was answered 500");
+    let text = "This request caused apiserver to panic. Look in the logs for details.\n";
+    Reply::bytes(500, "text/plain; charset=utf-8", Bytes::from_static(text.as_bytes()))
 }
 
 /// Returns the text of a header; empty when absent or not ASCII.
@@ -145,7 +172,11 @@ async fn answer(core: &Arc<Core>, asked: &DecodedRequest, body: Incoming) -> Rep
 
 /// Reads the body of a request.
 async fn read(body: Incoming) -> Result<Bytes, ApiError> {
-    match Limited::new(body, LIMIT).collect().await {
+    let read = tokio::time::timeout(BODY, Limited::new(body, LIMIT).collect());
+    let Ok(read) = read.await else {
+        return Err(ApiError::bad_request("the body did not arrive within 60 s"));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         // Cut while reading: a client cannot make the server hold more than the limit.
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
@@ -194,10 +225,8 @@ fn respond(reply: Reply) -> Response<Payload> {
             headers.insert(name, value);
         }
     }
-    for warning in reply.warnings {
-        // A header is one line, and its text is quoted.
-        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+    for value in warnings::headers(reply.warnings) {
+        if let Ok(value) = HeaderValue::from_str(&value) {
             headers.append(http::header::WARNING, value);
         }
     }

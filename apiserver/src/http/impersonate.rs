@@ -42,26 +42,31 @@ fn kind(name: &str) -> &'static str {
 
 /// Returns the user that the headers name.
 fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
-    let all = |name: &str| -> Vec<String> {
-        let values = request.headers.get_all(name);
-        values.iter().filter_map(|v| v.to_str().ok()).map(str::to_owned).collect()
+    let all = |name: &str| -> Result<Vec<String>, ApiError> {
+        request.headers.get_all(name).iter().map(|value| text(name, value)).collect()
     };
     let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in &request.headers {
         if let Some(key) = name.as_str().strip_prefix(EXTRA) {
             // Keys may contain characters that no header name can.
             let key = percent_encoding::percent_decode_str(key).decode_utf8_lossy().into_owned();
-            extra.entry(key).or_default().extend(value.to_str().ok().map(str::to_owned));
+            extra.entry(key).or_default().push(text(name.as_str(), value)?);
         }
     }
     let user = User {
-        name: all("impersonate-user").into_iter().next().unwrap_or_default(),
-        groups: all("impersonate-group"),
-        uid: all("impersonate-uid").into_iter().next().unwrap_or_default(),
+        name: all("impersonate-user")?.into_iter().next().unwrap_or_default(),
+        groups: all("impersonate-group")?,
+        uid: all("impersonate-uid")?.into_iter().next().unwrap_or_default(),
         extra,
     };
     if !user.name.is_empty() {
         return Ok(Some(user));
+    }
+    // A header with a blank name: HTTP removes the blanks, and kube-apiserver then acts with the rights
+    // of the caller. A program that was given a blank name means anybody but itself.
+    if request.headers.contains_key("impersonate-user") {
+        let text = "the header Impersonate-User is empty: name a user, or leave the header out";
+        return Err(ApiError::bad_request(text));
     }
     // Groups, uid or extras without a name would change only part of the identity.
     if user.groups.is_empty() && user.uid.is_empty() && user.extra.is_empty() {
@@ -69,6 +74,13 @@ fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
     }
     let text = format!("requested {} without impersonating a user name", printed(&user));
     Err(ApiError::bad_request(text))
+}
+
+/// Returns the text of a header. One that cannot be read is refused: without it the request would run
+/// with the caller's rights.
+fn text(name: &str, value: &http::HeaderValue) -> Result<String, ApiError> {
+    String::from_utf8(value.as_bytes().to_vec())
+        .map_err(|_| ApiError::bad_request(format!("the header {name} is not valid UTF-8")))
 }
 
 /// Returns a user in the words of upstream's error.
@@ -162,6 +174,22 @@ mod tests {
             ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
         );
         assert_eq!(wanted(&request(&[])).unwrap(), None);
+    }
+
+    #[test]
+    fn a_name_that_is_blank_or_not_ascii_never_means_the_caller() {
+        assert_eq!(wanted(&request(&[("Impersonate-User", "")])).unwrap_err().code(), 400);
+        let mut parts = request(&[]);
+        let value = http::HeaderValue::from_bytes("jürgen".as_bytes()).unwrap();
+        parts.headers.insert("impersonate-user", value);
+        assert_eq!(wanted(&parts).unwrap().unwrap().name, "jürgen");
+        let value = http::HeaderValue::from_bytes(b"j\xfcrgen").unwrap();
+        parts.headers.insert("impersonate-user", value);
+        assert_eq!(wanted(&parts).unwrap_err().code(), 400);
+        let value = http::HeaderValue::from_bytes(b"\xff").unwrap();
+        parts.headers.insert("impersonate-user", "a".parse().unwrap());
+        parts.headers.insert("impersonate-group", value);
+        assert_eq!(wanted(&parts).unwrap_err().code(), 400);
     }
 
     #[test]

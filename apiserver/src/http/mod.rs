@@ -6,6 +6,7 @@
 mod authenticate;
 mod body;
 mod codec;
+mod connection;
 mod dispatch;
 mod exchange;
 mod handler;
@@ -18,21 +19,34 @@ pub(crate) mod test_support;
 #[cfg(test)]
 mod tests;
 mod verb;
+mod warnings;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::rt::Executor;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::ConnectionIdentity;
 use crate::core::Core;
+use connection::RunningBody;
 
 pub(crate) use authenticate::Authentication;
+pub(crate) use connection::{Connections, OpenConnection};
+
+/// Longest time from the begin of a connection, or of the last answer over HTTP/1.1, to the end of the
+/// next request's headers; as upstream closes idle connections.
+const HEADERS: Duration = Duration::from_secs(90);
+/// Most bytes of the headers of a request over HTTP/1.1.
+const MOST_HEADERS: usize = 128 * 1024;
+/// Time after which a silent connection over HTTP/2 is asked whether it is alive, and the time it has
+/// for its answer.
+const ALIVE: Duration = Duration::from_secs(30);
 
 /// Executor of a connection's tasks: ends them when the connection is cut.
 #[derive(Clone, Debug)]
@@ -55,19 +69,56 @@ where
     }
 }
 
-/// Serves one connection until it ends or is cut.
+/// Serves one in-memory connection until it ends or is cut.
 pub(crate) async fn serve_connection<I>(core: Arc<Core>, io: I, identity: ConnectionIdentity)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     // A child: a fault can cut this connection alone, and a restart cuts all of them.
     let cut = core.connections().child_token();
+    serve(core, io, identity, cut, None).await;
+}
+
+/// Serves one connection of a socket until it ends or is cut. Strangers may have opened it: its headers
+/// have deadlines, and the listener may cut it while no request runs.
+pub(crate) async fn serve_socket<I>(
+    core: Arc<Core>,
+    io: I,
+    identity: ConnectionIdentity,
+    cut: CancellationToken,
+    connection: &OpenConnection,
+) where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    serve(core, io, identity, cut, Some(connection)).await;
+}
+
+/// Serves one connection until it ends or is cut.
+async fn serve<I>(
+    core: Arc<Core>,
+    io: I,
+    identity: ConnectionIdentity,
+    cut: CancellationToken,
+    connection: Option<&OpenConnection>,
+) where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let identity = Arc::new(identity);
     let service = service_fn(|request| {
         let (core, identity, cut) = (core.clone(), identity.clone(), cut.clone());
-        async move { Ok::<_, Infallible>(handler::handle(core, &identity, &cut, request).await) }
+        let running = connection.map(OpenConnection::begin);
+        async move {
+            let answer = handler::handle(core, &identity, &cut, request).await;
+            Ok::<_, Infallible>(answer.map(|body| RunningBody::new(body, running)))
+        }
     });
     let mut builder = auto::Builder::new(Tasks(cut.clone()));
+    if connection.is_some() {
+        builder.http1().timer(TokioTimer::new());
+        builder.http1().header_read_timeout(HEADERS).max_buf_size(MOST_HEADERS);
+        builder.http2().timer(TokioTimer::new());
+        builder.http2().keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
+    }
     // hyper's Date header shows the real time, which differs between two runs of one seed.
     builder.http1().auto_date_header(false);
     builder.http2().auto_date_header(false);

@@ -30,6 +30,9 @@ pub(crate) struct Route {
     pub(crate) subresource: String,
     /// Whole path.
     pub(crate) path: String,
+    /// Whether the resource stands below a namespace in the path: not so for the Namespace itself,
+    /// although it counts as being inside itself.
+    pub(crate) inside: bool,
     /// Whether the path has more parts than any resource.
     pub(crate) excess: bool,
     /// The only name that a field selector selects; may be empty.
@@ -79,6 +82,7 @@ fn place(route: &mut Route, mut rest: Vec<String>) -> bool {
         && rest[2] != "finalize";
     if in_namespace {
         route.namespace = rest[1].clone();
+        route.inside = true;
         rest.drain(..2);
     // A Namespace counts as being inside itself, for authorization.
     } else if rest.first().is_some_and(|part| part == "namespaces") && rest.len() > 1 {

@@ -383,14 +383,16 @@ pub(crate) fn dedup_owners(object: &mut Value, patched: bool) -> Option<String> 
     let Some(Value::Array(owners)) = of(object).get_mut("ownerReferences") else { return None };
     let mut seen: Vec<Value> = Vec::new();
     let mut repeated: Vec<String> = Vec::new();
+    // By text, since equal values are written alike; a comparison with each would be quadratic.
+    let (mut texts, mut uids) = (BTreeSet::new(), BTreeSet::new());
     for owner in owners.drain(..) {
-        if seen.contains(&owner) {
-            let uid = owner["uid"].as_str().unwrap_or_default().to_owned();
-            if !repeated.contains(&uid) {
-                repeated.push(uid);
-            }
-        } else {
+        if texts.insert(owner.to_string()) {
             seen.push(owner);
+            continue;
+        }
+        let uid = owner["uid"].as_str().unwrap_or_default().to_owned();
+        if uids.insert(uid.clone()) {
+            repeated.push(uid);
         }
     }
     *owners = seen;

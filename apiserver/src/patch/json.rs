@@ -9,8 +9,10 @@ const MAX_OPERATIONS: usize = 10_000;
 /// Most bytes of JSON that all `copy` operations of a patch may add.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// Deepest nesting of a result; a deeper one could not be read again.
+/// Deepest nesting of a document; a deeper one could not be read again.
 const MAX_DEPTH: usize = 120;
+/// Most values that all operations of a patch look at to measure nesting.
+const MAX_MEASURED: usize = 4_000_000;
 
 /// Failure of an operation, without a reason: the server does not give one.
 #[derive(Debug)]
@@ -20,31 +22,44 @@ struct OperationFailed;
 pub(super) fn apply(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
     let ops = decode(ops)?;
     let mut doc = doc.clone();
-    let mut copied = 0;
+    let mut work = Work::default();
     for op in ops {
-        operation(&mut doc, op, &mut copied).map_err(|OperationFailed| PatchError::rejected())?;
-    }
-    // Operations can nest a document step by step, beyond the depth that a parser accepts.
-    if too_deep(&doc) {
-        return Err(PatchError::rejected());
+        operation(&mut doc, op, &mut work).map_err(|OperationFailed| PatchError::rejected())?;
     }
     Ok(doc)
 }
 
-/// Whether a document is nested too deeply; iterative, since recursion could overflow the stack.
-fn too_deep(doc: &Value) -> bool {
-    let mut open = vec![(doc, 0)];
-    while let Some((value, depth)) = open.pop() {
-        if depth > MAX_DEPTH {
-            return true;
+/// Work of the operations so far.
+#[derive(Default)]
+struct Work {
+    /// Bytes of all copies.
+    copied: usize,
+    /// Values whose nesting was measured.
+    measured: usize,
+}
+
+impl Work {
+    /// Fails if `value` at `path` makes a document nested too deeply.
+    ///
+    /// For each operation and not at the end only: operations can nest a document step by step, and a
+    /// very deep one overflows the stack where it is dropped or printed, even if it is no result.
+    fn check_depth(&mut self, path: &str, value: &Value) -> Result<(), OperationFailed> {
+        let above = path.matches('/').count();
+        // Iterative, since recursion could overflow the stack.
+        let mut open = vec![(value, above)];
+        while let Some((value, depth)) = open.pop() {
+            self.measured += 1;
+            if depth > MAX_DEPTH || self.measured > MAX_MEASURED {
+                return Err(OperationFailed);
+            }
+            match value {
+                Value::Array(list) => open.extend(list.iter().map(|item| (item, depth + 1))),
+                Value::Object(map) => open.extend(map.values().map(|item| (item, depth + 1))),
+                _ => {}
+            }
         }
-        match value {
-            Value::Array(list) => open.extend(list.iter().map(|item| (item, depth + 1))),
-            Value::Object(map) => open.extend(map.values().map(|item| (item, depth + 1))),
-            _ => {}
-        }
+        Ok(())
     }
-    false
 }
 
 /// Checks that a patch is a list of operations.
@@ -98,28 +113,38 @@ fn decode(ops: &Value) -> Result<&[Value], PatchError> {
     Ok(list)
 }
 
-/// Executes one operation; `copied` counts the bytes of all copies so far.
-fn operation(doc: &mut Value, op: &Value, copied: &mut usize) -> Result<(), OperationFailed> {
+/// Executes one operation.
+fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), OperationFailed> {
     let text = |name: &str| op.get(name).and_then(Value::as_str);
     let value = || op.get("value").cloned().unwrap_or(Value::Null);
     let path = text("path").ok_or(OperationFailed)?;
     match text("op").ok_or(OperationFailed)? {
-        "add" => add(doc, path, value()),
+        "add" => {
+            let value = value();
+            work.check_depth(path, &value)?;
+            add(doc, path, value)
+        }
         "remove" => remove(doc, path).map(drop),
-        "replace" => replace(doc, path, value()),
+        "replace" => {
+            let value = value();
+            work.check_depth(path, &value)?;
+            replace(doc, path, value)
+        }
         "move" => {
             // Removed first: positions in `path` count without the moved item.
             let moved = remove(doc, text("from").ok_or(OperationFailed)?)?;
+            work.check_depth(path, &moved)?;
             add(doc, path, moved)
         }
         "copy" => {
             let from = text("from").ok_or(OperationFailed)?;
             let value = read(doc, from)?.cloned().unwrap_or(Value::Null);
             // Each copy can double the document: without a limit a short patch could fill memory.
-            *copied += value.to_string().len();
-            if *copied > MAX_COPIED {
+            work.copied += value.to_string().len();
+            if work.copied > MAX_COPIED {
                 return Err(OperationFailed);
             }
+            work.check_depth(path, &value)?;
             add(doc, path, value)
         }
         "test" => {

@@ -26,6 +26,30 @@ pub(crate) struct Object {
     pub(crate) value: Value,
     /// Revision of the write that made this state.
     pub(crate) revision: u64,
+    /// Bytes of memory, about.
+    size: usize,
+}
+
+impl Object {
+    /// Returns an object with its size.
+    fn new(value: Value, revision: u64) -> Self {
+        let size = size(&value);
+        Self { value, revision, size }
+    }
+}
+
+/// Returns the bytes of memory of a value, about. The recursion is as deep as the value, whose depth the
+/// parsers bound.
+fn size(value: &Value) -> usize {
+    const SLOT: usize = size_of::<Value>();
+    match value {
+        Value::String(text) => SLOT + text.len(),
+        Value::Array(items) => SLOT + items.iter().map(size).sum::<usize>(),
+        Value::Object(fields) => {
+            SLOT + fields.iter().map(|(key, value)| 24 + key.len() + size(value)).sum::<usize>()
+        }
+        _ => SLOT,
+    }
 }
 
 /// Shows the revision only: the value may be a Secret's, and backups hold all of them.
@@ -48,6 +72,13 @@ pub(crate) struct Change {
     pub(crate) after: Option<Arc<Object>>,
     /// All objects of the resource after the write.
     snapshot: Snapshot,
+}
+
+impl Change {
+    /// Returns the bytes that the log keeps for the change: its state before is that of the last one.
+    fn size(&self) -> usize {
+        self.after.as_ref().map_or(0, |object| object.size)
+    }
 }
 
 /// A batch of changes of one resource.
@@ -86,6 +117,8 @@ impl Backup {
 
 /// Number of changes that each resource keeps in its log.
 const HISTORY: usize = 8192;
+/// Bytes of objects, about, that the logs of all resources keep.
+const HISTORY_BYTES: usize = 64 << 20;
 
 /// The objects of all resources.
 #[derive(Debug)]
@@ -106,6 +139,22 @@ struct Inner {
     resources: BTreeMap<String, Resource>,
 }
 
+impl Inner {
+    /// Drops old changes of the resource with the largest log while all logs are too large: a reader
+    /// that has not read them is answered as compacted.
+    fn bound(&mut self) {
+        let mut total: usize = self.resources.values().map(|state| state.bytes).sum();
+        while total > HISTORY_BYTES {
+            let largest = self.resources.values_mut().max_by_key(|state| state.bytes);
+            // The newest change stays: a watch must see it.
+            let Some(largest) = largest.filter(|state| state.log.len() > 1) else { return };
+            total -= largest.bytes;
+            largest.forget_oldest();
+            total += largest.bytes;
+        }
+    }
+}
+
 /// State and history of one resource.
 #[derive(Debug)]
 struct Resource {
@@ -115,6 +164,8 @@ struct Resource {
     base: Snapshot,
     /// Changes after `floor`, oldest first.
     log: VecDeque<Change>,
+    /// Bytes of the objects in the log.
+    bytes: usize,
     /// Revision from which the history is complete; earlier changes are dropped.
     floor: u64,
     /// Revision of the last write to this resource.
@@ -150,6 +201,7 @@ impl Resource {
             current: Snapshot::new_sync(),
             base: Snapshot::new_sync(),
             log: VecDeque::new(),
+            bytes: 0,
             floor,
             revision: floor,
             served: true,
@@ -162,6 +214,7 @@ impl Resource {
     fn record(&mut self, change: Change) {
         self.revision = change.revision;
         self.current = change.snapshot.clone();
+        self.bytes += change.size();
         self.log.push_back(change);
         // Bounded: a reader that falls behind is answered as compacted, and lists again.
         while self.log.len() > HISTORY {
@@ -173,6 +226,7 @@ impl Resource {
     /// Drops the oldest change; `base` moves on to the state after it.
     fn forget_oldest(&mut self) {
         if let Some(oldest) = self.log.pop_front() {
+            self.bytes = self.bytes.saturating_sub(oldest.size());
             self.floor = oldest.revision;
             self.base = oldest.snapshot;
         }
@@ -282,7 +336,7 @@ impl Store {
         // Before anything changes: a lost race must not use up a revision.
         check(state, key, expected)?;
         value["metadata"]["resourceVersion"] = json!(revision.to_string());
-        let object = Arc::new(Object { value, revision });
+        let object = Arc::new(Object::new(value, revision));
         let key: Arc<str> = key.into();
         state.record(Change {
             revision,
@@ -292,6 +346,7 @@ impl Store {
             snapshot: state.current.insert(key, object.clone()),
         });
         inner.revision = revision;
+        inner.bound();
         self.newest.notify();
         Ok(object)
     }

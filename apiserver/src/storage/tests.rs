@@ -192,3 +192,20 @@ fn a_restored_backup_sets_objects_and_revisions_back_and_ends_cursors() {
     let again = put("c", None);
     assert_eq!(again.revision, 3, "versions are given a second time");
 }
+
+#[test]
+fn the_history_is_bounded_by_bytes_of_all_resources() {
+    let store = Store::new();
+    let value = |i: usize| json!({"metadata": {"name": "a"}, "data": format!("{i}{}", "x".repeat(4 << 20))});
+    let mut last = None;
+    for i in 0..40 {
+        let resource = if i % 2 == 0 { "a" } else { "b" };
+        let expected = store.get(resource, "k");
+        last = Some(store.put(resource, "k", expected.as_ref(), value(i)).unwrap());
+    }
+    let kept: usize = store.inner.lock().resources.values().map(|state| state.bytes).sum();
+    assert!(kept <= HISTORY_BYTES, "{kept}");
+    let newest = last.unwrap().revision;
+    assert!(store.follow_from("a", 1).is_err(), "the oldest changes are gone");
+    assert!(store.follow_from("b", newest - 2).is_ok(), "the newest are not");
+}

@@ -8,14 +8,18 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 
 use super::{Authority, identity, kubeconfig};
 use crate::auth::ConnectionIdentity;
 use crate::core::Core;
-use crate::http::serve_connection;
+use crate::http::{Connections, serve_socket};
 
-/// Most connections at once; further ones wait to be accepted.
+/// Most connections at once; a further one takes the place of the one that has been idle the longest.
 const CONNECTIONS: usize = 1024;
+
+/// Time after which a full server looks for an idle connection again.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Longest duration of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -63,17 +67,41 @@ fn url(addr: SocketAddr) -> String {
     }
 }
 
+/// What all connections of a socket share.
+#[derive(Clone)]
+struct Socket {
+    core: Arc<Core>,
+    acceptor: TlsAcceptor,
+    connections: Arc<Connections>,
+    slots: Arc<Semaphore>,
+}
+
+impl Socket {
+    /// Waits for a slot. When all are taken, the connection that has been idle the longest is cut.
+    async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if let Ok(slot) = self.slots.clone().try_acquire_owned() {
+                return Some(slot);
+            }
+            // If a request runs on each of them, the wait below is for the end of one.
+            self.connections.cut_idle();
+            match tokio::time::timeout(AGAIN, self.slots.clone().acquire_owned()).await {
+                Ok(slot) => return slot.ok(),
+                Err(_) => {}
+            }
+        }
+    }
+}
+
 /// Accepts connections until the server stops.
 async fn accept(core: Arc<Core>, listener: TcpListener, acceptor: TlsAcceptor) {
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
     let stop = core.stop.clone();
+    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let socket = Socket { core, acceptor, connections: Arc::default(), slots };
     let mut pause = Duration::from_millis(5);
     loop {
         // The slot first: a connection is accepted only when it can be served.
-        let next = async {
-            let slot = slots.clone().acquire_owned().await.ok();
-            (slot, listener.accept().await)
-        };
+        let next = async { (socket.slot().await, listener.accept().await) };
         let (slot, accepted) = tokio::select! {
             biased;
             // First: a server that stops accepts no further connection.
@@ -84,7 +112,7 @@ async fn accept(core: Arc<Core>, listener: TcpListener, acceptor: TlsAcceptor) {
             (Some(slot), Ok((stream, _))) => {
                 pause = Duration::from_millis(5);
                 // A task of its own: a slow handshake must not hold up other clients.
-                tokio::spawn(serve(core.clone(), stream, acceptor.clone(), slot));
+                tokio::spawn(serve(socket.clone(), stream, slot));
             }
             // The semaphore is never closed: this is not reached.
             (None, _) => return,
@@ -105,12 +133,12 @@ async fn accept(core: Arc<Core>, listener: TcpListener, acceptor: TlsAcceptor) {
 }
 
 /// Makes the handshake and serves the connection; the slot is free again afterwards.
-async fn serve(
-    core: Arc<Core>,
-    stream: TcpStream,
-    acceptor: TlsAcceptor,
-    _slot: OwnedSemaphorePermit,
-) {
+async fn serve(socket: Socket, stream: TcpStream, _slot: OwnedSemaphorePermit) {
+    let Socket { core, acceptor, connections, .. } = socket;
+    // A child: a fault can cut this connection alone, and a restart cuts all of them.
+    let cut: CancellationToken = core.connections().child_token();
+    // Counted before the handshake, during which it is idle.
+    let connection = connections.open(cut.clone());
     // Events are small and must not wait for an acknowledgement of the previous one.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not turn off Nagle's algorithm");
@@ -120,7 +148,7 @@ async fn serve(
     let stream = tokio::select! {
         biased;
         // Handshakes are not served to the end: the connection would be cut at once.
-        () = core.stop.cancelled() => return,
+        () = cut.cancelled() => return,
         done = handshake => match done {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
@@ -130,5 +158,5 @@ async fn serve(
     // Verified during the handshake, if the client sent any.
     let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let user = certificates.first().and_then(identity::user_of);
-    serve_connection(core, stream, ConnectionIdentity { user }).await;
+    serve_socket(core, stream, ConnectionIdentity { user }, cut, &connection).await;
 }

@@ -180,7 +180,7 @@ fn mark(core: &Core, object: &mut Value) {
     }
     let first = object["metadata"]["deletionGracePeriodSeconds"].is_null();
     if first && meta::generation(object) > 0 {
-        let next = meta::generation(object) + 1;
+        let next = meta::generation(object).wrapping_add(1);
         meta::set(object, "generation", next.into());
     }
     if !meta::terminating(object) {
@@ -227,7 +227,7 @@ fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
     let period = if over { 0 } else { options.grace.or(own).unwrap_or(0) };
     meta::set(pod, "deletionTimestamp", core.clock.rfc3339_after(period).into());
     meta::set(pod, "deletionGracePeriodSeconds", json!(period));
-    let next = meta::generation(pod) + 1;
+    let next = meta::generation(pod).wrapping_add(1);
     if next > 1 {
         meta::set(pod, "generation", json!(next));
     }

@@ -295,7 +295,7 @@ fn grow(kind: &Kind, old: &Value, new: &mut Value) {
         }
     };
     if grows {
-        meta::set(new, "generation", (meta::generation(old) + 1).into());
+        meta::set(new, "generation", meta::generation(old).wrapping_add(1).into());
     }
 }
 

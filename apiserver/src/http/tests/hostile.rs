@@ -77,3 +77,95 @@ async fn an_apply_of_something_new_needs_the_right_to_create() {
     );
     assert_eq!(client.patch("apply", &url("old"), body("old")).await.code, 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_below_a_namespace_is_no_resource() {
+    let (_server, mut client) = start().await;
+    client.post("/api/v1/namespaces", json!({"metadata": {"name": "b"}})).await;
+    let below = "/api/v1/namespaces/default/namespaces";
+    for path in ["", "/b", "/b/status", "/b/finalize", "/default"] {
+        let reply = client.get(&format!("{below}{path}")).await;
+        assert_eq!((reply.code, reply.message()), (404, NO_RESOURCE), "{path}");
+    }
+    let reply = client.post(below, json!({"metadata": {"name": "evil"}})).await;
+    assert_eq!((reply.code, reply.message()), (404, NO_RESOURCE));
+    assert_eq!(client.delete(&format!("{below}/b")).await.code, 404);
+    assert_eq!(client.get("/api/v1/namespaces/b").await.value["status"]["phase"], "Active");
+    assert_eq!(client.get("/api/v1/namespaces/b/status").await.code, 200);
+}
+
+const NO_RESOURCE: &str = "the server could not find the requested resource";
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_that_nests_a_document_step_by_step_is_refused_early() {
+    let (_server, mut client) = start().await;
+    let deep = |keys: usize| "{\"x\":".repeat(keys) + "{}" + &"}".repeat(keys);
+    let mut operations = vec![r#"{"op":"add","path":"/a","value":{}}"#.to_owned()];
+    for _ in 0..40 {
+        operations.push(format!(r#"{{"op":"add","path":"/b","value":{}}}"#, deep(100)));
+        let path = "/x".repeat(100);
+        operations.push(format!(r#"{{"op":"move","from":"/a","path":"/b{path}/y"}}"#));
+        operations.push(r#"{"op":"move","from":"/b","path":"/a"}"#.to_owned());
+    }
+    let headers = [("content-type", "application/json-patch+json")];
+    let body = format!("[{}]", operations.join(","));
+    let reply = client.send("PATCH", "/api/v1/namespaces/default", &headers, body).await;
+    assert_eq!(reply.code, 422, "{}", reply.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panicking_handler_is_answered_500_and_counted() {
+    use crate::auth::{Attributes, Authorizer, ByConnection, User};
+    use crate::http::test_support::Client;
+
+    struct Panics;
+    impl Authorizer for Panics {
+        fn authorize(&self, _user: &User, wanted: &Attributes) -> Result<(), String> {
+            assert_ne!(wanted.resource, "pods", "on purpose");
+            Ok(())
+        }
+    }
+    let (server, _client) = start().await;
+    server.core.install(std::sync::Arc::new(ByConnection), std::sync::Arc::new(Panics));
+    let mut client = Client::of(&server).await;
+    let reply = client.get("/api/v1/pods").await;
+    assert_eq!(reply.code, 500);
+    let text = "This request caused apiserver to panic. Look in the logs for details.\n";
+    assert_eq!(reply.text, text);
+    assert_eq!(server.panics(), 1);
+    assert_eq!(client.get("/api/v1/configmaps").await.code, 200, "on the same connection");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_largest_generation_wraps_as_in_go() {
+    let (_server, mut client) = start().await;
+    let meta = json!({"name": "g", "generation": i64::MAX, "finalizers": ["a/b"]});
+    let maps = "/api/v1/namespaces/default/configmaps";
+    assert_eq!(client.post(maps, json!({"metadata": meta})).await.code, 201);
+    let reply = client.delete(&format!("{maps}/g")).await;
+    assert_eq!(reply.code, 200, "{}", reply.text);
+    assert_eq!(reply.value["metadata"]["generation"], i64::MIN);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_many_unknown_fields_makes_few_warnings() {
+    let (_server, mut client) = start().await;
+    let name = "u".repeat(90);
+    let fields: Vec<String> = (0..20_000).map(|i| format!("\"{name}{i}\":1")).collect();
+    let body = format!("{{\"metadata\":{{\"name\":\"a\"}},{}}}", fields.join(","));
+    let headers = [("content-type", "application/json")];
+    let url = "/api/v1/namespaces/default/configmaps";
+    let reply = client.send("POST", url, &headers, body).await;
+    assert_eq!(reply.code, 201);
+    assert!((10..50).contains(&reply.warnings().len()), "{}", reply.warnings().len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn kept_requests_hold_no_more_than_256_bytes_of_a_text() {
+    let (server, mut client) = start().await;
+    let agent = "é".repeat(5_000);
+    let headers = [("user-agent", "x"), ("x", agent.as_str())];
+    client.send("GET", &format!("/nope/{}", "x".repeat(5_000)), &headers, "").await;
+    let kept = server.requests().pop().unwrap();
+    assert_eq!(kept.resource.len(), 256);
+}

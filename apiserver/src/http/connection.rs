@@ -1,0 +1,188 @@
+//! Connections of a socket: whether a request runs on them, and since when none does.
+//!
+//! Anybody who reaches a socket may open connections and send nothing. A server with a bounded number
+//! of them therefore cuts those that have been idle the longest, instead of refusing new ones.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http_body::{Body, Frame, SizeHint};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+/// The open connections of a socket.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    inner: Mutex<Inner>,
+}
+
+/// State behind the lock.
+#[derive(Debug, Default)]
+struct Inner {
+    /// Number that the next connection, or the next idle period, gets.
+    next: u64,
+    /// Open connections by number.
+    open: BTreeMap<u64, State>,
+    /// Idle connections in the order in which they became idle: period and number.
+    idle: BTreeMap<u64, u64>,
+}
+
+/// State of one connection.
+#[derive(Debug)]
+struct State {
+    /// Requests whose answers have not been written to the end.
+    running: usize,
+    /// The idle period, if there is none.
+    period: u64,
+    /// Cuts the connection.
+    cut: CancellationToken,
+}
+
+impl Connections {
+    /// Adds a connection, which is idle at first. It is removed when the returned value is dropped.
+    pub(crate) fn open(self: &Arc<Self>, cut: CancellationToken) -> OpenConnection {
+        let mut inner = self.inner.lock();
+        let (number, period) = (inner.next, inner.next + 1);
+        inner.next += 2;
+        inner.open.insert(number, State { running: 0, period, cut });
+        inner.idle.insert(period, number);
+        OpenConnection { all: Arc::clone(self), number }
+    }
+
+    /// Cuts the connection that has been idle the longest; returns whether there was one.
+    pub(crate) fn cut_idle(&self) -> bool {
+        let mut inner = self.inner.lock();
+        let Some((_, number)) = inner.idle.pop_first() else { return false };
+        let Some(state) = inner.open.get(&number) else { return false };
+        state.cut.cancel();
+        true
+    }
+
+    /// Notes that a request begins on a connection.
+    fn begin(&self, number: u64) {
+        let mut inner = self.inner.lock();
+        let Some(state) = inner.open.get_mut(&number) else { return };
+        state.running += 1;
+        let period = state.period;
+        inner.idle.remove(&period);
+    }
+
+    /// Notes that a request has ended on a connection.
+    fn end(&self, number: u64) {
+        let mut inner = self.inner.lock();
+        let period = inner.next;
+        inner.next += 1;
+        let Some(state) = inner.open.get_mut(&number) else { return };
+        state.running = state.running.saturating_sub(1);
+        if state.running == 0 {
+            state.period = period;
+            inner.idle.insert(period, number);
+        }
+    }
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub(crate) struct OpenConnection {
+    all: Arc<Connections>,
+    number: u64,
+}
+
+impl OpenConnection {
+    /// Notes that a request begins; it runs until the returned value is dropped.
+    pub(super) fn begin(&self) -> Running {
+        self.all.begin(self.number);
+        Running { all: Arc::clone(&self.all), number: self.number }
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        let mut inner = self.all.inner.lock();
+        if let Some(state) = inner.open.remove(&self.number) {
+            inner.idle.remove(&state.period);
+        }
+    }
+}
+
+/// A request that runs.
+#[derive(Debug)]
+pub(super) struct Running {
+    all: Arc<Connections>,
+    number: u64,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.all.end(self.number);
+    }
+}
+
+/// The body of an answer, whose request runs until the body has been written or given up.
+#[derive(Debug)]
+pub(super) struct RunningBody<B> {
+    body: B,
+    _running: Option<Running>,
+}
+
+impl<B> RunningBody<B> {
+    /// Joins a body and its request; `None` on a connection that nobody counts.
+    pub(super) fn new(body: B, running: Option<Running>) -> Self {
+        Self { body, _running: running }
+    }
+}
+
+impl<B: Body + Unpin> Body for RunningBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_connection_that_has_been_idle_the_longest_is_cut() {
+        let all = Arc::new(Connections::default());
+        let cuts: Vec<CancellationToken> = (0..3).map(|_| CancellationToken::new()).collect();
+        let open: Vec<OpenConnection> = cuts.iter().map(|cut| all.open(cut.clone())).collect();
+        let is_cut = || cuts.iter().map(CancellationToken::is_cancelled).collect::<Vec<_>>();
+        let busy = open[0].begin();
+        drop(open[1].begin());
+        assert!(all.cut_idle());
+        assert_eq!(is_cut(), [false, false, true], "the second was idle later");
+        assert!(all.cut_idle());
+        assert_eq!(is_cut(), [false, true, true]);
+        assert!(!all.cut_idle(), "a request runs on the last one");
+        drop(busy);
+        assert!(all.cut_idle());
+    }
+
+    #[test]
+    fn a_connection_that_ended_is_not_counted() {
+        let all = Arc::new(Connections::default());
+        let open = all.open(CancellationToken::new());
+        let running = open.begin();
+        drop(open);
+        drop(running);
+        assert!(!all.cut_idle());
+        assert!(all.inner.lock().open.is_empty());
+    }
+}
