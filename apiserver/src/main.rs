@@ -57,6 +57,12 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     write_private(path, &listening.kubeconfig)
         .map_err(|error| format!("cannot write the kubeconfig {}: {error}", path.display()))?;
     let url = format!("https://{}", listening.addr);
+    if !listening.addr.ip().is_loopback() {
+        eprintln!(
+            "warning: {} can be reached from other machines; this server is meant for development",
+            listening.addr
+        );
+    }
     println!("windlass-apiserver ready at {url}, kubeconfig {}", path.display());
     signals.received().await;
     server.shutdown().await;

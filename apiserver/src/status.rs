@@ -3,6 +3,8 @@
 //! Clients branch on these fields, so each case has one constructor here and no handler writes a
 //! Status by hand. Successes are ordinary objects and are made elsewhere.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::served::{Cause, Served};
@@ -95,6 +97,10 @@ pub(crate) fn cause(reason: &str, field: &str, message: impl Into<String>) -> Ca
 pub(crate) fn invalid_value(field: &str, value: &Value, detail: &str) -> Cause {
     cause("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
 }
+
+/// Most causes of an answer. kube-apiserver has no such limit: for tens of thousands it takes until its
+/// deadline.
+const MOST_CAUSES: usize = 1000;
 
 /// Returns the cause `Required value: detail`.
 pub(crate) fn required(field: &str, detail: &str) -> Cause {
@@ -249,14 +255,12 @@ impl ApiError {
 
     /// 422: the object breaks rules; the message shows each cause once.
     pub(crate) fn invalid(about: About<'_>, causes: Vec<Cause>) -> Self {
-        let mut shown: Vec<String> = Vec::new();
-        for cause in &causes {
-            let text = format!("{}: {}", cause.field, cause.message);
-            // The causes keep duplicates, as upstream reports them; only the message is shortened.
-            if !shown.contains(&text) {
-                shown.push(text);
-            }
-        }
+        let mut causes = causes;
+        causes.truncate(MOST_CAUSES);
+        // The causes keep duplicates, as upstream reports them; only the message is shortened.
+        let mut known = BTreeSet::new();
+        let texts = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
+        let shown: Vec<String> = texts.filter(|text| known.insert(text.clone())).collect();
         let list = match shown.as_slice() {
             // Go's text for an error without causes.
             [] => "<nil>".to_owned(),

@@ -272,7 +272,7 @@ fn parse_json(bytes: &[u8]) -> Result<Body, String> {
     }
     let found = RefCell::new(Vec::new());
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let parsed = Any { path: String::new(), duplicates: &found }.deserialize(&mut reader);
+    let parsed = Any { place: &Place::Root, duplicates: &found }.deserialize(&mut reader);
     // Trailing text after the value is an error too.
     let value = parsed.and_then(|value| reader.end().map(|()| value));
     match value {
@@ -284,16 +284,53 @@ fn parse_json(bytes: &[u8]) -> Result<Body, String> {
     }
 }
 
+/// Most repeated fields that are noted; upstream's limit.
+const MOST_DUPLICATES: usize = 100;
+/// Longest path of a noted field, in bytes.
+const LONGEST_PATH: usize = 1024;
+
+/// A position in a document. Positions refer to the ones above them and become text only where a field
+/// is repeated: a text for each would be quadratic in memory.
+enum Place<'a> {
+    /// The document.
+    Root,
+    /// A field of an object.
+    Field(&'a Place<'a>, &'a str),
+    /// An item of a list.
+    Item(&'a Place<'a>, usize),
+}
+
+impl Place<'_> {
+    /// Returns the text of the position, cut at [`LONGEST_PATH`].
+    fn text(&self) -> String {
+        let mut text = match self {
+            Self::Root => String::new(),
+            Self::Field(Place::Root, name) => name.chars().take(LONGEST_PATH).collect(),
+            Self::Field(above, name) => {
+                let name: String = name.chars().take(LONGEST_PATH).collect();
+                format!("{}.{name}", above.text())
+            }
+            Self::Item(above, index) => format!("{}[{index}]", above.text()),
+        };
+        let end = (0..=LONGEST_PATH.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+        text
+    }
+}
+
 /// Deserializer of any JSON value that notes repeated fields with their paths.
 struct Any<'a> {
-    path: String,
+    place: &'a Place<'a>,
     duplicates: &'a RefCell<Vec<String>>,
 }
 
-impl Any<'_> {
+impl<'a> Any<'a> {
     /// Returns a deserializer for a value below this one.
-    fn inner(&self, path: String) -> Any<'_> {
-        Any { path, duplicates: self.duplicates }
+    fn inner<'b>(&self, place: &'b Place<'b>) -> Any<'b>
+    where
+        'a: 'b,
+    {
+        Any { place, duplicates: self.duplicates }
     }
 }
 
@@ -344,7 +381,7 @@ impl<'de> Visitor<'de> for Any<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut out = Vec::new();
         while let Some(item) =
-            items.next_element_seed(self.inner(format!("{}[{}]", self.path, out.len())))?
+            items.next_element_seed(self.inner(&Place::Item(self.place, out.len())))?
         {
             out.push(item);
         }
@@ -354,12 +391,14 @@ impl<'de> Visitor<'de> for Any<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut out = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
-            let path =
-                if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
-            let value = fields.next_value_seed(self.inner(path.clone()))?;
-            if out.insert(key, value).is_some() {
-                self.duplicates.borrow_mut().push(path);
+            let place = Place::Field(self.place, &key);
+            let value = fields.next_value_seed(self.inner(&place))?;
+            let mut found = self.duplicates.borrow_mut();
+            if out.contains_key(&key) && found.len() < MOST_DUPLICATES {
+                found.push(place.text());
             }
+            drop(found);
+            out.insert(key, value);
         }
         Ok(Value::Object(out))
     }
@@ -374,6 +413,15 @@ mod tests {
         let body = parse_json(br#"{"spec":{"a":1,"a":2},"list":[{"x":1,"x":1}]}"#).unwrap();
         assert_eq!(body.value["spec"]["a"], 2);
         assert_eq!(body.duplicates, ["spec.a", "list[0].x"]);
+    }
+
+    #[test]
+    fn few_repeated_fields_are_noted_with_short_paths() {
+        let fields = ["\"a\":1"; 1000].join(",");
+        let text = format!("{{\"{}\":{{{fields}}}}}", "é".repeat(5000));
+        let body = parse_json(text.as_bytes()).unwrap();
+        assert_eq!(body.duplicates.len(), MOST_DUPLICATES);
+        assert!(body.duplicates.iter().all(|path| path.len() <= LONGEST_PATH));
     }
 
     #[test]

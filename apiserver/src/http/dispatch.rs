@@ -23,7 +23,7 @@ use crate::verbs::{
 };
 
 /// Longest body that is handled on a worker thread, in bytes.
-const SHORT: usize = 512;
+const SHORT: usize = 128;
 
 /// Longest wait of a read for a version that does not exist yet.
 const PATIENCE: Duration = Duration::from_secs(3);
