@@ -79,6 +79,10 @@ fn writes_a_definition(asked: &DecodedRequest, kind: &Kind) -> bool {
 fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
     let route = &asked.route;
     let table = core.registry.table();
+    // Before the verb is looked at.
+    if route.path.contains("//") {
+        return Err(ApiError::no_path());
+    }
     let Some(kind) = table.find(&route.group, &route.version, &route.resource) else {
         // In a built-in group an unknown resource is refused with a Status, in any other group in
         // plain text.

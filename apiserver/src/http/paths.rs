@@ -24,6 +24,7 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let table = core.registry.table();
     let served = &table.served;
+    check_method(asked, &parts)?;
     match parts.as_slice() {
         [] => Ok(json_reply(&index(core))),
         ["version"] => Ok(json_reply(&version())),
@@ -49,6 +50,13 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
         ["openapi", "v3", "apis", group, version] => document(core, group, version),
         _ => Err(ApiError::no_path()),
     }
+}
+
+/// Refuses to write documents that upstream's router only reads. Others it reads by any method.
+fn check_method(asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> {
+    let is_read = matches!(asked.parts.method, http::Method::GET | http::Method::HEAD);
+    let is_routed = matches!(parts, ["version" | "api"] | ["api", _] | ["apis", _, _]);
+    if is_routed && !is_read { Err(ApiError::method()) } else { Ok(()) }
 }
 
 /// Returns a reply with a JSON document.

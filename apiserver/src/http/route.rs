@@ -33,7 +33,7 @@ pub(crate) struct Route {
     /// Whether the resource stands below a namespace in the path: not so for the Namespace itself,
     /// although it counts as being inside itself.
     pub(crate) inside: bool,
-    /// Whether the path has more parts than any resource.
+    /// Whether the path has more parts than any resource, or empty ones.
     pub(crate) excess: bool,
     /// The only name that a field selector selects; may be empty.
     pub(crate) selected: String,
@@ -43,8 +43,8 @@ pub(crate) struct Route {
 pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     // An encoded slash separates like any other.
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
-    let mut parts: Vec<String> =
-        decoded.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    let trimmed = decoded.trim_matches('/');
+    let mut parts: Vec<String> = trimmed.split('/').map(str::to_owned).collect();
     let named = Verb::Other(method.as_str().to_lowercase());
     let other = Route { verb: named, path: path.to_owned(), ..Route::default() };
     let (group, version, rest) = match parts.first().map(String::as_str) {
@@ -55,6 +55,8 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     };
     let mut route = Route { resourceful: true, group, version, ..other };
     let watches = place(&mut route, rest);
+    // Authorized as it stands, and then found nowhere.
+    route.excess |= decoded.contains("//");
     route.verb = verb(method, &route, query, watches);
     // Authorization treats a list that selects one name as a request for that object.
     if route.name.is_empty()

@@ -126,7 +126,10 @@ pub(crate) fn get(core: &Core, call: &Call) -> Result<ObjectResponse, ApiError> 
 
 /// Executes a PUT of a scale.
 pub(crate) fn replace(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
-    let wanted = body.value.clone();
+    let mut wanted = body.value.clone();
+    // Before the look-up: a body for another object says nothing about this one.
+    admit::match_namespace(call, &mut wanted)?;
+    admit::match_name(call, &wanted)?;
     store(core, call, |_| Ok(wanted.clone()))
 }
 
