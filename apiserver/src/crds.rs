@@ -63,9 +63,6 @@ pub(crate) fn observe(
     if kind.storage == STORAGE {
         match (before, after) {
             (_, Some(now)) => {
-                // Logged here and not in the handler: definitions that tests create without a
-                // request are logged, too.
-                crate::unevaluated::log(&now.value);
                 settle(core, meta::text(&now.value, "name"), delete);
             }
             (Some(gone), None) => {

@@ -33,7 +33,6 @@ mod storage;
 pub mod table;
 mod tls;
 pub mod typed;
-mod unevaluated;
 mod verbs;
 
 pub use auth::User;

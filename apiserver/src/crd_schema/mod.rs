@@ -3,10 +3,9 @@
 //!
 //! A CRD's `openAPIV3Schema` is compiled once to a [`Schema`], which prunes, defaults and validates
 //! objects with the texts of a real API server. [`check_crd`] refuses CRDs that a real server
-//! refuses. Not supported: evaluation of `x-kubernetes-validations`; their rules are kept
-//! ([`Schema::rules`]) and their form is checked, but no expression is compiled or run.
+//! refuses, rules that do not compile or cost too much included; [`Schema::validate`] runs the rules.
 
-// DESIGN.md, 86: The embedded API server stores CEL rules, evaluates none, and warns
+// DESIGN.md, 86: Rules are compiled when the first object is validated
 
 mod cause;
 mod check;
@@ -23,9 +22,11 @@ mod tests;
 mod validate;
 
 pub use check::check_crd;
-pub use node::Rule;
+
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use windlass_cel::rules::{Validator, Violation};
 
 use crate::served::Cause;
 use node::Node;
@@ -35,8 +36,19 @@ use node::Node;
 pub struct Schema {
     /// The compiled schema of the object.
     root: Node,
-    /// Rules of all nodes.
-    rules: Vec<Rule>,
+    /// The schema as it was written.
+    source: Arc<Value>,
+    /// The compiled rules, of `source`.
+    rules: Arc<OnceLock<Validator>>,
+}
+
+/// The judgement of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// The faults; none for a valid object.
+    pub causes: Vec<Cause>,
+    /// Broken rules that are tolerated because the values did not change, as texts of warnings.
+    pub tolerated: Vec<String>,
 }
 
 impl Schema {
@@ -44,9 +56,7 @@ impl Schema {
     /// ignored.
     pub fn compile(openapi: &Value) -> Schema {
         let root = Node::compile(openapi);
-        let mut rules = Vec::new();
-        root.collect_rules("", &mut rules);
-        Schema { root, rules }
+        Schema { root, source: Arc::new(openapi.clone()), rules: Arc::default() }
     }
 
     /// Removes unknown fields, and nulls that are neither allowed nor replaced by a default.
@@ -66,10 +76,10 @@ impl Schema {
         prune::default(object, &self.root);
     }
 
-    /// Validates an object against the schema; an empty list means that the object is valid.
+    /// Validates an object against the schema and its rules.
     ///
     /// With `old`, the object's stored state, invalid values that did not change are tolerated.
-    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<Cause> {
+    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Judgement {
         let mut causes = validate::validate(&self.root, new, old);
         // These checks are not part of JSON schema, and follow it.
         lists::embedded(new, &self.root, "", &mut causes);
@@ -81,12 +91,20 @@ impl Schema {
         if before.is_empty() {
             lists::unique(new, &self.root, "", &mut causes);
         }
-        if !self.rules.is_empty() && causes.iter().any(blocks_rules) {
+        let rules = self.rules.get_or_init(|| Validator::new(&self.source));
+        if rules.is_empty() {
+            return Judgement { causes, tolerated: Vec::new() };
+        }
+        if causes.iter().any(blocks_rules) {
             let text = "some validation rules were not checked because the object was invalid; \
                         correct the existing errors to complete validation";
             causes.push(cause::invalid("", &Value::Null, text));
+            return Judgement { causes, tolerated: Vec::new() };
         }
-        causes
+        let report = rules.validate(new, old);
+        causes.extend(report.violations.iter().map(|broken| broken_rule("", broken)));
+        let tolerated = report.tolerated.iter().map(Violation::to_string).collect();
+        Judgement { causes, tolerated }
     }
 
     /// Returns the fault of an embedded resource whose head cannot be read: `PATH: Invalid value:
@@ -96,11 +114,17 @@ impl Schema {
     pub fn embedded_fault(&self, object: &Value) -> Option<String> {
         lists::embedded_fault(object, &self.root, true, "")
     }
+}
 
-    /// Returns the rules of `x-kubernetes-validations`, which this server does not evaluate.
-    pub fn rules(&self) -> &[Rule] {
-        &self.rules
-    }
+/// Returns the cause of a broken rule, or of a rule that is none, at a path below `place`.
+fn broken_rule(place: &str, broken: &Violation) -> Cause {
+    let path = broken.path.as_str();
+    let field = match (place.is_empty(), path.is_empty()) {
+        (false, false) => format!("{place}.{path}"),
+        (false, true) => place.to_owned(),
+        (true, _) => broken.path.to_string(),
+    };
+    Cause { reason: broken.reason.name().to_owned(), message: broken.body(), field }
 }
 
 /// Whether this fault keeps a real server from evaluating rules.

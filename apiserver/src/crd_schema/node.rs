@@ -5,7 +5,6 @@
 //! validate.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -29,17 +28,6 @@ pub(crate) enum ListType {
     Set,
     /// Keys are unique.
     Map,
-}
-
-/// One rule of `x-kubernetes-validations`, as written in the CRD.
-///
-/// Rules are kept but not evaluated: an expression engine would start here.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
-    /// Path of the schema node that carries the rule, such as `spec.items[*]`; empty at the root.
-    pub path: String,
-    /// The rule as written (`rule`, `message`, `messageExpression`, `reason`, …).
-    pub rule: Arc<Value>,
 }
 
 /// One node of a compiled schema.
@@ -85,8 +73,6 @@ pub(crate) struct Node {
     pub(crate) list_map_keys: Vec<String>,
     /// Whether a map is replaced as a whole.
     pub(crate) map_atomic: bool,
-    /// `x-kubernetes-validations` as written.
-    pub(crate) rules: Vec<Arc<Value>>,
 }
 
 impl Node {
@@ -122,7 +108,6 @@ impl Node {
             list_type: list_type(text(map, "x-kubernetes-list-type")),
             list_map_keys: texts(map, "x-kubernetes-list-map-keys"),
             map_atomic: text(map, "x-kubernetes-map-type") == Some("atomic"),
-            rules: list(map, "x-kubernetes-validations").iter().cloned().map(Arc::new).collect(),
             ..Node::default()
         };
         node.compile_types(map);
@@ -174,20 +159,6 @@ impl Node {
             Some(Additional::Schema(node)) => Some(node),
             _ => None,
         })
-    }
-
-    /// Collects the rules of this node and of its structural children.
-    pub(crate) fn collect_rules(&self, path: &str, out: &mut Vec<Rule>) {
-        out.extend(self.rules.iter().map(|r| Rule { path: path.to_owned(), rule: Arc::clone(r) }));
-        for (name, node) in &self.properties {
-            node.collect_rules(&super::cause::child(path, name), out);
-        }
-        if let Some(Additional::Schema(node)) = &self.additional {
-            node.collect_rules(&super::cause::key(path, "*"), out);
-        }
-        if let Some(items) = &self.items {
-            items.collect_rules(&super::cause::key(path, "*"), out);
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::cause::{self, child, forbidden, index, invalid, key, not_supported, required};
 use super::node::{Node, flag, list, text, texts};
-use super::{lists, prune, structural, validate};
+use super::{broken_rule, lists, prune, structural, validate};
 use crate::served::Cause;
 
 type Object = Map<String, Value>;
@@ -39,6 +39,11 @@ pub(crate) fn check(schema: &Value, status: bool, path: &str) -> Vec<Cause> {
     }
     // Also for schemas that cannot be converted: their other faults are reported, too.
     node(schema, path, true, Scope::default(), &mut out);
+    // Rules are compiled against a schema that is right.
+    if out.is_empty() {
+        let broken = windlass_cel::rules::check_definition(schema);
+        out.extend(broken.iter().map(|broken| broken_rule(path, broken)));
+    }
     out
 }
 

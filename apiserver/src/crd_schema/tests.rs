@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Schema, check_crd};
+use super::{Judgement, Schema, check_crd};
 
 fn widget() -> Schema {
     Schema::compile(&json!({
@@ -41,7 +41,7 @@ fn create(spec: Value) -> Vec<String> {
     let schema = widget();
     schema.prune(&mut object);
     schema.default(&mut object);
-    let causes = schema.validate(&object, None);
+    let causes = schema.validate(&object, None).causes;
     causes.iter().map(|c| format!("{}|{}|{}", c.reason, c.field, c.message)).collect()
 }
 
@@ -260,22 +260,20 @@ fn a_null_becomes_the_default_or_vanishes_unless_it_is_allowed() {
 fn unchanged_invalid_values_are_tolerated_on_update_and_changed_ones_are_not() {
     let schema = widget();
     let with = |size: i64, host: &str| json!({"spec": {"size": size, "host": host}});
-    assert!(schema.validate(&with(50, "abc"), Some(&with(50, "abcd"))).is_empty());
-    assert_eq!(schema.validate(&with(51, "abc"), Some(&with(50, "abc"))).len(), 1);
+    assert!(schema.validate(&with(50, "abc"), Some(&with(50, "abcd"))).causes.is_empty());
+    assert_eq!(schema.validate(&with(51, "abc"), Some(&with(50, "abc"))).causes.len(), 1);
     let list = |v: Value| json!({"spec": {"size": 1, "lmap": v}});
     let old = list(json!([{"name": "a", "v": "bad"}]));
     let new = list(json!([{"name": "b", "v": 1}, {"name": "a", "v": "bad"}]));
-    assert!(schema.validate(&new, Some(&old)).is_empty(), "items correlate by key");
+    assert!(schema.validate(&new, Some(&old)).causes.is_empty(), "items correlate by key");
 }
 
 #[test]
-fn rules_stay_visible_and_say_that_they_were_not_checked() {
+fn rules_run_on_valid_objects_and_tolerate_what_has_not_changed() {
     let schema = Schema::compile(&json!({"type": "object", "properties": {"spec": {
-        "type": "object", "x-kubernetes-validations": [{"rule": "self.a < self.b"}],
-        "properties": {"a": {"type": "integer"}}}}}));
-    assert_eq!(schema.rules().len(), 1);
-    assert_eq!(schema.rules()[0].path, "spec");
-    let causes = schema.validate(&json!({"spec": {"a": "x"}}), None);
+        "type": "object", "x-kubernetes-validations": [{"rule": "self.a < 5", "message": "too large"}],
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}}}));
+    let causes = schema.validate(&json!({"spec": {"a": "x"}}), None).causes;
     assert_eq!(causes.len(), 2);
     assert_eq!(causes[1].field, "<nil>");
     assert!(
@@ -283,6 +281,14 @@ fn rules_stay_visible_and_say_that_they_were_not_checked() {
             .message
             .starts_with("Invalid value: null: some validation rules were not checked")
     );
+    let causes = schema.validate(&json!({"spec": {"a": 7}}), None).causes;
+    assert_eq!((causes.len(), causes[0].field.as_str()), (1, "spec"));
+    assert_eq!(causes[0].message, "Invalid value: too large");
+    assert_eq!(schema.validate(&json!({"spec": {"a": 4}}), None), Judgement::default());
+    let old = json!({"spec": {"a": 7}, "x": 1});
+    let judgement = schema.validate(&json!({"spec": {"a": 7}, "x": 2}), Some(&old));
+    assert!(judgement.causes.is_empty());
+    assert_eq!(judgement.tolerated, ["spec: Invalid value: too large"]);
 }
 
 #[test]

@@ -53,9 +53,7 @@ pub(crate) async fn run(
     warnings.extend(more);
     let answer = match answer {
         Ok(answer) => {
-            if writes_a_definition(asked, &kind) {
-                warnings.extend(crate::unevaluated::warnings(&answer.value));
-            }
+            warnings.extend(answer.warnings.iter().cloned());
             answer
         }
         Err(error) => {
@@ -65,14 +63,6 @@ pub(crate) async fn run(
         }
     };
     reply(core, asked, &kind, accepted, answer, warnings)
-}
-
-/// Whether the request writes a definition itself, and not a subresource of it.
-fn writes_a_definition(asked: &DecodedRequest, kind: &Kind) -> bool {
-    let route = &asked.route;
-    kind.storage == crate::crds::STORAGE
-        && route.subresource.is_empty()
-        && matches!(route.verb, Verb::Create | Verb::Update | Verb::Patch)
 }
 
 /// Returns the kind that a path names, or the answer that there is none.

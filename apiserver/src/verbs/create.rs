@@ -151,7 +151,7 @@ fn store(
 fn check(call: &Call, object: &Value) -> Vec<Cause> {
     let mut causes = meta::check_new(&call.kind, object);
     if let Some(definition) = &call.kind.custom {
-        causes.extend(definition.schema.validate(object, None));
+        causes.extend(definition.schema.validate(object, None).causes);
         causes.extend(custom::check_scale(&call.kind, object));
     }
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {

@@ -54,17 +54,24 @@ pub(crate) struct ObjectResponse {
     pub(crate) code: u16,
     /// The object.
     pub(crate) value: Value,
+    /// Warnings about the object, as those of broken rules that are tolerated.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl ObjectResponse {
     /// Returns an answer with status 200.
     pub(crate) fn ok(value: Value) -> Self {
-        Self { code: 200, value }
+        Self { code: 200, value, warnings: Vec::new() }
     }
 
     /// Returns an answer with status 201.
     pub(crate) fn created(value: Value) -> Self {
-        Self { code: 201, value }
+        Self { code: 201, ..Self::ok(value) }
+    }
+
+    /// Adds warnings.
+    pub(crate) fn warned(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
     }
 }
 

@@ -172,7 +172,7 @@ fn attempt(
     // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, Some(shown), &mut object)?;
-    let causes = check(call, shown, &object);
+    let (causes, warnings) = check(call, shown, &object);
     if !causes.is_empty() {
         return Err(ApiError::invalid(About::kind(&kind.served, &call.name), causes));
     }
@@ -180,19 +180,19 @@ fn attempt(
     meta::copy(shown, &mut object, "resourceVersion");
     // Not stored: a write without a change must wake no watch and use up no version.
     if fields::unchanged(shown, &object) {
-        return Ok(Some(ObjectResponse::ok(shown.clone())));
+        return Ok(Some(ObjectResponse::ok(shown.clone()).warned(warnings)));
     }
     // The change removed the last reason to wait: the object is deleted instead of stored.
     if finished(kind, &object) {
         return Ok(remove(core, call, held).then(|| ObjectResponse::ok(object)));
     }
     if call.options.dry_run {
-        return Ok(Some(ObjectResponse::ok(object)));
+        return Ok(Some(ObjectResponse::ok(object).warned(warnings)));
     }
     let stored = core.store.put(&kind.storage, &call.key(), Some(held), kind.store(object));
     drop(addresses);
     let Ok(stored) = stored else { return Ok(None) };
-    let answer = ObjectResponse::ok(kind.present(&stored.value));
+    let answer = ObjectResponse::ok(kind.present(&stored.value)).warned(warnings);
     delete::observe(core, kind, Some(held), Some(&stored));
     Ok(Some(answer))
 }
@@ -307,11 +307,14 @@ fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
     keys.filter(|key| counts(key)).any(|key| old.get(key) != new.get(key))
 }
 
-/// Returns all faults of a change.
-fn check(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
+/// Returns all faults of a change, and warnings of those that are tolerated.
+fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     let mut causes = meta::check_change(&call.kind, old, new);
+    let mut warnings = Vec::new();
     if let Some(definition) = &call.kind.custom {
-        causes.extend(definition.schema.validate(new, Some(old)));
+        let judgement = definition.schema.validate(new, Some(old));
+        causes.extend(judgement.causes);
+        warnings = judgement.tolerated;
         causes.extend(custom::check_scale(&call.kind, new));
     }
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions")
@@ -324,5 +327,5 @@ fn check(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
     }
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));
-    causes
+    (causes, warnings)
 }

@@ -49,6 +49,11 @@ impl Validator {
         Validator { root, schema: schema.clone(), is_too_deep: false }
     }
 
+    /// Whether there is no rule to run.
+    pub fn is_empty(&self) -> bool {
+        self.root.is_none() && !self.is_too_deep
+    }
+
     /// Judges an object that fits the schema, with the budget of kube-apiserver; `old` is the object before an update.
     ///
     /// The object is read in place, and no part of it is copied but values that messages show.

@@ -34,8 +34,7 @@ const SEED: u64 = 1;
 /// `WINDLASS_TEST_SERVER=real`. Then 200 objects are generated from its schema by a fixed seed, one half
 /// of which fits it and the other half has one change, and each is written as a dry run. An object that
 /// the server stores must be one that the type reads, with the server's defaults in it, and must come
-/// back unchanged when the type writes it. Rules (`x-kubernetes-validations`) are evaluated in each case,
-/// also where the server evaluates none. A status is tried in the same way, 200 times, by updates of an
+/// back unchanged when the type writes it. A status is tried in the same way, 200 times, by updates of an
 /// object that was stored.
 ///
 /// The report lists the places that serde checks and the server does not, and the size of the
