@@ -36,7 +36,7 @@ pub(crate) async fn run(
     check_timeout(&asked.query)?;
     check_method(asked, &kind)?;
     let headers = &asked.parts.headers;
-    let accepted = codec::accept(headers, &kind, &asked.route.verb)?;
+    let accepted = codec::accept(headers, &kind, &asked.route.verb, &asked.route.subresource)?;
     let call = call(asked, kind.clone());
     // The warning about a deprecated version comes before those of the verb.
     let mut warnings: Vec<String> = kind.served.deprecated.iter().cloned().collect();
@@ -233,7 +233,7 @@ fn post(
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
+    let body = codec::decode(&asked.parts.headers, &call.kind, &call.subresource, body)?;
     call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
     if !call.subresource.is_empty() {
         actions::act(core, &call, &body)
@@ -252,7 +252,7 @@ fn put(
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
+    let body = codec::decode(&asked.parts.headers, &call.kind, &call.subresource, body)?;
     call.options = options::write(&asked.query, "UpdateOptions", default_manager(asked))?;
     if call.subresource == "scale" {
         return scale::replace(core, &call, &body);
@@ -349,7 +349,7 @@ async fn open_watch(
     };
     Ok(Reply {
         code: 200,
-        media: "application/json".to_owned(),
+        media: accepted.format.stream().to_owned(),
         headers: Vec::new(),
         warnings,
         payload: Payload::Stream(Stream::new(feed)),
