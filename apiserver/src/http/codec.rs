@@ -152,13 +152,8 @@ pub(crate) fn preferred(headers: &HeaderMap) -> Format {
     whole.filter_map(Entry::format).next().unwrap_or_default()
 }
 
-/// Chooses format and shape of the answer to a verb on a kind or its subresource.
-pub(crate) fn accept(
-    headers: &HeaderMap,
-    kind: &Kind,
-    verb: &Verb,
-    subresource: &str,
-) -> Result<Accepted, ApiError> {
+/// Chooses format and shape of the answer to a verb on a kind.
+pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &Verb) -> Result<Accepted, ApiError> {
     let entries = entries(headers);
     if entries.is_empty() {
         return Ok(Accepted::default());
@@ -175,8 +170,7 @@ pub(crate) fn accept(
         if format == Format::Yaml && *verb == Verb::Watch {
             return Err(ApiError::not_acceptable(&[STREAM, PROTOBUF_STREAM]));
         }
-        let Some(shape) = entry.shape().filter(|shape| shows(format, *shape, kind, subresource))
-        else {
+        let Some(shape) = entry.shape().filter(|shape| shows(format, *shape, kind)) else {
             unknown_shape = true;
             continue;
         };
@@ -193,15 +187,13 @@ pub(crate) fn accept(
 }
 
 /// Whether a format can show a shape of a kind: tables and custom resources have no messages, but
-/// the metadata of custom resources has one, and so has their scale.
-fn shows(format: Format, shape: ResponseShape, kind: &Kind, subresource: &str) -> bool {
+/// the metadata of custom resources has one.
+fn shows(format: Format, shape: ResponseShape, kind: &Kind) -> bool {
     match (format, shape) {
         (Format::Json | Format::Yaml, _) => true,
         (Format::Protobuf, ResponseShape::Partial | ResponseShape::PartialList) => true,
         (Format::Protobuf, ResponseShape::Table) => false,
-        (Format::Protobuf, ResponseShape::Whole) => {
-            !kind.served.custom || subresource == "scale"
-        }
+        (Format::Protobuf, ResponseShape::Whole) => !kind.served.custom,
     }
 }
 
@@ -264,7 +256,7 @@ pub(crate) fn decode(
         // A body without a media type is read as JSON, as upstream does.
         "" | JSON => parse_json(bytes).map_err(|why| unreadable(kind, &why, bytes)),
         YAML => parse_yaml(bytes).map_err(|why| unreadable(kind, &why, bytes)),
-        // For custom resources upstream's handler panics and cuts the connection.
+        // For a custom resource upstream's handler panics and cuts the connection; its scale is read.
         PROTOBUF if !kind.served.custom || subresource == "scale" => {
             parse_protobuf(kind, subresource, bytes)
         }
@@ -307,7 +299,9 @@ fn parse_protobuf(kind: &Kind, subresource: &str, bytes: &[u8]) -> Result<Body, 
             }
             None => {
                 let start = excerpt(bytes);
-                format!("the object provided is unrecognized (must be of type {name}): {why} ({start})")
+                format!(
+                    "the object provided is unrecognized (must be of type {name}): {why} ({start})"
+                )
             }
         })
     })
@@ -316,8 +310,8 @@ fn parse_protobuf(kind: &Kind, subresource: &str, bytes: &[u8]) -> Result<Body, 
 /// Parses the options of a DELETE in protobuf.
 fn parse_protobuf_options(bytes: &[u8]) -> Result<Value, ApiError> {
     const KIND: &str = "DeleteOptions";
-    let options = protobuf::decode(bytes, "v1", KIND)
-        .map_err(|fault| ApiError::bad_request(fault.why))?;
+    let options =
+        protobuf::decode(bytes, "v1", KIND).map_err(|fault| ApiError::bad_request(fault.why))?;
     if options["kind"] == KIND {
         return Ok(options);
     }

@@ -36,7 +36,7 @@ pub(crate) async fn run(
     check_timeout(&asked.query)?;
     check_method(asked, &kind)?;
     let headers = &asked.parts.headers;
-    let accepted = codec::accept(headers, &kind, &asked.route.verb, &asked.route.subresource)?;
+    let accepted = codec::accept(headers, &kind, &asked.route.verb)?;
     let call = call(asked, kind.clone());
     // The warning about a deprecated version comes before those of the verb.
     let mut warnings: Vec<String> = kind.served.deprecated.iter().cloned().collect();

@@ -13,7 +13,9 @@ pub(super) fn message(out: &mut Vec<u8>, message: &Message, object: &Value) {
     for (number, part) in &message.parts {
         match part {
             // Always written, even without a field.
-            Part::Embedded(inner) => put_inner(out, *number, |out| self::message(out, inner, object)),
+            Part::Embedded(inner) => {
+                put_inner(out, *number, |out| self::message(out, inner, object))
+            }
             Part::Field(field) => write_field(out, *number, field, &object[field.name]),
         }
     }

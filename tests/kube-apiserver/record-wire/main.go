@@ -9,8 +9,9 @@
 // apiserver/src/protobuf/message.rs. A field that Go does not write in protobuf gets no mark. The program ends with 1
 // if a field has a form that the format cannot express.
 //
-// With "samples" it writes objects of the named kinds ("apps/v1,Deployment"; all kinds if none is named) with a value
-// in every field: the kind, the object as JSON, and its protobuf form in base64, as k8s.io/apimachinery encodes it.
+// With "samples" it writes two objects of each of the named kinds ("apps/v1,Deployment"; all kinds if none is named):
+// one with a value in every field, and one whose structs are there and whose other fields have the zero value. A line
+// has "full" or "hollow", the kind, its protobuf form in base64, as k8s.io/apimachinery encodes it, and the JSON.
 package main
 
 import (

@@ -32,31 +32,38 @@ func samples(names []string) {
 	}
 	encoder := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 	for _, name := range names {
-		kind := kindOf(name)
-		object, err := scheme.Scheme.New(kind)
-		must(err)
-		filler := filler{}
-		filler.fill(reflect.ValueOf(object).Elem(), 0)
-		object.GetObjectKind().SetGroupVersionKind(kind)
-		text, err := json.Marshal(object)
-		must(err)
-		var wire bytes.Buffer
-		if err := encoder.Encode(object, &wire); err != nil {
-			continue
+		for _, form := range []string{"full", "hollow"} {
+			kind := kindOf(name)
+			object, err := scheme.Scheme.New(kind)
+			must(err)
+			filler := filler{hollow: form == "hollow"}
+			filler.fill(reflect.ValueOf(object).Elem(), 0)
+			object.GetObjectKind().SetGroupVersionKind(kind)
+			text, err := json.Marshal(object)
+			must(err)
+			var wire bytes.Buffer
+			if err := encoder.Encode(object, &wire); err != nil {
+				continue
+			}
+			fmt.Println(form, name, base64.StdEncoding.EncodeToString(wire.Bytes()), string(text))
 		}
-		fmt.Println(name, base64.StdEncoding.EncodeToString(wire.Bytes()), string(text))
 	}
 }
 
-// filler puts a value into every field; count makes the values differ.
-type filler struct{ count int64 }
+// filler puts a value into every field.
+type filler struct {
+	// count makes the values differ.
+	count int64
+	// hollow tells to put only zero values into fields, and none into those of special types.
+	hollow bool
+}
 
 // deepest is the number of structs within each other that are filled.
 const deepest = 14
 
 func (f *filler) fill(value reflect.Value, depth int) {
 	f.count++
-	if f.special(value, depth) {
+	if f.hollow && isSpecial(value.Type()) || !f.hollow && f.special(value, depth) {
 		return
 	}
 	switch value.Kind() {
@@ -72,7 +79,9 @@ func (f *filler) fill(value reflect.Value, depth int) {
 			}
 		}
 	case reflect.Slice:
-		if value.Type().Elem().Kind() == reflect.Uint8 {
+		if value.Type().Elem().Kind() == reflect.Uint8 && f.hollow {
+			return
+		} else if value.Type().Elem().Kind() == reflect.Uint8 {
 			value.SetBytes([]byte{0xff, byte(f.count), 0})
 		} else if depth < deepest {
 			value.Set(reflect.MakeSlice(value.Type(), 1, 1))
@@ -84,12 +93,27 @@ func (f *filler) fill(value reflect.Value, depth int) {
 			for _, key := range []string{"b", "a"} {
 				element := reflect.New(value.Type().Elem()).Elem()
 				f.fill(element, depth+1)
+				if element.Type() == reflect.TypeFor[[]byte]() && f.hollow {
+					// A value without bytes is read as one with none.
+					element.SetBytes([]byte{})
+				}
 				value.SetMapIndex(reflect.ValueOf(key).Convert(value.Type().Key()), element)
 			}
 		}
 	default:
-		f.scalar(value)
+		if !f.hollow {
+			f.scalar(value)
+		}
 	}
+}
+
+// isSpecial tells whether a type, or the type that it points to, has a form of its own.
+func isSpecial(of reflect.Type) bool {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	return letterOf[of.String()] != "" || of == reflect.TypeFor[metav1.TypeMeta]() ||
+		of == reflect.TypeFor[apiextensions.JSONSchemaProps]()
 }
 
 // scalar puts a value into a field without parts: negative integers and texts beyond ASCII among them.
