@@ -185,8 +185,9 @@ fn respond(reply: Reply) -> Response<Payload> {
     *response.status_mut() =
         StatusCode::from_u16(reply.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    if let Ok(media) = HeaderValue::from_str(&reply.media) {
-        headers.insert(CONTENT_TYPE, media);
+    match HeaderValue::from_str(&reply.media) {
+        Ok(media) if !media.is_empty() => drop(headers.insert(CONTENT_TYPE, media)),
+        _ => {}
     }
     if !reply.headers.iter().any(|(name, _)| *name == "cache-control") {
         // As upstream sends it, unless the answer may be cached.

@@ -45,8 +45,8 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
             let index = openapi::v3_index(served).to_string();
             Ok(Reply::bytes(200, "text/plain; charset=utf-8", index))
         }
-        ["openapi", "v3", "api", version] => document(core, "", version),
-        ["openapi", "v3", "apis", group, version] => document(core, group, version),
+        ["openapi", "v3", "api", version] => Ok(document(core, asked, "", version)),
+        ["openapi", "v3", "apis", group, version] => Ok(document(core, asked, group, version)),
         _ => Err(ApiError::no_path()),
     }
 }
@@ -192,9 +192,43 @@ fn resources(
     }
 }
 
-/// Answers the OpenAPI document of one group and version.
-fn document(core: &Core, group: &str, version: &str) -> Result<Reply, ApiError> {
+/// Answers the OpenAPI document of one group and version; failures have no body, as upstream.
+fn document(core: &Core, asked: &DecodedRequest, group: &str, version: &str) -> Reply {
     let table = core.registry.table();
-    let document = openapi::v3_document(&table.served, group, version);
-    document.as_ref().map(json_reply).ok_or_else(ApiError::no_path)
+    let Some(hash) = openapi::v3_hash(&table.served, group, version) else {
+        return Reply::bytes(404, "", "");
+    };
+    let entries = codec::entries(&asked.parts.headers);
+    let mut reply = if !entries.is_empty() && !entries.iter().any(codec::Entry::is_json) {
+        Reply::bytes(406, "", "")
+    } else {
+        versioned(core, asked, group, version, &hash)
+    };
+    reply.headers.push(("vary", "Accept".to_owned()));
+    reply
+}
+
+/// Answers a document under its hash: one that the URL names may be kept for ever, and a URL with
+/// another hash leads to it.
+fn versioned(core: &Core, asked: &DecodedRequest, group: &str, version: &str, hash: &str) -> Reply {
+    const JSON: &str = "application/json";
+    let tag = format!("\"{hash}\"");
+    let named = asked.query.get("hash").filter(|named| !named.is_empty());
+    let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut reply = if named.is_some_and(|named| named != hash) {
+        let mut reply = Reply::bytes(301, JSON, "");
+        reply.headers.push(("location", openapi::v3_url(group, version, hash)));
+        reply
+    } else if known == Some(tag.as_str()) {
+        Reply::bytes(304, JSON, "")
+    } else {
+        let document = openapi::v3_document(&core.registry.table().served, group, version);
+        Reply::bytes(200, JSON, document.unwrap_or_default().to_string())
+    };
+    if named == Some(hash) {
+        reply.headers.push(("cache-control", "public, immutable".to_owned()));
+        reply.headers.push(("expires", core.clock.http_date(365 * 24 * 3600)));
+    }
+    reply.headers.push(("etag", tag));
+    reply
 }

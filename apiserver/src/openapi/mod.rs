@@ -21,21 +21,35 @@ const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 /// Returns `/openapi/v3`: the URL of each group and version's document, with a hash of its
 /// contents.
 pub fn v3_index(served: &[Served]) -> Value {
-    let mut hashes: BTreeMap<String, Sha256> = BTreeMap::new();
-    for one in served {
-        // The hash changes exactly when a resource of the document changes: clients fetch it again
-        // only then.
-        hashes.entry(key(&one.group, &one.version)).or_default().update(fingerprint(one));
-    }
-    let paths: Map<String, Value> = hashes
+    let versions: BTreeMap<String, (&str, &str)> = served
+        .iter()
+        .map(|one| (key(&one.group, &one.version), (one.group.as_str(), one.version.as_str())))
+        .collect();
+    let paths: Map<String, Value> = versions
         .into_iter()
-        .map(|(key, hash)| {
-            let hash: String = hash.finalize().iter().map(|b| format!("{b:02X}")).collect();
-            let url = format!("/openapi/v3/{key}?hash={hash}");
+        .map(|(key, (group, version))| {
+            let hash = v3_hash(served, group, version).unwrap_or_default();
+            let url = v3_url(group, version, &hash);
             (key, json!({"serverRelativeURL": url}))
         })
         .collect();
     json!({"paths": paths})
+}
+
+/// Returns the hash of one group and version's document; `None` if nothing of it is served.
+pub(crate) fn v3_hash(served: &[Served], group: &str, version: &str) -> Option<String> {
+    let mut of = served.iter().filter(|s| s.group == group && s.version == version).peekable();
+    of.peek()?;
+    let mut hash = Sha256::new();
+    // The hash changes exactly when a resource of the document changes: clients fetch it again only
+    // then.
+    of.for_each(|one| hash.update(fingerprint(one)));
+    Some(hash.finalize().iter().map(|b| format!("{b:02X}")).collect())
+}
+
+/// Returns the URL of one group and version's document with a hash of its contents.
+pub(crate) fn v3_url(group: &str, version: &str, hash: &str) -> String {
+    format!("/openapi/v3/{}?hash={hash}", key(group, version))
 }
 
 /// Returns the document of one group and version; `None` if nothing of it is served.

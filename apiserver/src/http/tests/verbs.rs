@@ -433,3 +433,31 @@ async fn racing_patches_of_different_keys_all_land() {
     assert!(racers.join_all().await.into_iter().all(|code| code == 200));
     assert_eq!(client.get(&format!("{MAPS}/a")).await.value["data"].as_object().unwrap().len(), 8);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_openapi_document_is_kept_under_its_hash() {
+    let (_server, mut client) = start().await;
+    let index = client.get("/openapi/v3").await;
+    let url = index.value["paths"]["apis/apps/v1"]["serverRelativeURL"].as_str().unwrap();
+    let named = client.get(url).await;
+    assert_eq!(named.headers["cache-control"], "public, immutable");
+    assert_eq!(named.headers["expires"], "Fri, 01 Jan 2027 00:00:00 GMT");
+    let hash = url.rsplit('=').next().unwrap();
+    let tag = format!("\"{hash}\"");
+    assert_eq!(named.headers["etag"], tag);
+    assert_eq!(named.headers["vary"], "Accept");
+    let path = "/openapi/v3/apis/apps/v1";
+    let plain = client.get(path).await;
+    assert_eq!((plain.code, &plain.headers["etag"]), (200, &named.headers["etag"]));
+    assert_eq!(plain.headers["cache-control"], "no-cache, private");
+    let moved = client.get(&format!("{path}?hash=X")).await;
+    assert_eq!((moved.code, moved.text.as_str()), (301, ""));
+    assert_eq!(moved.headers["location"], url);
+    let kept = client.send("GET", path, &[("if-none-match", &tag)], "").await;
+    assert_eq!((kept.code, kept.text.as_str()), (304, ""));
+    let refused = client.send("GET", path, &[("accept", "text/html")], "").await;
+    assert_eq!((refused.code, refused.text.as_str()), (406, ""));
+    assert!(!refused.headers.contains_key("content-type"));
+    let absent = client.get("/openapi/v3/apis/apps/v9").await;
+    assert_eq!((absent.code, absent.text.as_str()), (404, ""));
+}
