@@ -10,6 +10,7 @@ mod dispatch;
 mod exchange;
 mod handler;
 mod impersonate;
+mod json;
 mod paths;
 mod route;
 mod shape;
