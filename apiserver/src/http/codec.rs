@@ -85,6 +85,11 @@ impl Entry {
         found.map_or("", |(_, value)| value)
     }
 
+    /// Returns the media type, in lower case.
+    pub(crate) fn media(&self) -> &str {
+        &self.media
+    }
+
     /// Whether the entry accepts JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.format() == Some(Format::Json)

@@ -1,5 +1,6 @@
 //! Paths that name no resource: discovery, OpenAPI, version, health.
 
+use http::HeaderMap;
 use http::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -198,32 +199,60 @@ fn document(core: &Core, asked: &DecodedRequest, group: &str, version: &str) -> 
     let Some(hash) = openapi::v3_hash(&table.served, group, version) else {
         return Reply::bytes(404, "", "");
     };
-    let entries = codec::entries(&asked.parts.headers);
-    let mut reply = if !entries.is_empty() && !entries.iter().any(codec::Entry::is_json) {
-        Reply::bytes(406, "", "")
-    } else {
-        versioned(core, asked, group, version, &hash)
+    let mut reply = match document_form(&asked.parts.headers) {
+        Some(media) => versioned(core, asked, group, version, (&hash, media)),
+        None => Reply::bytes(406, "", ""),
     };
     reply.headers.push(("vary", "Accept".to_owned()));
     reply
 }
 
+/// Media type of OpenAPI documents in JSON.
+const JSON: &str = "application/json";
+
+/// Media type of OpenAPI documents in protobuf.
+const OPENAPI: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+
+/// Returns the media type in which a client wants an OpenAPI document.
+fn document_form(headers: &HeaderMap) -> Option<&'static str> {
+    const OLD: &str = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+    let entries = codec::entries(headers);
+    if entries.is_empty() {
+        return Some(JSON);
+    }
+    entries.iter().find_map(|entry| match entry.media() {
+        _ if entry.is_json() => Some(JSON),
+        OPENAPI | OLD => Some(OPENAPI),
+        _ => None,
+    })
+}
+
 /// Answers a document under its hash: one that the URL names may be kept for ever, and a URL with
 /// another hash leads to it.
-fn versioned(core: &Core, asked: &DecodedRequest, group: &str, version: &str, hash: &str) -> Reply {
-    const JSON: &str = "application/json";
+fn versioned(
+    core: &Core,
+    asked: &DecodedRequest,
+    group: &str,
+    version: &str,
+    (hash, media): (&str, &'static str),
+) -> Reply {
     let tag = format!("\"{hash}\"");
     let named = asked.query.get("hash").filter(|named| !named.is_empty());
     let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut reply = if named.is_some_and(|named| named != hash) {
-        let mut reply = Reply::bytes(301, JSON, "");
+        let mut reply = Reply::bytes(301, media, "");
         reply.headers.push(("location", openapi::v3_url(group, version, hash)));
         reply
     } else if known == Some(tag.as_str()) {
-        Reply::bytes(304, JSON, "")
+        Reply::bytes(304, media, "")
     } else {
         let document = openapi::v3_document(&core.registry.table().served, group, version);
-        Reply::bytes(200, JSON, document.unwrap_or_default().to_string())
+        let document = document.unwrap_or_default();
+        if media == OPENAPI {
+            Reply::bytes(200, media, openapi::to_protobuf(&document))
+        } else {
+            Reply::bytes(200, media, document.to_string())
+        }
     };
     if named == Some(hash) {
         reply.headers.push(("cache-control", "public, immutable".to_owned()));

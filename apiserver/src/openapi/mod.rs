@@ -4,6 +4,7 @@
 //! allowed?) and its schema (merge keys for apply, fields for explain). Left out: descriptions of
 //! built-in kinds, parameters that no client looks for, and the v2 document.
 
+mod binary;
 #[cfg(test)]
 mod tests;
 
@@ -69,6 +70,11 @@ pub fn v3_document(served: &[Served], group: &str, version: &str) -> Option<Valu
         "paths": document.paths,
         "components": {"schemas": document.schemas},
     }))
+}
+
+/// Returns a document in protobuf, for clients that ask for it.
+pub(crate) fn to_protobuf(document: &Value) -> Vec<u8> {
+    binary::document(document)
 }
 
 /// Returns the path of a group and version below `/openapi/v3`.

@@ -210,26 +210,26 @@ fn put_key(out: &mut Vec<u8>, number: u32, wire: u8) {
 }
 
 /// Appends a field with a number.
-pub(super) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
     put_key(out, number, 0);
     put_varint(out, value);
 }
 
 /// Appends a field with a floating-point number.
-pub(super) fn put_double(out: &mut Vec<u8>, number: u32, value: f64) {
+pub(crate) fn put_double(out: &mut Vec<u8>, number: u32, value: f64) {
     put_key(out, number, 1);
     out.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Appends a field with bytes.
-pub(super) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_key(out, number, 2);
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Appends a field whose bytes `write` appends.
-pub(super) fn put_inner(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn put_inner(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>)) {
     put_key(out, number, 2);
     let start = out.len();
     write(out);

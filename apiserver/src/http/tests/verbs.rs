@@ -460,4 +460,9 @@ async fn an_openapi_document_is_kept_under_its_hash() {
     assert!(!refused.headers.contains_key("content-type"));
     let absent = client.get("/openapi/v3/apis/apps/v9").await;
     assert_eq!((absent.code, absent.text.as_str()), (404, ""));
+    let binary = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+    let bytes = client.send("GET", path, &[("accept", binary)], "").await;
+    assert_eq!(bytes.headers["content-type"], binary.replace('@', "."));
+    assert!(bytes.text.starts_with("\n\u{5}3.0.0\u{12}"), "openapi and info");
+    assert_eq!(bytes.headers["etag"], tag);
 }
