@@ -42,6 +42,7 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
             discovery::group(served, group).as_ref().map(json_reply).ok_or_else(ApiError::no_path)
         }
         ["apis", group, version] => resources(core, asked, group, version),
+        ["openapi", "v2"] => Ok(single_document(core, asked)),
         ["openapi", "v3"] => {
             let index = openapi::v3_index(served).to_string();
             Ok(Reply::bytes(200, "text/plain; charset=utf-8", index))
@@ -66,7 +67,7 @@ fn index(core: &Core) -> Value {
             paths.push(format!("/apis/{}/{}", served.group, served.version));
         }
     }
-    for path in ["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"] {
+    for path in ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"] {
         paths.push(path.to_owned());
     }
     paths.sort();
@@ -159,10 +160,7 @@ fn discover(
         return Ok(json_reply(&legacy()));
     }
     let body = aggregated().to_string();
-    let digest: String =
-        Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02X}")).collect();
-    // The tag is the digest of the document: it changes exactly when the document does.
-    let tag = format!("\"{digest}\"");
+    let tag = tag(body.as_bytes());
     let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut reply = if known == Some(tag.as_str()) {
         // The client has this document already.
@@ -174,6 +172,13 @@ fn discover(
     reply.headers.push(("vary", "Accept".to_owned()));
     reply.headers.push(("cache-control", "public".to_owned()));
     Ok(reply)
+}
+
+/// Returns the tag of a document: its digest, which changes exactly when the document does.
+fn tag(document: &[u8]) -> String {
+    let digest: String =
+        Sha256::digest(document).iter().map(|byte| format!("{byte:02X}")).collect();
+    format!("\"{digest}\"")
 }
 
 /// Answers the resources of one group and version.
@@ -199,7 +204,7 @@ fn document(core: &Core, asked: &DecodedRequest, group: &str, version: &str) -> 
     let Some(hash) = openapi::v3_hash(&table.served, group, version) else {
         return Reply::bytes(404, "", "");
     };
-    let mut reply = match document_form(&asked.parts.headers) {
+    let mut reply = match document_form(&asked.parts.headers, V3) {
         Some(media) => versioned(core, asked, group, version, (&hash, media)),
         None => Reply::bytes(406, "", ""),
     };
@@ -210,21 +215,52 @@ fn document(core: &Core, asked: &DecodedRequest, group: &str, version: &str) -> 
 /// Media type of OpenAPI documents in JSON.
 const JSON: &str = "application/json";
 
-/// Media type of OpenAPI documents in protobuf.
-const OPENAPI: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+/// Media type of documents of version 2 in protobuf, and its older name.
+const V2: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+];
 
-/// Returns the media type in which a client wants an OpenAPI document.
-fn document_form(headers: &HeaderMap) -> Option<&'static str> {
-    const OLD: &str = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+/// Media type of documents of version 3 in protobuf, and its older name.
+const V3: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+];
+
+/// Returns the media type in which a client wants an OpenAPI document: JSON or the first of `binary`.
+fn document_form(headers: &HeaderMap, binary: [&'static str; 2]) -> Option<&'static str> {
     let entries = codec::entries(headers);
     if entries.is_empty() {
         return Some(JSON);
     }
     entries.iter().find_map(|entry| match entry.media() {
         _ if entry.is_json() => Some(JSON),
-        OPENAPI | OLD => Some(OPENAPI),
+        media if binary.contains(&media) => Some(binary[0]),
         _ => None,
     })
+}
+
+/// Answers the document of version 2.
+fn single_document(core: &Core, asked: &DecodedRequest) -> Reply {
+    let Some(media) = document_form(&asked.parts.headers, V2) else {
+        let mut reply = Reply::bytes(406, "", "");
+        reply.headers.push(("vary", "Accept".to_owned()));
+        return reply;
+    };
+    let document = openapi::v2_document(&core.registry.table().served);
+    let text = document.to_string();
+    let tag = tag(text.as_bytes());
+    let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut reply = if known == Some(tag.as_str()) {
+        Reply::bytes(304, media, "")
+    } else if media == JSON {
+        Reply::bytes(200, media, text)
+    } else {
+        Reply::bytes(200, media, openapi::v2_protobuf(&document))
+    };
+    reply.headers.push(("etag", tag));
+    reply.headers.push(("vary", "Accept".to_owned()));
+    reply
 }
 
 /// Answers a document under its hash: one that the URL names may be kept for ever, and a URL with
@@ -248,10 +284,10 @@ fn versioned(
     } else {
         let document = openapi::v3_document(&core.registry.table().served, group, version);
         let document = document.unwrap_or_default();
-        if media == OPENAPI {
-            Reply::bytes(200, media, openapi::to_protobuf(&document))
-        } else {
+        if media == JSON {
             Reply::bytes(200, media, document.to_string())
+        } else {
+            Reply::bytes(200, media, openapi::v3_protobuf(&document))
         }
     };
     if named == Some(hash) {

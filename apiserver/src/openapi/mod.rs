@@ -1,12 +1,14 @@
-//! OpenAPI v3 documents, limited to the parts that clients read.
+//! OpenAPI documents, limited to the parts that clients read.
 //!
 //! kubectl looks up a kind's operations (does PATCH take `fieldValidation`, is strategic merge
 //! allowed?) and its schema (merge keys for apply, fields for explain). Left out: descriptions of
-//! built-in kinds, parameters that no client looks for, and the v2 document.
+//! built-in kinds, and parameters that no client looks for. Version 3 has a document for each group
+//! and version, version 2 a single one.
 
 mod binary;
 #[cfg(test)]
 mod tests;
+mod v2;
 
 use std::collections::BTreeMap;
 
@@ -72,9 +74,19 @@ pub fn v3_document(served: &[Served], group: &str, version: &str) -> Option<Valu
     }))
 }
 
-/// Returns a document in protobuf, for clients that ask for it.
-pub(crate) fn to_protobuf(document: &Value) -> Vec<u8> {
-    binary::document(document)
+/// Returns a document of version 3 in protobuf, for clients that ask for it.
+pub(crate) fn v3_protobuf(document: &Value) -> Vec<u8> {
+    binary::v3(document)
+}
+
+/// Returns the document of version 2.
+pub(crate) fn v2_document(served: &[Served]) -> Value {
+    v2::document(served)
+}
+
+/// Returns the document of version 2 in protobuf.
+pub(crate) fn v2_protobuf(document: &Value) -> Vec<u8> {
+    binary::v2(document)
 }
 
 /// Returns the path of a group and version below `/openapi/v3`.
