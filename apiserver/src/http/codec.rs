@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::json::parse as parse_json;
 use super::verb::Verb;
+use crate::go;
 use crate::kinds::Kind;
 use crate::protobuf;
 use crate::status::ApiError;
@@ -319,7 +320,8 @@ fn parse_protobuf_options(bytes: &[u8]) -> Result<Value, ApiError> {
     }
     Err(ApiError::bad_request(format!(
         "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-        options["kind"], options["apiVersion"]
+        go::quote(options["kind"].as_str().unwrap_or_default()),
+        go::quote(options["apiVersion"].as_str().unwrap_or_default()),
     )))
 }
 

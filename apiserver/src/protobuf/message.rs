@@ -10,7 +10,7 @@
 //! LETTER  s b i l d y    text, boolean, int32, int64, double, bytes (base64 in JSON)
 //!         m              a message, the type of the field
 //!         t u q x        Time, MicroTime, Quantity, IntOrString
-//!         r              a message with JSON in field 1: RawExtension, FieldsV1, JSON
+//!         r f            a message with JSON in field 1: RawExtension or JSON, FieldsV1
 //!         e              a message with texts in field 1
 //!         B A S          JSONSchemaProps or a boolean, a list of them, a list of texts
 //! ```
@@ -94,6 +94,7 @@ pub(super) enum Form {
     Quantity,
     IntOrString,
     Json,
+    Fields,
     Texts,
     SchemaOrBool,
     SchemaOrList,
@@ -241,6 +242,7 @@ fn form(letter: &str, node: Id) -> Option<Form> {
         "q" => Form::Quantity,
         "x" => Form::IntOrString,
         "r" => Form::Json,
+        "f" => Form::Fields,
         "e" => Form::Texts,
         "B" => Form::SchemaOrBool,
         "A" => Form::SchemaOrList,

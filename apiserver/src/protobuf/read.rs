@@ -136,7 +136,7 @@ fn read_items(
     depth: usize,
 ) -> Result<(), String> {
     let numeric = matches!(field.form, Form::Int32 | Form::Int64 | Form::Bool);
-    if let (true, Piece::Bytes(bytes)) = (numeric, piece) {
+    if let (true, Piece::Bytes(bytes)) = (numeric, &piece) {
         let mut reader = Reader::new(bytes);
         while !reader.is_at_end() {
             let number = Piece::Varint(reader.varint()?);
@@ -157,7 +157,7 @@ fn read_entry(
     let mut key = String::new();
     let mut value = None;
     let mut reader = Reader::new(piece.bytes(field.name)?);
-    while let Some((number, piece)) = reader.next(field.name)? {
+    while let Some((number, piece)) = reader.next_of_entry()? {
         match number {
             1 => key = piece.text(field.name)?,
             2 => value = Some(read_value(field, piece, None, depth)?),

@@ -19,13 +19,18 @@ pub(super) fn read(form: Form, bytes: &[u8], depth: usize) -> Result<Value, Stri
         Form::Time => read_time(bytes, false),
         Form::MicroTime => read_time(bytes, true),
         Form::Quantity => {
-            let fields = Few::read("Quantity", bytes)?;
+            let fields = Few::read("Quantity", 1, bytes)?;
             let text = fields.bytes(1, "String_")?;
             Ok(text.map_or_else(|| "0".into(), |text| String::from_utf8_lossy(text).into()))
         }
         Form::IntOrString => read_int_or_string(bytes),
+        // Owners of fields that cannot be read are no owners.
+        Form::Fields => {
+            let raw = Few::read("FieldsV1", 1, bytes)?.bytes(1, "Raw")?;
+            Ok(serde_json::from_slice(raw.unwrap_or_default()).unwrap_or_default())
+        }
         Form::Json => {
-            let raw = Few::read("RawExtension", bytes)?.bytes(1, "Raw")?;
+            let raw = Few::read("RawExtension", 1, bytes)?.bytes(1, "Raw")?;
             read_json(raw.unwrap_or_default(), depth)
         }
         Form::Texts => {
@@ -45,7 +50,7 @@ fn read_time(bytes: &[u8], micro: bool) -> Result<Value, String> {
     if bytes.is_empty() {
         return Ok(Value::Null);
     }
-    let fields = Few::read("Timestamp", bytes)?;
+    let fields = Few::read("Timestamp", 2, bytes)?;
     let seconds = fields.number(1, "Seconds")?.cast_signed();
     #[expect(clippy::cast_possible_truncation, reason = "Go keeps the lower bits, too")]
     let nanos = fields.number(2, "Nanos")? as i32;
@@ -61,7 +66,7 @@ fn read_time(bytes: &[u8], micro: bool) -> Result<Value, String> {
 
 /// Reads an integer or a text.
 fn read_int_or_string(bytes: &[u8]) -> Result<Value, String> {
-    let fields = Few::read("IntOrString", bytes)?;
+    let fields = Few::read("IntOrString", 3, bytes)?;
     let text = fields.bytes(3, "StrVal")?.unwrap_or_default();
     #[expect(clippy::cast_possible_truncation, reason = "Go keeps the lower bits, too")]
     let number = fields.number(2, "IntVal")? as i32;
@@ -136,7 +141,7 @@ pub(super) fn write(out: &mut Vec<u8>, form: Form, value: &Value) {
             put_number(out, 2, writing::integer(value));
             put_bytes(out, 3, text.unwrap_or_default().as_bytes());
         }
-        Form::Json => {
+        Form::Json | Form::Fields => {
             if !value.is_null() {
                 put_bytes(out, 1, value.to_string().as_bytes());
             }
@@ -200,12 +205,14 @@ struct Few<'a> {
 }
 
 impl<'a> Few<'a> {
-    /// Reads a message; of a field that comes twice the last value counts.
-    fn read(name: &str, bytes: &'a [u8]) -> Result<Self, String> {
-        let mut fields = Self { pieces: [None; 4] };
+    /// Reads a message whose fields have numbers up to `last`; of a field that comes twice the last
+    /// value counts.
+    fn read(name: &str, last: usize, bytes: &'a [u8]) -> Result<Self, String> {
+        let mut fields = Self { pieces: [const { None }; 4] };
         let mut reader = Reader::new(bytes);
         while let Some((number, piece)) = reader.next(name)? {
-            match fields.pieces.get_mut(number as usize) {
+            let number = number as usize;
+            match fields.pieces.get_mut(number).filter(|_| number <= last) {
                 Some(place) => *place = Some(piece),
                 None => piece.skip()?,
             }
@@ -215,13 +222,13 @@ impl<'a> Few<'a> {
 
     /// Returns a number; 0 if the field is absent.
     fn number(&self, number: usize, name: &str) -> Result<u64, String> {
-        let piece = self.pieces.get(number).copied().flatten();
+        let piece = self.pieces.get(number).cloned().flatten();
         piece.map_or(Ok(0), |piece| piece.varint(name))
     }
 
     /// Returns bytes; `None` if the field is absent.
     fn bytes(&self, number: usize, name: &str) -> Result<Option<&'a [u8]>, String> {
-        let piece = self.pieces.get(number).copied().flatten();
+        let piece = self.pieces.get(number).cloned().flatten();
         piece.map(|piece| piece.bytes(name)).transpose()
     }
 }

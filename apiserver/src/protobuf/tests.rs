@@ -129,6 +129,7 @@ impl Maker {
             Form::Quantity => json!(format!("{count}m")),
             Form::IntOrString if count % 2 == 0 => json!(-count),
             Form::IntOrString => json!(format!("{count}%")),
+            Form::Fields => json!({"f:a": {".": {}}}),
             Form::Json => json!({"deep": [count, null, {"x": 1.5}]}),
             Form::Texts => json!(["a", "", "ü"]),
             Form::SchemaOrBool if count % 2 == 0 => json!(count % 4 == 0),

@@ -3,7 +3,7 @@
 //! Errors have the words of Go's generated decoders, because clients see them in answers.
 
 /// Value of one field as it stands on the wire.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece<'a> {
     /// A variable number.
     Varint(u64),
@@ -15,20 +15,20 @@ pub(super) enum Piece<'a> {
     Group,
     /// Four bytes, which no type has.
     Fixed32,
-    /// A wire type that does not exist.
-    Illegal(u8),
+    /// A wire type whose value could not be read, and the reason.
+    Broken(u8, String),
 }
 
 impl<'a> Piece<'a> {
     /// Returns the number of the wire type.
-    fn wire_type(self) -> u8 {
+    fn wire_type(&self) -> u8 {
         match self {
             Self::Varint(_) => 0,
             Self::Fixed64(_) => 1,
             Self::Bytes(_) => 2,
             Self::Group => 3,
             Self::Fixed32 => 5,
-            Self::Illegal(number) => number,
+            Self::Broken(number, _) => *number,
         }
     }
 
@@ -36,6 +36,7 @@ impl<'a> Piece<'a> {
     pub(super) fn varint(self, field: &str) -> Result<u64, String> {
         match self {
             Self::Varint(value) => Ok(value),
+            Self::Broken(0, why) => Err(why),
             other => Err(other.wrong(field)),
         }
     }
@@ -44,6 +45,7 @@ impl<'a> Piece<'a> {
     pub(super) fn double(self, field: &str) -> Result<f64, String> {
         match self {
             Self::Fixed64(bytes) => Ok(f64::from_le_bytes(bytes)),
+            Self::Broken(1, why) => Err(why),
             other => Err(other.wrong(field)),
         }
     }
@@ -52,6 +54,7 @@ impl<'a> Piece<'a> {
     pub(super) fn bytes(self, field: &str) -> Result<&'a [u8], String> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
+            Self::Broken(2, why) => Err(why),
             other => Err(other.wrong(field)),
         }
     }
@@ -64,14 +67,14 @@ impl<'a> Piece<'a> {
     /// Accepts the value of a field that is not known; fails if it has no form at all.
     pub(super) fn skip(self) -> Result<(), String> {
         match self {
-            Self::Illegal(number) => Err(format!("proto: illegal wireType {number}")),
+            Self::Broken(_, why) => Err(why),
             _ => Ok(()),
         }
     }
 
     /// Returns the error about a field of another form. Go names the field as its struct does, which
     /// is nearly the name in JSON.
-    fn wrong(self, field: &str) -> String {
+    fn wrong(&self, field: &str) -> String {
         let number = self.wire_type();
         let mut letters = field.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
@@ -94,6 +97,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the next field; `None` at the end. `message` is the type's name, for errors.
+    ///
+    /// A value that cannot be read is the last one: Go looks at the wire type before the value, so
+    /// the user of the value decides which error it is.
     pub(super) fn next(&mut self, message: &str) -> Result<Option<(u32, Piece<'a>)>, String> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -109,7 +115,28 @@ impl<'a> Reader<'a> {
             let number = number.cast_signed();
             return Err(format!("proto: {message}: illegal tag {number} (wire type {key})"));
         }
-        self.piece(wire).map(|piece| Some((number, piece)))
+        Ok(Some((number, self.piece_or_end(wire))))
+    }
+
+    /// Reads the next field of a map's entry; `None` at the end. Of fields 1 and 2 Go reads bytes,
+    /// whatever their wire type is.
+    pub(super) fn next_of_entry(&mut self) -> Result<Option<(u32, Piece<'a>)>, String> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let key = self.varint()?;
+        #[expect(clippy::cast_possible_truncation, reason = "the upper bits do not count")]
+        let (number, wire) = ((key >> 3) as u32, (key & 7) as u8);
+        let wire = if matches!(number, 1 | 2) { 2 } else { wire };
+        Ok(Some((number, self.piece_or_end(wire))))
+    }
+
+    /// Reads a value; nothing is left after one that cannot be read.
+    fn piece_or_end(&mut self, wire: u8) -> Piece<'a> {
+        self.piece(wire).unwrap_or_else(|why| {
+            self.rest = &[];
+            Piece::Broken(wire, why)
+        })
     }
 
     /// Whether everything has been read.
@@ -152,7 +179,8 @@ impl<'a> Reader<'a> {
                 self.take(4)?;
                 Piece::Fixed32
             }
-            other => Piece::Illegal(other),
+            4 => return Err("proto: unexpected end of group".to_owned()),
+            other => return Err(format!("proto: illegal wireType {other}")),
         })
     }
 
@@ -268,12 +296,16 @@ mod tests {
             ),
             (b"\x0b\x0b\x0c", "unexpected EOF"),
         ] {
-            assert_eq!(Reader::new(bytes).next("Pod"), Err(text.to_owned()), "{bytes:x?}");
+            let read = Reader::new(bytes).next("Pod").and_then(|found| found.unwrap().1.skip());
+            assert_eq!(read, Err(text.to_owned()), "{bytes:x?}");
         }
         let piece = Reader::new(b"\x0e\x01").next("Pod").unwrap().unwrap().1;
         let text = "proto: wrong wireType = 6 for field ObjectMeta";
-        assert_eq!(piece.bytes("metadata"), Err(text.to_owned()));
+        assert_eq!(piece.clone().bytes("metadata"), Err(text.to_owned()));
         assert_eq!(piece.skip(), Err("proto: illegal wireType 6".to_owned()));
+        let piece = Reader::new(b"\x09ab").next("Pod").unwrap().unwrap().1;
+        let text = "proto: wrong wireType = 1 for field Spec";
+        assert_eq!(piece.bytes("spec"), Err(text.to_owned()), "the wire type counts first");
     }
 
     #[test]

@@ -228,7 +228,9 @@ fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), BodyFault
     };
     let why = if kind == name || TypeSchema::builtin(version, kind).is_none() {
         format!(
-            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+            go::quote(kind),
+            go::quote(version),
         )
     } else {
         format!("converting ({short}.{kind}) to ({internal}.{name}): unknown conversion")

@@ -205,7 +205,7 @@ var letterOf = map[string]string{
 	"v1.Duration":                     "n",
 	"resource.Quantity":               "q",
 	"intstr.IntOrString":              "x",
-	"v1.FieldsV1":                     "r",
+	"v1.FieldsV1":                     "f",
 	"runtime.RawExtension":            "r",
 	"v1.JSON":                         "r",
 	"v1.JSONSchemaPropsOrBool":        "B",
