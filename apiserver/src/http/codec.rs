@@ -97,7 +97,7 @@ impl Entry {
     }
 
     /// Returns the format that the entry names; `None` if it is not known.
-    fn format(&self) -> Option<Format> {
+    pub(crate) fn format(&self) -> Option<Format> {
         match self.media.as_str() {
             JSON | "*/*" | "application/*" => Some(Format::Json),
             YAML => Some(Format::Yaml),

@@ -5,15 +5,15 @@ use http::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::codec;
+use super::codec::{self, Format};
 use super::exchange::{DecodedRequest, Reply};
 use crate::core::Core;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
 use crate::{discovery, openapi};
 
-/// Media type of aggregated discovery.
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/// Parameters of the media types of aggregated discovery.
+const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Names of the health checks.
 const CHECKS: &[&str] = &["ping", "log", "etcd", "poststarthook/crd-informer-synced"];
@@ -38,8 +38,9 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
         ["api", version] => resources(core, asked, "", version),
         // A single group has no aggregated form.
         ["apis", group] => {
-            legacy_only(asked)?;
-            discovery::group(served, group).as_ref().map(json_reply).ok_or_else(ApiError::no_path)
+            let (format, _) = discovery_form(asked, false)?;
+            let group = discovery::group(served, group).ok_or_else(ApiError::no_path)?;
+            Ok(encoded(format, &group))
         }
         ["apis", group, version] => resources(core, asked, group, version),
         ["openapi", "v2"] => Ok(single_document(core, asked)),
@@ -114,20 +115,30 @@ fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
     Ok(Reply::text(200, text))
 }
 
-/// Whether the client wants the aggregated form; `None` if it accepts no form that the server has.
-fn wants_aggregated(asked: &DecodedRequest) -> Option<bool> {
+/// Returns a reply with a document in a format.
+fn encoded(format: Format, value: &Value) -> Reply {
+    let (bytes, media) = codec::encode(format, value);
+    Reply::bytes(200, media, bytes)
+}
+
+/// Returns the format of a discovery document, and whether the client wants the aggregated form,
+/// which not all documents have.
+fn discovery_form(asked: &DecodedRequest, aggregates: bool) -> Result<(Format, bool), ApiError> {
     let entries = codec::entries(&asked.parts.headers);
     if entries.is_empty() {
-        return Some(false);
+        return Ok((Format::Json, false));
     }
-    for entry in entries.iter().filter(|entry| entry.is_json()) {
+    let found = entries.iter().find_map(|entry| {
+        let format = entry.format()?;
         match (entry.parameter("as"), entry.parameter("g"), entry.parameter("v")) {
-            ("", ..) => return Some(false),
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => return Some(true),
-            _ => {}
+            ("", ..) => Some((format, false)),
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") if aggregates => {
+                Some((format, true))
+            }
+            _ => None,
         }
-    }
-    None
+    });
+    found.ok_or_else(not_acceptable)
 }
 
 /// Returns the 406 for discovery.
@@ -136,37 +147,25 @@ fn not_acceptable() -> ApiError {
     ApiError::not_acceptable(&forms)
 }
 
-/// Refuses clients that do not accept the unaggregated form, for documents that have no other.
-fn legacy_only(asked: &DecodedRequest) -> Result<(), ApiError> {
-    match wants_aggregated(asked) {
-        Some(false) => Ok(()),
-        _ if codec::entries(&asked.parts.headers)
-            .iter()
-            .any(|entry| entry.is_json() && entry.parameter("as").is_empty()) =>
-        {
-            Ok(())
-        }
-        _ => Err(not_acceptable()),
-    }
-}
-
 /// Answers a discovery document in the form that the client wants.
 fn discover(
     asked: &DecodedRequest,
     legacy: impl Fn() -> Value,
     aggregated: impl Fn() -> Value,
 ) -> Result<Reply, ApiError> {
-    if !wants_aggregated(asked).ok_or_else(not_acceptable)? {
-        return Ok(json_reply(&legacy()));
+    let (format, aggregate) = discovery_form(asked, true)?;
+    if !aggregate {
+        return Ok(encoded(format, &legacy()));
     }
-    let body = aggregated().to_string();
-    let tag = tag(body.as_bytes());
+    let (body, media) = codec::encode(format, &aggregated());
+    let media = format!("{media}{AGGREGATED}");
+    let tag = tag(&body);
     let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut reply = if known == Some(tag.as_str()) {
         // The client has this document already.
-        Reply::bytes(304, AGGREGATED, "")
+        Reply::bytes(304, &media, "")
     } else {
-        Reply::bytes(200, AGGREGATED, body)
+        Reply::bytes(200, &media, body)
     };
     reply.headers.push(("etag", tag));
     reply.headers.push(("vary", "Accept".to_owned()));
@@ -188,10 +187,10 @@ fn resources(
     group: &str,
     version: &str,
 ) -> Result<Reply, ApiError> {
-    legacy_only(asked)?;
+    let (format, _) = discovery_form(asked, false)?;
     let table = core.registry.table();
     match discovery::resource_list(&table.served, group, version) {
-        Some(list) => Ok(json_reply(&list)),
+        Some(list) => Ok(encoded(format, &list)),
         // The router knows built-in groups also in versions that are not served.
         None if table.is_builtin_group(group) => Err(ApiError::no_resource()),
         None => Err(ApiError::no_path()),

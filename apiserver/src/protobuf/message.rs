@@ -26,6 +26,9 @@ const SCHEMA: &str = ".apiextensions.v1.JSONSchemaProps";
 /// Prefix of the names of shared types.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
+/// Prefix of the names of types of aggregated discovery.
+const DISCOVERY: &str = "io.k8s.api.apidiscovery.v2.";
+
 /// All messages.
 #[derive(Debug)]
 pub(super) struct Messages {
@@ -113,7 +116,8 @@ impl Messages {
         let mut messages = Self { all: Vec::with_capacity(table.len()), names: BTreeMap::new() };
         for id in 0..table.len() {
             let name = table.node(id).name.as_deref().unwrap_or_default();
-            if name.ends_with(SCHEMA) || name.starts_with(META) {
+            let looked_up = name.starts_with(META) || name.starts_with(DISCOVERY);
+            if looked_up || name.ends_with(SCHEMA) {
                 messages.names.entry(name.rsplit('.').next().unwrap_or(name)).or_insert(id);
             }
             let message = match table.shape(id) {
@@ -130,7 +134,7 @@ impl Messages {
         self.all.get(id).and_then(Option::as_ref)
     }
 
-    /// Returns the message of a shared type, or that of schemas.
+    /// Returns the message of a shared type, of a type of discovery, or that of schemas.
     pub(super) fn named(&self, name: &str) -> Option<&Message> {
         self.names.get(name).and_then(|id| self.get(*id))
     }
@@ -140,6 +144,8 @@ impl Messages {
         match (api_version, kind) {
             // Every group has its own name for the same type.
             (_, "DeleteOptions") => self.named(kind),
+            ("" | "v1", "APIGroup" | "APIGroupList" | "APIResourceList" | "APIVersions")
+            | ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList") => self.named(kind),
             (
                 "meta.k8s.io/v1" | "meta.k8s.io/v1beta1",
                 "PartialObjectMetadata" | "PartialObjectMetadataList",

@@ -21,6 +21,7 @@ import (
 	"reflect"
 	"strings"
 
+	apidiscovery "k8s.io/api/apidiscovery/v2"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,9 +41,21 @@ var prefixes = [][2]string{
 var unserved = []string{
 	"&v1.PartialObjectMetadata apiVersion:s kind:s metadata:@&v1.ObjectMeta={}",
 	"&v1.PartialObjectMetadataList apiVersion:s items!:[]@&v1.PartialObjectMetadata kind:s metadata:@&v1.ListMeta={}",
+	"&v1.APIGroup apiVersion:s kind:s name!:s preferredVersion:@&v1.GroupVersionForDiscovery serverAddressByClientCIDRs:[.]@&v1.ServerAddressByClientCIDR versions!:[.]@&v1.GroupVersionForDiscovery",
+	"&v1.APIGroupList apiVersion:s groups!:[.]@&v1.APIGroup kind:s",
+	"&v1.APIVersions apiVersion:s kind:s serverAddressByClientCIDRs!:[.]@&v1.ServerAddressByClientCIDR versions!:[.]s",
+	"&v1.GroupVersionForDiscovery groupVersion!:s version!:s",
+	"&v1.GroupVersionKind group!:s kind!:s version!:s",
+	"&v1.ServerAddressByClientCIDR clientCIDR!:s serverAddress!:s",
+	"%apidiscovery.v2.APIGroupDiscovery apiVersion:s kind:s metadata:@&v1.ObjectMeta versions:[.]@%apidiscovery.v2.APIVersionDiscovery",
+	"%apidiscovery.v2.APIGroupDiscoveryList apiVersion:s items!:[.]@%apidiscovery.v2.APIGroupDiscovery kind:s metadata:@&v1.ListMeta",
+	"%apidiscovery.v2.APIResourceDiscovery categories:[.]s resource!:s responseKind:@&v1.GroupVersionKind scope!:s shortNames:[.]s singularResource!:s subresources:[.]@%apidiscovery.v2.APISubresourceDiscovery verbs!:[.]s",
+	"%apidiscovery.v2.APISubresourceDiscovery acceptedTypes:[.]@&v1.GroupVersionKind responseKind:@&v1.GroupVersionKind subresource!:s verbs!:[.]s",
+	"%apidiscovery.v2.APIVersionDiscovery freshness:s resources:[.]@%apidiscovery.v2.APIResourceDiscovery version!:s",
 }
 
 func main() {
+	must(apidiscovery.AddToScheme(scheme.Scheme))
 	must(apiextensions.AddToScheme(scheme.Scheme))
 	must(apiregistration.AddToScheme(scheme.Scheme))
 	must(metav1.AddMetaToScheme(scheme.Scheme))

@@ -212,6 +212,35 @@ async fn a_watch_that_fails_says_so_with_a_status_in_protobuf() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn discovery_is_answered_in_protobuf_on_request() {
+    let (_server, mut client) = start().await;
+    for (path, kind) in [
+        ("/api", "APIVersions"),
+        ("/apis", "APIGroupList"),
+        ("/apis/apps", "APIGroup"),
+        ("/apis/apps/v1", "APIResourceList"),
+        ("/api/v1", "APIResourceList"),
+    ] {
+        let reply = client.send("GET", path, &[("accept", PROTOBUF)], "").await;
+        assert_eq!((reply.code, media(&reply)), (200, PROTOBUF), "{path}");
+        assert_eq!(reply.value["kind"], kind);
+        let plain = client.get(path).await.value;
+        for part in ["versions", "groups", "resources", "name", "groupVersion"] {
+            assert_eq!(reply.value.get(part), plain.get(part), "{path}");
+        }
+    }
+    let parameters = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let accept = format!("{PROTOBUF}{parameters},application/json");
+    let reply = client.send("GET", "/apis", &[("accept", &accept)], "").await;
+    assert_eq!(media(&reply), format!("{PROTOBUF}{parameters}"));
+    let accept = format!("application/json{parameters}");
+    let plain = client.send("GET", "/apis", &[("accept", &accept)], "").await;
+    assert_eq!(reply.value["items"], plain.value["items"]);
+    let reply = client.send("GET", "/apis/apps", &[("accept", "application/cbor")], "").await;
+    assert_eq!(reply.code, 406);
+}
+
+#[tokio::test(start_paused = true)]
 async fn reviews_and_subresources_are_read_and_answered_in_protobuf() {
     let (_server, mut client) = start().await;
     let review = typed(
