@@ -2,7 +2,7 @@
 //
 //	cd tests/kube-apiserver
 //	./record-types.py https://127.0.0.1:6443 TOKEN | go run ./record-wire > ../../apiserver/src/typed/builtin.types
-//	go run ./record-wire samples KIND ... > ../../apiserver/src/protobuf/samples.txt
+//	go run ./record-wire samples $(cut -d' ' -f2 ../../apiserver/src/protobuf/samples.txt | uniq) > samples.txt
 //
 // It reads the lines that record-types.py writes (or a file that it wrote itself: marks are replaced), finds the Go
 // type of each line, and appends a mark to each field, from the field's tags. The format of marks is explained in
