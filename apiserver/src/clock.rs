@@ -54,6 +54,12 @@ impl Clock {
         let at = self.seconds().saturating_add(seconds);
         Timestamp::from_second(at).unwrap_or(Timestamp::MAX).to_string()
     }
+
+    /// Returns the time `seconds` from now as headers have it.
+    pub(crate) fn http_date(&self, seconds: i64) -> String {
+        let at = Timestamp::from_second(self.seconds().saturating_add(seconds));
+        at.unwrap_or(Timestamp::MAX).strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
 }
 
 /// Returns the seconds since 1970 of an RFC 3339 timestamp; `None` if the text is none.

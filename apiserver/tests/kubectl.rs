@@ -78,6 +78,9 @@ macro_rules! needs_kubectl {
 fn main() -> ExitCode {
     let mut trials = vec![
         needs_kubectl!(create_and_get_print_tables),
+        needs_kubectl!(create_with_flags_sends_protobuf_and_reads_it),
+        needs_kubectl!(commands_on_workloads_read_and_write_protobuf),
+        needs_kubectl!(questions_about_rights_are_answered),
         needs_kubectl!(a_custom_resource_has_its_own_columns_and_short_name),
         needs_kubectl!(a_custom_resource_is_validated_and_defaulted),
         needs_kubectl!(apply_on_the_client_side_creates_changes_and_leaves_alone),
@@ -245,6 +248,68 @@ fn create_and_get_print_tables(server: &Server) {
     assert!(table.lines().any(|line| line.starts_with("a ") && line.contains('1')), "{table}");
     let error = server.fails(&["create", "-f", "-"], &config_map("a", "1"));
     assert!(error.contains("(AlreadyExists)"), "{error}");
+}
+
+fn create_with_flags_sends_protobuf_and_reads_it(server: &Server) {
+    for (arguments, answer) in [
+        ("configmap c --from-literal=a=b", "configmap/c created"),
+        ("secret generic s --from-literal=a=b", "secret/s created"),
+        ("namespace n", "namespace/n created"),
+        ("serviceaccount sa", "serviceaccount/sa created"),
+        ("deployment d --image=nginx --replicas=2 --port=80", "deployment.apps/d created"),
+        ("job j --image=busybox -- true", "job.batch/j created"),
+        ("cronjob cj --image=busybox --schedule=@hourly", "cronjob.batch/cj created"),
+        ("ingress i --rule=a.example/x=svc:80", "ingress.networking.k8s.io/i created"),
+        ("service clusterip sv --tcp=80:8080", "service/sv created"),
+        ("quota q --hard=cpu=1,memory=1G", "resourcequota/q created"),
+        ("pdb p --selector=a=b --max-unavailable=50%", "poddisruptionbudget.policy/p created"),
+        ("priorityclass pc --value=-5", "priorityclass.scheduling.k8s.io/pc created"),
+        ("role r --verb=get --resource=pods", "role.rbac.authorization.k8s.io/r created"),
+        ("rolebinding rb --role=r --user=u", "rolebinding.rbac.authorization.k8s.io/rb created"),
+    ] {
+        let arguments: Vec<&str> = std::iter::once("create").chain(arguments.split(' ')).collect();
+        assert_eq!(server.ok(&arguments), format!("{answer}\n"));
+    }
+    let path = "jsonpath={.data.a} {.metadata.managedFields[0].manager}";
+    assert_eq!(server.ok(&["get", "cm", "c", "-o", path]), "b kubectl-create");
+    let path = "jsonpath={.spec.maxUnavailable}";
+    assert_eq!(server.ok(&["get", "pdb", "p", "-o", path]), "50%");
+    let error = server.fails(&["create", "configmap", "c"], "");
+    assert_eq!(error, "error: failed to create configmap: configmaps \"c\" already exists\n");
+    let dry = ["create", "configmap", "x", "--from-literal=a=b", "--dry-run=server", "-o", "name"];
+    assert_eq!(server.ok(&dry), "configmap/x\n");
+    server.fails(&["get", "cm", "x"], "");
+    for kind in ["cm/c", "secret/s", "deployment/d", "job/j", "ing/i", "quota/q", "pdb/p", "role/r"]
+    {
+        assert!(server.ok(&["describe", kind]).starts_with("Name:"), "{kind}");
+    }
+}
+
+fn commands_on_workloads_read_and_write_protobuf(server: &Server) {
+    server.ok(&["create", "deployment", "d", "--image=nginx", "--replicas=2"]);
+    server.ok(&["autoscale", "deployment", "d", "--min=1", "--max=3", "--cpu=50%"]);
+    assert!(server.ok(&["describe", "hpa", "d"]).contains("50%"));
+    server.ok(&["expose", "deployment", "d", "--port=80", "--target-port=http"]);
+    assert_eq!(
+        server.ok(&["scale", "deployment", "d", "--replicas=3"]),
+        "deployment.apps/d scaled\n"
+    );
+    server.ok(&["set", "image", "deployment/d", "nginx=nginx:2"]);
+    server.ok(&["rollout", "restart", "deployment/d"]);
+    let status = server.ok(&["rollout", "status", "deployment/d", "--timeout=20s"]);
+    assert!(status.contains("successfully rolled out"), "{status}");
+    assert_eq!(server.ok(&["run", "p", "--image=nginx", "--env=A=B"]), "pod/p created\n");
+    let text = server.ok(&["describe", "pod", "p"]);
+    assert!(text.contains("nginx") && text.contains("A:         B"), "{text}");
+    server.ok(&["delete", "pod", "p", "--grace-period=0", "--force"]);
+}
+
+fn questions_about_rights_are_answered(server: &Server) {
+    assert_eq!(server.ok(&["auth", "can-i", "get", "pods"]), "yes\n");
+    assert!(server.ok(&["auth", "can-i", "--list"]).contains("*.*"));
+    assert!(server.ok(&["auth", "whoami"]).contains("system:masters"));
+    let denied = server.run(&["auth", "can-i", "create", "secrets", "--as=bob"], "");
+    assert_eq!(String::from_utf8_lossy(&denied.stdout), "no\n");
 }
 
 fn a_custom_resource_has_its_own_columns_and_short_name(server: &Server) {

@@ -8,11 +8,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use serde_json::Value;
 
-use super::codec::{self, Accepted, Format};
+use super::codec::{self, Accepted};
 use super::shape::{Rows, shaped};
 use crate::core::Core;
 use crate::faults::garble;
@@ -94,7 +94,7 @@ impl Feed {
                 (name, self.shape(object))
             }
         };
-        line(name, &object)
+        codec::encode_event(self.accepted.format, name, &object)
     }
 
     /// Brings an object into the requested shape.
@@ -105,18 +105,6 @@ impl Feed {
         let rows = Rows { headers: first, ..self.rows };
         shaped(&self.kind, self.accepted.shape, rows, object, now)
     }
-}
-
-/// Returns one line of a watch.
-fn line(name: &str, object: &Value) -> Bytes {
-    let (object, _) = codec::encode(Format::Json, object);
-    let mut out = BytesMut::with_capacity(object.len() + 40);
-    out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\",\"object\":");
-    out.extend_from_slice(&object);
-    out.extend_from_slice(b"}\n");
-    out.freeze()
 }
 
 impl Body for Payload {

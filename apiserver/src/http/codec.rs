@@ -1,19 +1,18 @@
 //! Media types: the only place that decides in which format bodies are read and answers written.
 //!
-//! JSON and YAML are read, JSON is written (and YAML on request). Protobuf is refused with
-//! upstream's texts; to support it, add a [`Format`] here and nothing elsewhere.
+//! JSON and YAML are read and written for all kinds, protobuf for the built-in ones. CBOR is refused,
+//! as by upstream, which has it behind a feature gate that is off.
 
-use std::cell::RefCell;
-
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
+use super::json::parse as parse_json;
 use super::verb::Verb;
 use crate::go;
 use crate::kinds::Kind;
+use crate::protobuf;
 use crate::status::ApiError;
 use crate::verbs::decode::{Body, excerpt};
 use crate::verbs::patch::Form;
@@ -22,10 +21,12 @@ use crate::verbs::patch::Form;
 const JSON: &str = "application/json";
 /// Media type of YAML.
 const YAML: &str = "application/yaml";
-/// Media type of protobuf, which is only mentioned in refusals.
+/// Media type of protobuf.
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 /// Media type of a watch.
 const STREAM: &str = "application/json;stream=watch";
+/// Media type of a watch in protobuf.
+const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 
 /// Format of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,16 @@ pub(crate) enum Format {
     Json,
     /// YAML.
     Yaml,
+    /// Protobuf.
+    Protobuf,
+}
+
+impl Format {
+    /// Returns the media type of a watch.
+    pub(crate) fn stream(self) -> &'static str {
+        // A watch is never YAML.
+        if self == Self::Protobuf { PROTOBUF_STREAM } else { JSON }
+    }
 }
 
 /// Shape in which objects are shown.
@@ -75,9 +86,39 @@ impl Entry {
         found.map_or("", |(_, value)| value)
     }
 
+    /// Returns the media type, in lower case.
+    pub(crate) fn media(&self) -> &str {
+        &self.media
+    }
+
     /// Whether the entry accepts JSON.
     pub(crate) fn is_json(&self) -> bool {
-        matches!(self.media.as_str(), JSON | "*/*" | "application/*")
+        self.format() == Some(Format::Json)
+    }
+
+    /// Returns the format that the entry names; `None` if it is not known.
+    pub(crate) fn format(&self) -> Option<Format> {
+        match self.media.as_str() {
+            JSON | "*/*" | "application/*" => Some(Format::Json),
+            YAML => Some(Format::Yaml),
+            PROTOBUF => Some(Format::Protobuf),
+            _ => None,
+        }
+    }
+
+    /// Returns the shape that the entry names; `None` if it is not known.
+    fn shape(&self) -> Option<ResponseShape> {
+        match (self.parameter("as"), self.parameter("g"), self.parameter("v")) {
+            ("", ..) => Some(ResponseShape::Whole),
+            ("Table", "meta.k8s.io", "v1" | "v1beta1") => Some(ResponseShape::Table),
+            ("PartialObjectMetadata", "meta.k8s.io", "v1" | "v1beta1") => {
+                Some(ResponseShape::Partial)
+            }
+            ("PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => {
+                Some(ResponseShape::PartialList)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -109,46 +150,36 @@ fn entry(text: &str) -> Option<Entry> {
 /// Returns the format for failures: the first known format that the client accepts, else JSON.
 pub(crate) fn preferred(headers: &HeaderMap) -> Format {
     let entries = entries(headers);
-    let known = entries.iter().find(|entry| entry.is_json() || entry.media == YAML);
-    match known {
-        Some(entry) if !entry.is_json() => Format::Yaml,
-        _ => Format::Json,
-    }
+    // A failure is always shown whole.
+    let whole = entries.iter().filter(|entry| entry.parameter("as").is_empty());
+    whole.filter_map(Entry::format).next().unwrap_or_default()
 }
 
 /// Chooses format and shape of the answer to a verb on a kind.
 pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &Verb) -> Result<Accepted, ApiError> {
-    const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
     let entries = entries(headers);
     if entries.is_empty() {
         return Ok(Accepted::default());
     }
 
+    let custom = kind.served.custom;
     let mut unknown_shape = false;
     for entry in &entries {
-        let format = match entry.media.as_str() {
-            // The router in front of built-in kinds does not know this wildcard.
-            "application/*" if !kind.served.custom => continue,
-            _ if entry.is_json() => Format::Json,
-            YAML if *verb != Verb::Watch => Format::Yaml,
-            YAML => return Err(ApiError::not_acceptable(&[STREAM, PROTOBUF_STREAM])),
-            _ => continue,
-        };
-        let shape = match (entry.parameter("as"), entry.parameter("g"), entry.parameter("v")) {
-            ("", ..) => ResponseShape::Whole,
-            ("Table", "meta.k8s.io", "v1" | "v1beta1") => ResponseShape::Table,
-            ("PartialObjectMetadata", "meta.k8s.io", "v1" | "v1beta1") => ResponseShape::Partial,
-            ("PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => {
-                ResponseShape::PartialList
-            }
-            _ => {
-                unknown_shape = true;
-                continue;
-            }
+        // The router in front of built-in kinds does not know this wildcard.
+        if entry.media == "application/*" && !custom {
+            continue;
+        }
+        let Some(format) = entry.format() else { continue };
+        if format == Format::Yaml && *verb == Verb::Watch {
+            return Err(ApiError::not_acceptable(&[STREAM, PROTOBUF_STREAM]));
+        }
+        let Some(shape) = entry.shape().filter(|shape| shows(format, *shape, kind)) else {
+            unknown_shape = true;
+            continue;
         };
         return Ok(Accepted { format, shape });
     }
-    if kind.served.custom || unknown_shape {
+    if custom || unknown_shape {
         return Err(ApiError::not_acceptable(&[JSON, YAML, PROTOBUF]));
     }
     let mut available = vec![JSON, YAML, PROTOBUF];
@@ -156,6 +187,17 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &Verb) -> Result<Ac
         available.extend([STREAM, PROTOBUF_STREAM]);
     }
     Err(ApiError::not_acceptable_by_router(&available))
+}
+
+/// Whether a format can show a shape of a kind: tables and custom resources have no messages, but
+/// the metadata of custom resources has one.
+fn shows(format: Format, shape: ResponseShape, kind: &Kind) -> bool {
+    match (format, shape) {
+        (Format::Json | Format::Yaml, _) => true,
+        (Format::Protobuf, ResponseShape::Partial | ResponseShape::PartialList) => true,
+        (Format::Protobuf, ResponseShape::Table) => false,
+        (Format::Protobuf, ResponseShape::Whole) => !kind.served.custom,
+    }
 }
 
 /// Returns an object as bytes, with their media type.
@@ -170,7 +212,28 @@ pub(crate) fn encode(format: Format, value: &Value) -> (Bytes, &'static str) {
                 (json(value), JSON)
             }
         },
+        Format::Protobuf => match protobuf::encode(value) {
+            Some(bytes) => (Bytes::from(bytes), PROTOBUF),
+            None => (json(value), JSON),
+        },
     }
+}
+
+/// Returns an event of a watch, framed as the format frames it.
+pub(crate) fn encode_event(format: Format, name: &str, object: &Value) -> Bytes {
+    if format == Format::Protobuf
+        && let Some(frame) = protobuf::encode_event(name, object)
+    {
+        return Bytes::from(frame);
+    }
+    let object = json(object);
+    let mut out = BytesMut::with_capacity(object.len() + 40);
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    out.extend_from_slice(&object);
+    out.extend_from_slice(b"}\n");
+    out.freeze()
 }
 
 /// Returns a value as JSON.
@@ -185,12 +248,21 @@ fn media_type(headers: &HeaderMap) -> String {
     value.split(';').next().unwrap_or_default().trim().to_lowercase()
 }
 
-/// Reads the body of a POST or PUT.
-pub(crate) fn decode(headers: &HeaderMap, kind: &Kind, bytes: &[u8]) -> Result<Body, ApiError> {
+/// Reads the body of a POST or PUT, to a subresource unless that is empty.
+pub(crate) fn decode(
+    headers: &HeaderMap,
+    kind: &Kind,
+    subresource: &str,
+    bytes: &[u8],
+) -> Result<Body, ApiError> {
     match media_type(headers).as_str() {
         // A body without a media type is read as JSON, as upstream does.
         "" | JSON => parse_json(bytes).map_err(|why| unreadable(kind, &why, bytes)),
         YAML => parse_yaml(bytes).map_err(|why| unreadable(kind, &why, bytes)),
+        // For a custom resource upstream's handler panics and cuts the connection; its scale is read.
+        PROTOBUF if !kind.served.custom || subresource == "scale" => {
+            parse_protobuf(kind, subresource, bytes)
+        }
         _ => Err(ApiError::unsupported_body(&[JSON, YAML, PROTOBUF])),
     }
 }
@@ -208,8 +280,49 @@ pub(crate) fn decode_options(
         "" | JSON => parse_json(bytes).map(|body| body.value).map_err(|why| {
             ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
         }),
-        _ => decode(headers, kind, bytes).map(|body| body.value),
+        PROTOBUF => parse_protobuf_options(bytes),
+        _ => decode(headers, kind, "", bytes).map(|body| body.value),
     }
+}
+
+/// Parses an object in protobuf; it has the kind that the path names unless it says otherwise.
+fn parse_protobuf(kind: &Kind, subresource: &str, bytes: &[u8]) -> Result<Body, ApiError> {
+    let served = &kind.served;
+    let (version, name) = match kind.subresource(subresource) {
+        Some(sub) if sub.group.is_empty() => (served.api_version(), sub.kind.as_str()),
+        Some(sub) => (format!("{}/{}", sub.group, sub.version), sub.kind.as_str()),
+        None => (served.api_version(), served.kind.as_str()),
+    };
+    let parsed = protobuf::decode(bytes, &version, name);
+    parsed.map(Body::from).map_err(|fault| {
+        let why = fault.why;
+        ApiError::bad_request(match fault.kind {
+            Some((version, kind)) => {
+                format!("{kind} in version {version:?} cannot be handled as a {name}: {why}")
+            }
+            None => {
+                let start = excerpt(bytes);
+                format!(
+                    "the object provided is unrecognized (must be of type {name}): {why} ({start})"
+                )
+            }
+        })
+    })
+}
+
+/// Parses the options of a DELETE in protobuf.
+fn parse_protobuf_options(bytes: &[u8]) -> Result<Value, ApiError> {
+    const KIND: &str = "DeleteOptions";
+    let options =
+        protobuf::decode(bytes, "v1", KIND).map_err(|fault| ApiError::bad_request(fault.why))?;
+    if options["kind"] == KIND {
+        return Ok(options);
+    }
+    Err(ApiError::bad_request(format!(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        go::quote(options["kind"].as_str().unwrap_or_default()),
+        go::quote(options["apiVersion"].as_str().unwrap_or_default()),
+    )))
 }
 
 /// Returns the 400 for a body that cannot be parsed.
@@ -265,164 +378,9 @@ fn parse_yaml(bytes: &[u8]) -> Result<Body, String> {
         .map_err(|why| format!("error converting YAML to JSON: yaml: {why}"))
 }
 
-/// Parses JSON. Fields that appear twice are noted; the last one counts.
-fn parse_json(bytes: &[u8]) -> Result<Body, String> {
-    if bytes.is_empty() {
-        return Err("unexpected end of JSON input".to_owned());
-    }
-    let found = RefCell::new(Vec::new());
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let parsed = Any { place: &Place::Root, duplicates: &found }.deserialize(&mut reader);
-    // Trailing text after the value is an error too.
-    let value = parsed.and_then(|value| reader.end().map(|()| value));
-    match value {
-        Ok(value) => {
-            let text = String::from_utf8_lossy(bytes).into_owned();
-            Ok(Body { value, duplicates: found.into_inner(), text })
-        }
-        Err(error) => Err(go::json_error(&error, bytes)),
-    }
-}
-
-/// Most repeated fields that are noted; upstream's limit.
-const MOST_DUPLICATES: usize = 100;
-/// Longest path of a noted field, in bytes.
-const LONGEST_PATH: usize = 1024;
-
-/// A position in a document. Positions refer to the ones above them and become text only where a field
-/// is repeated: a text for each would be quadratic in memory.
-enum Place<'a> {
-    /// The document.
-    Root,
-    /// A field of an object.
-    Field(&'a Place<'a>, &'a str),
-    /// An item of a list.
-    Item(&'a Place<'a>, usize),
-}
-
-impl Place<'_> {
-    /// Returns the text of the position, cut at [`LONGEST_PATH`].
-    fn text(&self) -> String {
-        let mut text = match self {
-            Self::Root => String::new(),
-            Self::Field(Place::Root, name) => name.chars().take(LONGEST_PATH).collect(),
-            Self::Field(above, name) => {
-                let name: String = name.chars().take(LONGEST_PATH).collect();
-                format!("{}.{name}", above.text())
-            }
-            Self::Item(above, index) => format!("{}[{index}]", above.text()),
-        };
-        let end = (0..=LONGEST_PATH.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or_default());
-        text
-    }
-}
-
-/// Deserializer of any JSON value that notes repeated fields with their paths.
-struct Any<'a> {
-    place: &'a Place<'a>,
-    duplicates: &'a RefCell<Vec<String>>,
-}
-
-impl<'a> Any<'a> {
-    /// Returns a deserializer for a value below this one.
-    fn inner<'b>(&self, place: &'b Place<'b>) -> Any<'b>
-    where
-        'a: 'b,
-    {
-        Any { place, duplicates: self.duplicates }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Any<'_> {
-    type Value = Value;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
-        reader.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Any<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        // JSON has no NaN and no infinity.
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut out = Vec::new();
-        while let Some(item) =
-            items.next_element_seed(self.inner(&Place::Item(self.place, out.len())))?
-        {
-            out.push(item);
-        }
-        Ok(Value::Array(out))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let mut out = Map::new();
-        while let Some(key) = fields.next_key::<String>()? {
-            let place = Place::Field(self.place, &key);
-            let value = fields.next_value_seed(self.inner(&place))?;
-            let mut found = self.duplicates.borrow_mut();
-            if out.contains_key(&key) && found.len() < MOST_DUPLICATES {
-                found.push(place.text());
-            }
-            drop(found);
-            out.insert(key, value);
-        }
-        Ok(Value::Object(out))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn repeated_fields_are_noted_and_the_last_one_counts() {
-        let body = parse_json(br#"{"spec":{"a":1,"a":2},"list":[{"x":1,"x":1}]}"#).unwrap();
-        assert_eq!(body.value["spec"]["a"], 2);
-        assert_eq!(body.duplicates, ["spec.a", "list[0].x"]);
-    }
-
-    #[test]
-    fn few_repeated_fields_are_noted_with_short_paths() {
-        let fields = ["\"a\":1"; 1000].join(",");
-        let text = format!("{{\"{}\":{{{fields}}}}}", "é".repeat(5000));
-        let body = parse_json(text.as_bytes()).unwrap();
-        assert_eq!(body.duplicates.len(), MOST_DUPLICATES);
-        assert!(body.duplicates.iter().all(|path| path.len() <= LONGEST_PATH));
-    }
 
     #[test]
     fn accept_entries_are_ordered_by_weight() {

@@ -248,7 +248,7 @@ fn post(
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
+    let body = codec::decode(&asked.parts.headers, &call.kind, &call.subresource, body)?;
     call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
     if !call.subresource.is_empty() {
         actions::act(core, &call, &body)
@@ -267,7 +267,7 @@ fn put(
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
+    let body = codec::decode(&asked.parts.headers, &call.kind, &call.subresource, body)?;
     call.options = options::write(&asked.query, "UpdateOptions", default_manager(asked))?;
     if call.subresource == "scale" {
         return scale::replace(core, &call, &body);
@@ -364,7 +364,7 @@ async fn open_watch(
     };
     Ok(Reply {
         code: 200,
-        media: "application/json".to_owned(),
+        media: accepted.format.stream().to_owned(),
         headers: Vec::new(),
         warnings,
         payload: Payload::Stream(Stream::new(feed)),

@@ -32,7 +32,7 @@ pub(crate) struct DecodedRequest {
 pub(crate) struct Reply {
     /// Status code.
     pub(crate) code: u16,
-    /// Media type.
+    /// Media type; empty without one.
     pub(crate) media: String,
     /// Further headers.
     pub(crate) headers: Vec<(&'static str, String)>,

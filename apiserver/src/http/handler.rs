@@ -44,7 +44,7 @@ pub(crate) async fn handle(
     let user = match core.authenticator().authenticate(&parts, identity) {
         Ok(user) => user,
         // Neither struck nor recorded: faults and the log know only requests of known users.
-        Err(error) => return respond(error.into()),
+        Err(error) => return respond(Reply::failure(&error, codec::preferred(&parts.headers))),
     };
     let mut asked = DecodedRequest { parts, route, query, user, agent, actions: Vec::new() };
     // Struck once per request: counting faults must not count it again.
@@ -155,19 +155,24 @@ async fn vanish(cut: &CancellationToken) {
 
 /// Authorizes and executes a request.
 async fn answer(core: &Arc<Core>, asked: &DecodedRequest, body: Incoming) -> Reply {
+    let reply = match body_of_allowed(core, asked, body).await {
+        Ok(body) => dispatch::run(core, asked, &body).await,
+        Err(error) => Err(error),
+    };
+    reply.unwrap_or_else(|error| Reply::failure(&error, codec::preferred(&asked.parts.headers)))
+}
+
+/// Reads the body of a request that its user may make.
+async fn body_of_allowed(
+    core: &Core,
+    asked: &DecodedRequest,
+    body: Incoming,
+) -> Result<Bytes, ApiError> {
     let wanted = asked.route.attributes();
     // Before the body is read: a client without the right cannot make the server hold one.
-    if let Err(why) = core.authorizer().authorize(&asked.user, &wanted) {
-        return auth::refusal(&asked.user, &wanted, &why).into();
-    }
-    let body = match read(body).await {
-        Ok(body) => body,
-        Err(error) => return error.into(),
-    };
-    match dispatch::run(core, asked, &body).await {
-        Ok(reply) => reply,
-        Err(error) => Reply::failure(&error, codec::preferred(&asked.parts.headers)),
-    }
+    let allowed = core.authorizer().authorize(&asked.user, &wanted);
+    allowed.map_err(|why| auth::refusal(&asked.user, &wanted, &why))?;
+    read(body).await
 }
 
 /// Reads the body of a request.
@@ -211,8 +216,9 @@ fn respond(reply: Reply) -> Response<Payload> {
     *response.status_mut() =
         StatusCode::from_u16(reply.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    if let Ok(media) = HeaderValue::from_str(&reply.media) {
-        headers.insert(CONTENT_TYPE, media);
+    match HeaderValue::from_str(&reply.media) {
+        Ok(media) if !media.is_empty() => drop(headers.insert(CONTENT_TYPE, media)),
+        _ => {}
     }
     if !reply.headers.iter().any(|(name, _)| *name == "cache-control") {
         // As upstream sends it, unless the answer may be cached.

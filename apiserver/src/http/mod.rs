@@ -11,6 +11,7 @@ mod dispatch;
 mod exchange;
 mod handler;
 mod impersonate;
+mod json;
 mod paths;
 mod route;
 mod shape;

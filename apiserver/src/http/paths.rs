@@ -1,18 +1,19 @@
 //! Paths that name no resource: discovery, OpenAPI, version, health.
 
+use http::HeaderMap;
 use http::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::codec;
+use super::codec::{self, Format};
 use super::exchange::{DecodedRequest, Reply};
 use crate::core::Core;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
 use crate::{discovery, openapi};
 
-/// Media type of aggregated discovery.
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/// Parameters of the media types of aggregated discovery.
+const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Names of the health checks.
 const CHECKS: &[&str] = &["ping", "log", "etcd", "poststarthook/crd-informer-synced"];
@@ -38,16 +39,18 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
         ["api", version] => resources(core, asked, "", version),
         // A single group has no aggregated form.
         ["apis", group] => {
-            legacy_only(asked)?;
-            discovery::group(served, group).as_ref().map(json_reply).ok_or_else(ApiError::no_path)
+            let (format, _) = discovery_form(asked, false)?;
+            let group = discovery::group(served, group).ok_or_else(ApiError::no_path)?;
+            Ok(encoded(format, &group))
         }
         ["apis", group, version] => resources(core, asked, group, version),
+        ["openapi", "v2"] => Ok(single_document(core, asked)),
         ["openapi", "v3"] => {
             let index = openapi::v3_index(served).to_string();
             Ok(Reply::bytes(200, "text/plain; charset=utf-8", index))
         }
-        ["openapi", "v3", "api", version] => document(core, "", version),
-        ["openapi", "v3", "apis", group, version] => document(core, group, version),
+        ["openapi", "v3", "api", version] => Ok(document(core, asked, "", version)),
+        ["openapi", "v3", "apis", group, version] => Ok(document(core, asked, group, version)),
         _ => Err(ApiError::no_path()),
     }
 }
@@ -73,7 +76,7 @@ fn index(core: &Core) -> Value {
             paths.push(format!("/apis/{}/{}", served.group, served.version));
         }
     }
-    for path in ["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"] {
+    for path in ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"] {
         paths.push(path.to_owned());
     }
     paths.sort();
@@ -120,20 +123,30 @@ fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
     Ok(Reply::text(200, text))
 }
 
-/// Whether the client wants the aggregated form; `None` if it accepts no form that the server has.
-fn wants_aggregated(asked: &DecodedRequest) -> Option<bool> {
+/// Returns a reply with a document in a format.
+fn encoded(format: Format, value: &Value) -> Reply {
+    let (bytes, media) = codec::encode(format, value);
+    Reply::bytes(200, media, bytes)
+}
+
+/// Returns the format of a discovery document, and whether the client wants the aggregated form,
+/// which not all documents have.
+fn discovery_form(asked: &DecodedRequest, aggregates: bool) -> Result<(Format, bool), ApiError> {
     let entries = codec::entries(&asked.parts.headers);
     if entries.is_empty() {
-        return Some(false);
+        return Ok((Format::Json, false));
     }
-    for entry in entries.iter().filter(|entry| entry.is_json()) {
+    let found = entries.iter().find_map(|entry| {
+        let format = entry.format()?;
         match (entry.parameter("as"), entry.parameter("g"), entry.parameter("v")) {
-            ("", ..) => return Some(false),
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => return Some(true),
-            _ => {}
+            ("", ..) => Some((format, false)),
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") if aggregates => {
+                Some((format, true))
+            }
+            _ => None,
         }
-    }
-    None
+    });
+    found.ok_or_else(not_acceptable)
 }
 
 /// Returns the 406 for discovery.
@@ -142,45 +155,37 @@ fn not_acceptable() -> ApiError {
     ApiError::not_acceptable(&forms)
 }
 
-/// Refuses clients that do not accept the unaggregated form, for documents that have no other.
-fn legacy_only(asked: &DecodedRequest) -> Result<(), ApiError> {
-    match wants_aggregated(asked) {
-        Some(false) => Ok(()),
-        _ if codec::entries(&asked.parts.headers)
-            .iter()
-            .any(|entry| entry.is_json() && entry.parameter("as").is_empty()) =>
-        {
-            Ok(())
-        }
-        _ => Err(not_acceptable()),
-    }
-}
-
 /// Answers a discovery document in the form that the client wants.
 fn discover(
     asked: &DecodedRequest,
     legacy: impl Fn() -> Value,
     aggregated: impl Fn() -> Value,
 ) -> Result<Reply, ApiError> {
-    if !wants_aggregated(asked).ok_or_else(not_acceptable)? {
-        return Ok(json_reply(&legacy()));
+    let (format, aggregate) = discovery_form(asked, true)?;
+    if !aggregate {
+        return Ok(encoded(format, &legacy()));
     }
-    let body = aggregated().to_string();
-    let digest: String =
-        Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02X}")).collect();
-    // The tag is the digest of the document: it changes exactly when the document does.
-    let tag = format!("\"{digest}\"");
+    let (body, media) = codec::encode(format, &aggregated());
+    let media = format!("{media}{AGGREGATED}");
+    let tag = tag(&body);
     let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut reply = if known == Some(tag.as_str()) {
         // The client has this document already.
-        Reply::bytes(304, AGGREGATED, "")
+        Reply::bytes(304, &media, "")
     } else {
-        Reply::bytes(200, AGGREGATED, body)
+        Reply::bytes(200, &media, body)
     };
     reply.headers.push(("etag", tag));
     reply.headers.push(("vary", "Accept".to_owned()));
     reply.headers.push(("cache-control", "public".to_owned()));
     Ok(reply)
+}
+
+/// Returns the tag of a document: its digest, which changes exactly when the document does.
+fn tag(document: &[u8]) -> String {
+    let digest: String =
+        Sha256::digest(document).iter().map(|byte| format!("{byte:02X}")).collect();
+    format!("\"{digest}\"")
 }
 
 /// Answers the resources of one group and version.
@@ -190,19 +195,112 @@ fn resources(
     group: &str,
     version: &str,
 ) -> Result<Reply, ApiError> {
-    legacy_only(asked)?;
+    let (format, _) = discovery_form(asked, false)?;
     let table = core.registry.table();
     match discovery::resource_list(&table.served, group, version) {
-        Some(list) => Ok(json_reply(&list)),
+        Some(list) => Ok(encoded(format, &list)),
         // The router knows built-in groups also in versions that are not served.
         None if table.is_builtin_group(group) => Err(ApiError::no_resource()),
         None => Err(ApiError::no_path()),
     }
 }
 
-/// Answers the OpenAPI document of one group and version.
-fn document(core: &Core, group: &str, version: &str) -> Result<Reply, ApiError> {
+/// Answers the OpenAPI document of one group and version; failures have no body, as upstream.
+fn document(core: &Core, asked: &DecodedRequest, group: &str, version: &str) -> Reply {
     let table = core.registry.table();
-    let document = openapi::v3_document(&table.served, group, version);
-    document.as_ref().map(json_reply).ok_or_else(ApiError::no_path)
+    let Some(hash) = openapi::v3_hash(&table.served, group, version) else {
+        return Reply::bytes(404, "", "");
+    };
+    let mut reply = match document_form(&asked.parts.headers, V3) {
+        Some(media) => versioned(core, asked, group, version, (&hash, media)),
+        None => Reply::bytes(406, "", ""),
+    };
+    reply.headers.push(("vary", "Accept".to_owned()));
+    reply
+}
+
+/// Media type of OpenAPI documents in JSON.
+const JSON: &str = "application/json";
+
+/// Media type of documents of version 2 in protobuf, and its older name.
+const V2: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+];
+
+/// Media type of documents of version 3 in protobuf, and its older name.
+const V3: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+];
+
+/// Returns the media type in which a client wants an OpenAPI document: JSON or the first of `binary`.
+fn document_form(headers: &HeaderMap, binary: [&'static str; 2]) -> Option<&'static str> {
+    let entries = codec::entries(headers);
+    if entries.is_empty() {
+        return Some(JSON);
+    }
+    entries.iter().find_map(|entry| match entry.media() {
+        _ if entry.is_json() => Some(JSON),
+        media if binary.contains(&media) => Some(binary[0]),
+        _ => None,
+    })
+}
+
+/// Answers the document of version 2.
+fn single_document(core: &Core, asked: &DecodedRequest) -> Reply {
+    let Some(media) = document_form(&asked.parts.headers, V2) else {
+        let mut reply = Reply::bytes(406, "", "");
+        reply.headers.push(("vary", "Accept".to_owned()));
+        return reply;
+    };
+    let document = openapi::v2_document(&core.registry.table().served);
+    let text = document.to_string();
+    let tag = tag(text.as_bytes());
+    let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut reply = if known == Some(tag.as_str()) {
+        Reply::bytes(304, media, "")
+    } else if media == JSON {
+        Reply::bytes(200, media, text)
+    } else {
+        Reply::bytes(200, media, openapi::v2_protobuf(&document))
+    };
+    reply.headers.push(("etag", tag));
+    reply.headers.push(("vary", "Accept".to_owned()));
+    reply
+}
+
+/// Answers a document under its hash: one that the URL names may be kept for ever, and a URL with
+/// another hash leads to it.
+fn versioned(
+    core: &Core,
+    asked: &DecodedRequest,
+    group: &str,
+    version: &str,
+    (hash, media): (&str, &'static str),
+) -> Reply {
+    let tag = format!("\"{hash}\"");
+    let named = asked.query.get("hash").filter(|named| !named.is_empty());
+    let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut reply = if named.is_some_and(|named| named != hash) {
+        let mut reply = Reply::bytes(301, media, "");
+        reply.headers.push(("location", openapi::v3_url(group, version, hash)));
+        reply
+    } else if known == Some(tag.as_str()) {
+        Reply::bytes(304, media, "")
+    } else {
+        let document = openapi::v3_document(&core.registry.table().served, group, version);
+        let document = document.unwrap_or_default();
+        if media == JSON {
+            Reply::bytes(200, media, document.to_string())
+        } else {
+            Reply::bytes(200, media, openapi::v3_protobuf(&document))
+        }
+    };
+    if named == Some(hash) {
+        reply.headers.push(("cache-control", "public, immutable".to_owned()));
+        reply.headers.push(("expires", core.clock.http_date(365 * 24 * 3600)));
+    }
+    reply.headers.push(("etag", tag));
+    reply
 }

@@ -89,7 +89,8 @@ impl Client {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        let value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let value = crate::protobuf::decode(&bytes, "", "").ok();
+        let value = value.or_else(|| serde_json::from_str(&text).ok()).unwrap_or(Value::Null);
         Reply { code: parts.status.as_u16(), headers: parts.headers, text, value }
     }
 
@@ -119,6 +120,13 @@ impl Client {
 
     pub(crate) async fn delete(&mut self, url: &str) -> Reply {
         self.send("DELETE", url, &[], "").await
+    }
+
+    /// Sends an object in protobuf, and asks for the answer in it.
+    pub(crate) async fn send_protobuf(&mut self, method: &str, url: &str, object: &Value) -> Reply {
+        let body = crate::protobuf::encode(object).unwrap();
+        let headers = [("content-type", PROTOBUF), ("accept", PROTOBUF_OR_JSON)];
+        self.send(method, url, &headers, body).await
     }
 
     pub(crate) async fn delete_with(&mut self, url: &str, options: Value) -> Reply {
@@ -161,6 +169,21 @@ impl Watch {
         }
     }
 
+    /// Returns the next frame in protobuf, without the length before it.
+    pub(crate) async fn message(&mut self) -> Vec<u8> {
+        loop {
+            if let Some((length, rest)) = self.buffer.split_first_chunk::<4>()
+                && let Some(message) = rest.get(..u32::from_be_bytes(*length) as usize)
+            {
+                let message = message.to_vec();
+                self.buffer.drain(..message.len() + 4);
+                return message;
+            }
+            let frame = self.body.frame().await.unwrap().unwrap();
+            self.buffer.extend(frame.into_data().unwrap());
+        }
+    }
+
     /// Returns the next event.
     pub(crate) async fn event(&mut self) -> Option<Value> {
         Some(serde_json::from_str(&self.line().await?).unwrap())
@@ -184,6 +207,9 @@ impl Watch {
     }
 }
 
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+/// `Accept` of client-go.
+pub(crate) const PROTOBUF_OR_JSON: &str = "application/vnd.kubernetes.protobuf,application/json";
 pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";

@@ -1,11 +1,14 @@
-//! OpenAPI v3 documents, limited to the parts that clients read.
+//! OpenAPI documents, limited to the parts that clients read.
 //!
 //! kubectl looks up a kind's operations (does PATCH take `fieldValidation`, is strategic merge
 //! allowed?) and its schema (merge keys for apply, fields for explain). Left out: descriptions of
-//! built-in kinds, parameters that no client looks for, and the v2 document.
+//! built-in kinds, and parameters that no client looks for. Version 3 has a document for each group
+//! and version, version 2 a single one.
 
+mod binary;
 #[cfg(test)]
 mod tests;
+mod v2;
 
 use std::collections::BTreeMap;
 
@@ -21,21 +24,35 @@ const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 /// Returns `/openapi/v3`: the URL of each group and version's document, with a hash of its
 /// contents.
 pub fn v3_index(served: &[Served]) -> Value {
-    let mut hashes: BTreeMap<String, Sha256> = BTreeMap::new();
-    for one in served {
-        // The hash changes exactly when a resource of the document changes: clients fetch it again
-        // only then.
-        hashes.entry(key(&one.group, &one.version)).or_default().update(fingerprint(one));
-    }
-    let paths: Map<String, Value> = hashes
+    let versions: BTreeMap<String, (&str, &str)> = served
+        .iter()
+        .map(|one| (key(&one.group, &one.version), (one.group.as_str(), one.version.as_str())))
+        .collect();
+    let paths: Map<String, Value> = versions
         .into_iter()
-        .map(|(key, hash)| {
-            let hash: String = hash.finalize().iter().map(|b| format!("{b:02X}")).collect();
-            let url = format!("/openapi/v3/{key}?hash={hash}");
+        .map(|(key, (group, version))| {
+            let hash = v3_hash(served, group, version).unwrap_or_default();
+            let url = v3_url(group, version, &hash);
             (key, json!({"serverRelativeURL": url}))
         })
         .collect();
     json!({"paths": paths})
+}
+
+/// Returns the hash of one group and version's document; `None` if nothing of it is served.
+pub(crate) fn v3_hash(served: &[Served], group: &str, version: &str) -> Option<String> {
+    let mut of = served.iter().filter(|s| s.group == group && s.version == version).peekable();
+    of.peek()?;
+    let mut hash = Sha256::new();
+    // The hash changes exactly when a resource of the document changes: clients fetch it again only
+    // then.
+    of.for_each(|one| hash.update(fingerprint(one)));
+    Some(hash.finalize().iter().map(|b| format!("{b:02X}")).collect())
+}
+
+/// Returns the URL of one group and version's document with a hash of its contents.
+pub(crate) fn v3_url(group: &str, version: &str, hash: &str) -> String {
+    format!("/openapi/v3/{}?hash={hash}", key(group, version))
 }
 
 /// Returns the document of one group and version; `None` if nothing of it is served.
@@ -55,6 +72,21 @@ pub fn v3_document(served: &[Served], group: &str, version: &str) -> Option<Valu
         "paths": document.paths,
         "components": {"schemas": document.schemas},
     }))
+}
+
+/// Returns a document of version 3 in protobuf, for clients that ask for it.
+pub(crate) fn v3_protobuf(document: &Value) -> Vec<u8> {
+    binary::v3(document)
+}
+
+/// Returns the document of version 2.
+pub(crate) fn v2_document(served: &[Served]) -> Value {
+    v2::document(served)
+}
+
+/// Returns the document of version 2 in protobuf.
+pub(crate) fn v2_protobuf(document: &Value) -> Vec<u8> {
+    binary::v2(document)
 }
 
 /// Returns the path of a group and version below `/openapi/v3`.

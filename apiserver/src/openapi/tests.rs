@@ -137,3 +137,19 @@ fn the_index_changes_its_hash_when_a_schema_changes() {
     assert_ne!(url(&before, "apis/ex.com/v1"), url(&after, "apis/ex.com/v1"));
     assert_eq!(url(&before, "api/v1"), url(&after, "api/v1"));
 }
+
+#[test]
+fn every_reference_of_version_two_can_be_followed_and_nothing_is_an_alternative() {
+    let document = super::v2_document(&all());
+    let mut found = Vec::new();
+    references(&document, &mut found);
+    assert!(!found.is_empty());
+    for name in found {
+        let name = name.strip_prefix("#/definitions/").unwrap_or_else(|| panic!("{name}"));
+        assert!(document["definitions"].get(name).is_some(), "{name}");
+    }
+    let text = document.to_string();
+    for key in ["oneOf", "anyOf", "requestBody", "nullable"] {
+        assert!(!text.contains(&format!("\"{key}\":")), "{key}");
+    }
+}

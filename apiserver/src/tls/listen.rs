@@ -85,9 +85,9 @@ impl Socket {
             }
             // If a request runs on each of them, the wait below is for the end of one.
             self.connections.cut_idle();
-            match tokio::time::timeout(AGAIN, self.slots.clone().acquire_owned()).await {
-                Ok(slot) => return slot.ok(),
-                Err(_) => {}
+            let slot = tokio::time::timeout(AGAIN, self.slots.clone().acquire_owned());
+            if let Ok(slot) = slot.await {
+                return slot.ok();
             }
         }
     }

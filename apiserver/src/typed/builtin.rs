@@ -1,13 +1,15 @@
 //! Types of built-in kinds, read from `builtin.types`.
 //!
 //! The file was written by `tests/kube-apiserver/record-types.py` from the OpenAPI documents of a
-//! running kube-apiserver. One line is one type:
+//! running kube-apiserver, and by `tests/kube-apiserver/record-wire` from the Go types. One line is
+//! one type:
 //!
 //! ```text
 //! NAME[^] [=apiVersion,kind] FIELD…      a map; ^: atomic
 //! NAME :TYPE                             a name for another type
-//! FIELD  name[!?]:TYPE[=default][|strategy[:merge key]]
+//! FIELD  name[!?]:TYPE[=default][|strategy[:merge key]][#mark]
 //!        !: required; ?: not written when unset, whatever the default
+//!        mark: form in protobuf, see `protobuf/message.rs`
 //! TYPE   s i n b [<format>]   string, integer, number, boolean
 //!        x q * o              int-or-string, quantity, anything, object without known fields
 //!        [.]T [=]T [a,b]T []T list: atomic, set, map by a and b, unsaid (atomic)
@@ -61,6 +63,11 @@ pub(super) fn kinds() -> Vec<(String, String)> {
 pub(super) fn object_meta() -> (&'static Table, Id) {
     let all = builtin();
     (&all.table, all.object_meta)
+}
+
+/// Returns the table of all built-in types.
+pub(super) fn table() -> &'static Table {
+    &builtin().table
 }
 
 /// Returns the built-in types; parsed once per process.
@@ -160,6 +167,7 @@ impl Reader {
             Some('~') => Some("granular"),
             _ => None,
         };
+        let (rest, wire) = rest.rsplit_once('#').unwrap_or((rest, ""));
         let (node, rest) = self.type_of(rest);
         let (default, strategy) = match rest.split_once('|') {
             Some((default, strategy)) => (default, read_strategy(strategy)),
@@ -174,7 +182,7 @@ impl Reader {
         };
         // Null only says how an unset field is written.
         let default = default.filter(|default| !default.is_null());
-        Some((name, Field { node, required, default, written, strategy, map_type }))
+        Some((name, Field { node, required, default, written, strategy, map_type, wire }))
     }
 
     /// Returns the number of the type at the beginning of `text`, and the text behind it.

@@ -48,6 +48,11 @@ impl TypeSchema {
         builtin::kinds()
     }
 
+    /// Returns the table of all built-in types.
+    pub(crate) fn builtin_table() -> &'static Table {
+        builtin::table()
+    }
+
     /// Returns the type of a custom resource, from the `openAPIV3Schema` of its version.
     ///
     /// Reads properties, items, additionalProperties, required, default, format and the extensions

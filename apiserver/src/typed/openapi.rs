@@ -85,6 +85,7 @@ impl Reader {
                     written: Written::Default,
                     strategy: Strategy::default(),
                     map_type: None,
+                    wire: "",
                 };
                 object.fields.insert(name.as_str().into(), field);
             }
@@ -137,6 +138,7 @@ impl Reader {
                 written: Written::Default,
                 strategy: Strategy::default(),
                 map_type: None,
+                wire: "",
             };
             object.fields.insert(name.into(), field);
         }

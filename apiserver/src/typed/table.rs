@@ -96,6 +96,8 @@ pub(crate) struct Field {
     pub(crate) strategy: Strategy,
     /// Merge behaviour of the field's map, if the field gives it instead of its type.
     pub(crate) map_type: Option<&'static str>,
+    /// Mark of the field's protobuf form, which `protobuf/message.rs` reads; empty without one.
+    pub(crate) wire: &'static str,
 }
 
 /// Value that is written for an unset field.

@@ -11,6 +11,7 @@ use super::options::FieldValidation;
 use crate::go;
 use crate::kinds::{Kind, defaults, meta};
 use crate::status::{About, ApiError, cause};
+use crate::typed::TypeSchema;
 
 /// A parsed body.
 #[derive(Clone, Debug, Default)]
@@ -225,9 +226,11 @@ fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), BodyFault
     } else {
         served.group.split('.').next().unwrap_or_default()
     };
-    let why = if kind == name {
+    let why = if kind == name || TypeSchema::builtin(version, kind).is_none() {
         format!(
-            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+            go::quote(kind),
+            go::quote(version),
         )
     } else {
         format!("converting ({short}.{kind}) to ({internal}.{name}): unknown conversion")

@@ -163,13 +163,21 @@ async fn some_failures_have_no_reason_and_some_no_status() {
 #[tokio::test(start_paused = true)]
 async fn media_types_nobody_reads_or_writes_are_refused() {
     let (_server, mut client) = start().await;
-    let protobuf = "application/vnd.kubernetes.protobuf";
-    let reply = client.send("POST", MAPS, &[("content-type", protobuf)], "k8s").await;
+    let cbor = "application/cbor";
+    let reply = client.send("POST", MAPS, &[("content-type", cbor)], "x").await;
     assert_eq!(
         (reply.code, reply.message()),
         (
             415,
             "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        )
+    );
+    let reply = client.send("GET", &format!("{MAPS}/a"), &[("accept", cbor)], "").await;
+    assert_eq!(
+        (reply.code, reply.message()),
+        (
+            406,
+            "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"
         )
     );
     let reply = client.send("GET", MAPS, &[("accept", "text/html")], "").await;
@@ -179,7 +187,7 @@ async fn media_types_nobody_reads_or_writes_are_refused() {
             .message()
             .starts_with("406: Not Acceptable\n\nAvailable representations: application/json")
     );
-    let both = format!("{protobuf},application/json");
+    let both = format!("{cbor},application/json");
     assert_eq!(client.send("GET", MAPS, &[("accept", &both)], "").await.code, 200);
 }
 

@@ -5,5 +5,6 @@ mod crd;
 mod errors;
 mod faults;
 mod hostile;
+mod protobuf;
 mod verbs;
 mod watch;

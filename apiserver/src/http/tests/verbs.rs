@@ -433,3 +433,64 @@ async fn racing_patches_of_different_keys_all_land() {
     assert!(racers.join_all().await.into_iter().all(|code| code == 200));
     assert_eq!(client.get(&format!("{MAPS}/a")).await.value["data"].as_object().unwrap().len(), 8);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_openapi_document_is_kept_under_its_hash() {
+    let (_server, mut client) = start().await;
+    let index = client.get("/openapi/v3").await;
+    let url = index.value["paths"]["apis/apps/v1"]["serverRelativeURL"].as_str().unwrap();
+    let named = client.get(url).await;
+    assert_eq!(named.headers["cache-control"], "public, immutable");
+    assert_eq!(named.headers["expires"], "Fri, 01 Jan 2027 00:00:00 GMT");
+    let hash = url.rsplit('=').next().unwrap();
+    let tag = format!("\"{hash}\"");
+    assert_eq!(named.headers["etag"], tag);
+    assert_eq!(named.headers["vary"], "Accept");
+    let path = "/openapi/v3/apis/apps/v1";
+    let plain = client.get(path).await;
+    assert_eq!((plain.code, &plain.headers["etag"]), (200, &named.headers["etag"]));
+    assert_eq!(plain.headers["cache-control"], "no-cache, private");
+    let moved = client.get(&format!("{path}?hash=X")).await;
+    assert_eq!((moved.code, moved.text.as_str()), (301, ""));
+    assert_eq!(moved.headers["location"], url);
+    let kept = client.send("GET", path, &[("if-none-match", &tag)], "").await;
+    assert_eq!((kept.code, kept.text.as_str()), (304, ""));
+    let refused = client.send("GET", path, &[("accept", "text/html")], "").await;
+    assert_eq!((refused.code, refused.text.as_str()), (406, ""));
+    assert!(!refused.headers.contains_key("content-type"));
+    let absent = client.get("/openapi/v3/apis/apps/v9").await;
+    assert_eq!((absent.code, absent.text.as_str()), (404, ""));
+    let binary = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+    let bytes = client.send("GET", path, &[("accept", binary)], "").await;
+    assert_eq!(bytes.headers["content-type"], binary.replace('@', "."));
+    assert!(bytes.text.starts_with("\n\u{5}3.0.0\u{12}"), "openapi and info");
+    assert_eq!(bytes.headers["etag"], tag);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_openapi_document_of_version_two_holds_all_kinds() {
+    let (_server, mut client) = start().await;
+    client.post(CRDS, widgets()).await;
+    let plain = client.get("/openapi/v2").await;
+    assert_eq!((plain.code, &plain.value["swagger"]), (200, &json!("2.0")));
+    assert_eq!(plain.headers["vary"], "Accept");
+    let definitions = &plain.value["definitions"];
+    assert_eq!(definitions["io.g.v1.Widget"]["type"], "object");
+    let metadata = &definitions["io.k8s.api.core.v1.Pod"]["properties"]["metadata"]["$ref"];
+    assert_eq!(metadata, "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+    let patch =
+        &plain.value["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"];
+    assert_eq!(patch["parameters"][0]["in"], "body");
+    let strategic = json!("application/strategic-merge-patch+json");
+    assert!(patch["consumes"].as_array().unwrap().contains(&strategic));
+    let binary = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let accept = format!("{binary},application/json;q=0.5");
+    let bytes = client.send("GET", "/openapi/v2", &[("accept", &accept)], "").await;
+    assert_eq!(bytes.headers["content-type"], binary.replace('@', "."));
+    assert!(bytes.text.starts_with("\n\u{3}2.0\u{12}"), "swagger and info");
+    let tag = plain.headers["etag"].to_str().unwrap();
+    let kept = client.send("GET", "/openapi/v2", &[("if-none-match", tag)], "").await;
+    assert_eq!(kept.code, 304);
+    let refused = client.send("GET", "/openapi/v2", &[("accept", "text/html")], "").await;
+    assert_eq!((refused.code, refused.text.as_str()), (406, ""));
+}

@@ -1,0 +1,74 @@
+//! From JSON to bytes: those that Go would write after reading the JSON into its types.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::message::{Count, FieldForm, Form, Message, Part, messages};
+use super::special;
+use super::wire::{put_bytes, put_double, put_inner, put_number};
+
+/// Appends the fields of a message, in the order of their numbers.
+pub(super) fn message(out: &mut Vec<u8>, message: &Message, object: &Value) {
+    for (number, part) in &message.parts {
+        match part {
+            // Always written, even without a field.
+            Part::Embedded(inner) => {
+                put_inner(out, *number, |out| self::message(out, inner, object))
+            }
+            Part::Field(field) => write_field(out, *number, field, &object[field.name]),
+        }
+    }
+}
+
+/// Appends a field; `value` is null if the object does not have it.
+fn write_field(out: &mut Vec<u8>, number: u32, field: &FieldForm, value: &Value) {
+    // Lists that are messages, and bytes, are unset without a value, although they are no pointers.
+    let unset = matches!(field.form, Form::Bytes | Form::Texts) && value.is_null();
+    match (field.count, value) {
+        (Count::Plain, _) if !unset => write_value(out, number, field.form, value),
+        (Count::Pointer, Value::Null) => {}
+        (Count::Pointer, _) => write_value(out, number, field.form, value),
+        (Count::List, Value::Array(items)) => {
+            items.iter().for_each(|item| write_value(out, number, field.form, item));
+        }
+        (Count::Map, Value::Object(map)) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| key.as_str());
+            for (key, value) in entries {
+                put_inner(out, number, |out| {
+                    put_bytes(out, 1, key.as_bytes());
+                    write_value(out, 2, field.form, value);
+                });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Appends one value; one of another type is written as zero.
+fn write_value(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
+    match form {
+        Form::Text => put_bytes(out, number, value.as_str().unwrap_or_default().as_bytes()),
+        Form::Bool => put_number(out, number, value.as_bool().unwrap_or_default().into()),
+        Form::Int32 | Form::Int64 => put_number(out, number, integer(value)),
+        Form::Double => put_double(out, number, value.as_f64().unwrap_or_default()),
+        Form::Bytes => {
+            let text = value.as_str().unwrap_or_default();
+            put_bytes(out, number, &STANDARD.decode(text).unwrap_or_default());
+        }
+        Form::Message(id) => put_inner(out, number, |out| {
+            if let Some(message) = messages().get(id) {
+                self::message(out, message, value);
+            }
+        }),
+        form => put_inner(out, number, |out| special::write(out, form, value)),
+    }
+}
+
+/// Returns an integer as its bits, which are those of 64 bits even if it is negative.
+pub(super) fn integer(value: &Value) -> u64 {
+    #[expect(clippy::cast_possible_truncation, reason = "checked: it has no fraction to lose")]
+    let whole = value.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i64);
+    value.as_i64().or(whole).unwrap_or_default().cast_unsigned()
+}
