@@ -28,8 +28,6 @@ struct Case {
     value: Value,
     /// Change of the stored object.
     patch: Value,
-    /// Whether only a server that evaluates CEL shows it.
-    needs_cel: bool,
     /// The kind that a server shows, if the comparison is stricter for a reason.
     shown: Option<ChangeKind>,
 }
@@ -38,7 +36,7 @@ struct Case {
 fn case(name: &'static str, old: Value, new: Value, value: Value) -> Case {
     let patch = json!({ "spec": { "other": "changed" } });
     let required = (Vec::new(), Vec::new());
-    Case { name, old, new, required, value, patch, needs_cel: false, shown: None }
+    Case { name, old, new, required, value, patch, shown: None }
 }
 
 /// The changes and the objects that meet them.
@@ -209,9 +207,6 @@ fn lists_and_rules() -> Vec<Case> {
         transition,
         case("rule removed", rule("self > 1"), number(), json!(9)),
     ];
-    for case in &mut cases {
-        case.needs_cel = true;
-    }
     let mut set = case("set", list("atomic"), list("set"), json!(["x", "x"]));
     // Appliers merge the list from then on.
     set.shown = Some(ChangeKind::Ratcheted);
@@ -335,9 +330,6 @@ async fn an_api_server_does_to_objects_as_the_comparison_says() {
     }
     let mut wrong = Vec::new();
     for (at, case) in cases().iter().enumerate() {
-        if case.needs_cel && cluster.is_embedded() {
-            continue;
-        }
         // Letters only: a plural is a DNS label, and an upper-case kind is a word.
         let plural = format!(
             "case{}",

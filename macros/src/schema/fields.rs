@@ -25,11 +25,12 @@ pub(super) fn named(fields: &[Field], whole: Option<&Ident>) -> TokenStream {
 }
 
 fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
-    let shape = shape(field);
     let place = at(field.ty.span());
     if field.serde.flatten.is_some() {
-        return quote_spanned!(place=> .flat(#shape));
+        let ty = &field.ty;
+        return quote_spanned!(place=> .flat((&&&&&__s::Of::<#ty>::NEW).flat()));
     }
+    let shape = shape(field);
     let json = &field.json;
     let remarks = remarks(&field.remarks, Some(field), &[]);
     let default = default(field, whole);

@@ -150,13 +150,6 @@ impl Place {
         self.keyed.get(name).await
     }
 
-    /// As [`refused`](Self::refused), by a CEL rule: the embedded server evaluates none.
-    async fn refused_by_rule(&self, spec: Value, text: &str) {
-        if !self.cluster.is_embedded() {
-            self.refused(spec, text).await;
-        }
-    }
-
     async fn refused(&self, spec: Value, text: &str) {
         let error = self.create("refused", spec.clone()).await.expect_err(&spec.to_string());
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -179,22 +172,18 @@ async fn keys_refuse_other_values() {
     let place = Place::new().await;
     place.refused(json!({ "host": "A" }), "should match").await;
     place.refused(json!({ "minSize": 0 }), "greater than or equal to 1").await;
-    place.refused_by_rule(json!({ "minSize": 4 }), "min is above max").await;
+    place.refused(json!({ "minSize": 4 }), "min is above max").await;
     place.refused(json!({ "maxSize": 51 }), "less than or equal to 50").await;
     place
-        .refused_by_rule(
+        .refused(
             json!({ "byLabel": { "a": "b" } }),
             "exactly one of the fields in [byName byLabel]",
         )
         .await;
-    place
-        .refused_by_rule(json!({ "byName": "-" }), "exactly one of the fields in [byName byLabel]")
-        .await;
+    place.refused(json!({ "byName": "-" }), "exactly one of the fields in [byName byLabel]").await;
     let both = json!({ "first": 1, "second": { "name": "a", "number": 1 } });
-    place.refused_by_rule(both, "at most one of the fields in [first second]").await;
-    place
-        .refused_by_rule(json!({ "ports": [{ "name": "a", "number": 0 }] }), "a port is positive")
-        .await;
+    place.refused(both, "at most one of the fields in [first second]").await;
+    place.refused(json!({ "ports": [{ "name": "a", "number": 0 }] }), "a port is positive").await;
     let twice = json!({ "ports": [{ "name": "a", "number": 1 }, { "name": "a", "number": 2 }] });
     place.refused(twice, "Duplicate value").await;
     place.refused(json!({ "names": ["a", "a"] }), "Duplicate value").await;
@@ -246,15 +235,12 @@ async fn values_that_serde_writes_come_back_whole() {
         }
         assert_eq!(stored["spec"][name], expected, "{name}");
     }
-    // The embedded server evaluates no CEL rules.
-    if !place.cluster.is_embedded() {
-        let mut other = object.clone();
-        other.spec.class = Some("silver".to_owned());
-        let error = place.keyed.replace(&other).await.unwrap_err();
-        assert!(error.to_string().contains("field is immutable"), "{error}");
-        let mut other = object;
-        other.spec.growing = Some(4);
-        let error = place.keyed.replace(&other).await.unwrap_err();
-        assert!(error.to_string().contains("below the old value"), "{error}");
-    }
+    let mut other = object.clone();
+    other.spec.class = Some("silver".to_owned());
+    let error = place.keyed.replace(&other).await.unwrap_err();
+    assert!(error.to_string().contains("field is immutable"), "{error}");
+    let mut other = object;
+    other.spec.growing = Some(4);
+    let error = place.keyed.replace(&other).await.unwrap_err();
+    assert!(error.to_string().contains("below the old value"), "{error}");
 }

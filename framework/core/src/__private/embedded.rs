@@ -3,10 +3,12 @@
 use std::any::TypeId;
 use std::cell::RefCell;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use schemars::Schema;
 use serde_json::{Map, Value};
 
 use crate::crd::CustomResource;
+use crate::error::Error;
 
 thread_local! {
     /// Kinds whose definition is being built: a kind may contain itself.
@@ -17,19 +19,22 @@ thread_local! {
 /// embedded resource. A kind that is inside of itself twice, and one whose definition has faults (which
 /// its own `crd()` reports), may contain anything.
 pub fn embedded_schema<K: CustomResource + 'static>() -> Schema {
-    let id = TypeId::of::<K>();
+    embedded(TypeId::of::<K>(), K::crd)
+}
+
+/// Returns the schema of the kind with this definition. Not generic, so that it is compiled once.
+fn embedded(id: TypeId, definition: fn() -> Result<CustomResourceDefinition, Error>) -> Schema {
     if OPEN.with_borrow(|open| open.contains(&id)) {
         return opaque();
     }
     OPEN.with_borrow_mut(|open| open.push(id));
-    let schema = schema::<K>();
+    let schema = definition().ok().and_then(schema);
     OPEN.with_borrow_mut(|open| open.retain(|other| *other != id));
     schema.map_or_else(opaque, Schema::from)
 }
 
 /// Returns the schema of the definition's only version.
-fn schema<K: CustomResource>() -> Option<Map<String, Value>> {
-    let definition = K::crd().ok()?;
+fn schema(definition: CustomResourceDefinition) -> Option<Map<String, Value>> {
     let version = definition.spec.versions.into_iter().next()?;
     let schema = version.schema?.open_api_v3_schema?;
     let Ok(Value::Object(mut schema)) = serde_json::to_value(schema) else { return None };

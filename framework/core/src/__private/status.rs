@@ -70,33 +70,42 @@ pub trait FilledByDefault {
 
 impl<T: Default + Serialize + DeserializeOwned> FilledByDefault for Of<T> {
     fn missing(&self) -> Vec<Missing> {
-        let whole = serde_json::to_value(T::default());
-        let Ok(Value::Object(whole)) = whole else { return Vec::new() };
         let reads = |fields: Map<String, Value>| T::deserialize(Value::Object(fields)).is_ok();
-        // A default that cannot be read back shows nothing about its fields.
-        if !reads(whole.clone()) {
-            return Vec::new();
-        }
-        let mut missing = Vec::new();
-        for (name, value) in &whole {
-            let mut without = whole.clone();
-            without.remove(name);
-            // serde fills this field by itself.
-            if reads(without.clone()) {
-                continue;
-            }
-            // Another name is an alias if the type reads the value under it.
-            let is_alias = |other: &&'static str| {
-                let mut with = without.clone();
-                !whole.contains_key(*other)
-                    && with.insert((*other).to_owned(), value.clone()).is_none()
-                    && reads(with)
-            };
-            let aliases = names_of::<T>().iter().copied().filter(is_alias).collect();
-            missing.push(Missing { name: name.clone(), aliases, value: value.clone() });
-        }
-        missing
+        find_missing(serde_json::to_value(T::default()).ok(), &reads, names_of::<T>)
     }
+}
+
+/// Returns the fields of a default without which a type cannot be read. Not generic, so that it is
+/// compiled once.
+fn find_missing(
+    default: Option<Value>,
+    reads: &dyn Fn(Map<String, Value>) -> bool,
+    names: fn() -> &'static [&'static str],
+) -> Vec<Missing> {
+    let Some(Value::Object(whole)) = default else { return Vec::new() };
+    // A default that cannot be read back shows nothing about its fields.
+    if !reads(whole.clone()) {
+        return Vec::new();
+    }
+    let mut missing = Vec::new();
+    for (name, value) in &whole {
+        let mut without = whole.clone();
+        without.remove(name);
+        // serde fills this field by itself.
+        if reads(without.clone()) {
+            continue;
+        }
+        // Another name is an alias if the type reads the value under it.
+        let is_alias = |other: &&'static str| {
+            let mut with = without.clone();
+            !whole.contains_key(*other)
+                && with.insert((*other).to_owned(), value.clone()).is_none()
+                && reads(with)
+        };
+        let aliases = names().iter().copied().filter(is_alias).collect();
+        missing.push(Missing { name: name.clone(), aliases, value: value.clone() });
+    }
+    missing
 }
 
 /// Types without a default.

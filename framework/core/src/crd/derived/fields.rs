@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::keys::{Keys, Node, object_of};
 use super::merge::flatten;
-use super::shape::Shape;
+use super::shape::{Flat, Shape};
 
 /// An object schema under construction.
 #[derive(Debug)]
@@ -51,9 +51,9 @@ impl<'g> Fields<'g> {
 
     /// Adds the fields of a flattened one.
     #[must_use]
-    pub fn flat(mut self, shape: Shape) -> Self {
+    pub fn flat(mut self, schema: Flat) -> Self {
         self.close();
-        flatten(&mut self.object, (shape.flat)(self.generator));
+        flatten(&mut self.object, schema(self.generator));
         self
     }
 

@@ -31,5 +31,7 @@ pub use kept::{
     opaque, opaque_list, opaque_map,
 };
 pub use keys::{Keys, Node, same_as};
-pub use shape::{FullSchema, HasSchema, NoSchemaInside, Of, Probe, ProbeAbsence, Shape, full};
+pub use shape::{
+    Flat, FullSchema, HasSchema, NoSchemaInside, Of, Probe, ProbeAbsence, Shape, full,
+};
 pub use variants::{Content, Items, Tagging, Variants};

@@ -21,8 +21,6 @@ pub struct Shape {
     pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
     /// The schema without references at its top.
     pub(super) inline: fn(&mut SchemaGenerator) -> Schema,
-    /// The schema as part of the object around the field.
-    pub(super) flat: fn(&mut SchemaGenerator) -> Schema,
     /// Whether the field may be absent.
     pub(super) absent: fn() -> bool,
     /// Whether the field may be null.
@@ -39,7 +37,7 @@ impl Shape {
     /// Replaces the schema by the one that a function returns.
     #[must_use]
     pub fn by(self, schema: fn(&mut SchemaGenerator) -> Schema) -> Self {
-        Self { schema, inline: schema, flat: schema, ..self }
+        Self { schema, inline: schema, ..self }
     }
 
     /// A field that serde reads by a function: absent means missing, whatever its type.
@@ -49,13 +47,7 @@ impl Shape {
     }
 
     fn of_json<T: JsonSchema>(absent: fn() -> bool, null: fn() -> bool) -> Self {
-        Self {
-            schema: SchemaGenerator::subschema_for::<T>,
-            inline: T::json_schema,
-            flat: Flattened::<T>::json_schema,
-            absent,
-            null,
-        }
+        Self { schema: SchemaGenerator::subschema_for::<T>, inline: T::json_schema, absent, null }
     }
 }
 
@@ -94,7 +86,14 @@ impl<T: ?Sized> fmt::Debug for Of<T> {
 pub trait Probe {
     /// Returns the schema.
     fn shape(self) -> Shape;
+
+    /// Returns the schema as part of the object around the field. A function of its own: most fields do
+    /// not need it, and are compiled faster without it.
+    fn flat(self) -> Flat;
 }
+
+/// The schema of a flattened field.
+pub type Flat = fn(&mut SchemaGenerator) -> Schema;
 
 /// First: Kubernetes types, also when the feature `schemars` of `k8s-openapi` is on, whose schemas
 /// are too large and lack the list types.
@@ -103,10 +102,13 @@ impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&Of<T> {
         Shape {
             schema: T::kubernetes_schema,
             inline: T::kubernetes_schema,
-            flat: T::kubernetes_schema,
             absent: ask::may_be_absent::<T>,
             null: ask::may_be_null::<T>,
         }
+    }
+
+    fn flat(self) -> Flat {
+        T::kubernetes_schema
     }
 }
 
@@ -115,6 +117,10 @@ impl<T: JsonSchema + DeserializeOwned> Probe for &&&&Of<T> {
     fn shape(self) -> Shape {
         Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
     }
+
+    fn flat(self) -> Flat {
+        Flattened::<T>::json_schema
+    }
 }
 
 /// Third: options of a type parameter, whose `Deserialize` is not known.
@@ -122,12 +128,20 @@ impl<T: JsonSchema> Probe for &&&Of<Option<T>> {
     fn shape(self) -> Shape {
         Shape::of_json::<Option<T>>(|| true, || true)
     }
+
+    fn flat(self) -> Flat {
+        Flattened::<Option<T>>::json_schema
+    }
 }
 
 /// Fourth: other types of a type parameter, and types that serde only writes.
 impl<T: JsonSchema> Probe for &&Of<T> {
     fn shape(self) -> Shape {
         Shape::of_json::<T>(|| false, || false)
+    }
+
+    fn flat(self) -> Flat {
+        Flattened::<T>::json_schema
     }
 }
 
@@ -210,6 +224,15 @@ impl<T: ?Sized> Of<T> {
         unsupported()
     }
 
+    /// As [`shape`](Self::shape), of a flattened field.
+    #[must_use]
+    pub fn flat(self) -> Flat
+    where
+        T: HasSchema,
+    {
+        unsupported().schema
+    }
+
     /// Last: the compiler says that the type has no schema.
     #[must_use]
     pub fn shape(self) -> Shape
@@ -225,7 +248,6 @@ fn unsupported() -> Shape {
     Shape {
         schema: |_| Schema::from(false),
         inline: |_| Schema::from(false),
-        flat: |_| Schema::from(false),
         absent: || false,
         null: || false,
     }

@@ -59,8 +59,8 @@ struct Fields {
     granular: BTreeMap<String, String>,
     #[schema(rule("self > 0", message = "positive", reason = "FieldValueForbidden"))]
     #[schema(rule(
-        "self < 9",
-        message_expression = "'too large: ' + string(self)",
+        "!oldSelf.hasValue() || self >= oldSelf.value()",
+        message_expression = "self < 0 ? 'negative' : 'smaller than before'",
         optional_old_self
     ))]
     ruled: i32,
@@ -147,7 +147,11 @@ fn kinds_of_lists_and_maps() {
 fn rules_of_a_field() {
     let rules = json!([
         { "rule": "self > 0", "message": "positive", "reason": "FieldValueForbidden" },
-        { "rule": "self < 9", "messageExpression": "'too large: ' + string(self)", "optionalOldSelf": true },
+        {
+            "rule": "!oldSelf.hasValue() || self >= oldSelf.value()",
+            "messageExpression": "self < 0 ? 'negative' : 'smaller than before'",
+            "optionalOldSelf": true
+        },
     ]);
     has("ruled", json!({ "x-kubernetes-validations": rules }));
     let rule = json!([{ "rule": "self == oldSelf", "message": "field is immutable" }]);

@@ -29,7 +29,7 @@ fn stored<T: JsonSchema>(value: &Value) -> Result<Value, String> {
     let mut object = json!({ "spec": { "field": value } });
     compiled.prune(&mut object);
     compiled.default(&mut object);
-    let faults = compiled.validate(&object, None);
+    let faults = compiled.validate(&object, None).causes;
     match faults.as_slice() {
         [] => Ok(object["spec"]["field"].take()),
         faults => Err(format!("{faults:?}")),

@@ -306,7 +306,7 @@ fn the_server_refuses_what_no_variant_allows() {
     use windlass_apiserver::crd_schema::Schema;
     let refuses = |schema: &Value, value: Value| {
         let compiled = Schema::compile(&super::root(schema));
-        !compiled.validate(&json!({ "spec": { "field": value } }), None).is_empty()
+        !compiled.validate(&json!({ "spec": { "field": value } }), None).causes.is_empty()
     };
     let source = schema::<Source>();
     assert!(refuses(&source, json!({ "type": "Git", "image": "x" })));
@@ -382,7 +382,7 @@ fn a_list_is_refused_where_a_text_with_a_format_is_expected() {
     let definition = json!({ "type": "object", "properties": { "spec": found } });
     let compiled = windlass_apiserver::crd_schema::Schema::compile(&definition);
     let refuses = |address: Value| {
-        !compiled.validate(&json!({ "spec": { "address": address } }), None).is_empty()
+        !compiled.validate(&json!({ "spec": { "address": address } }), None).causes.is_empty()
     };
     assert!(!refuses(json!("10.0.0.1")));
     assert!(refuses(json!("10.0.0.x")));
