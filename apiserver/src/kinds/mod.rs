@@ -11,6 +11,8 @@ pub(crate) mod events;
 pub(crate) mod meta;
 pub(crate) mod pods;
 pub(crate) mod registry;
+mod rows;
+pub(crate) mod validate;
 pub(crate) mod workloads;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::decode::{self, Body};
 use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
-use crate::kinds::{Generation, admission, custom, defaults, meta, workloads};
+use crate::kinds::{Generation, admission, custom, defaults, meta, validate, workloads};
 use crate::served::Cause;
 use crate::status::{About, ApiError};
 use crate::storage;
@@ -35,6 +35,7 @@ pub(crate) fn create_decoded(
     admit::match_namespace(call, &mut object)?;
     admit::namespace(core, call, Some(&object))?;
     admit::definition(core, call, &object)?;
+    admit::grants::check(core, call, None, &object)?;
     // Read before the field is removed below; refused only after validation.
     let version = meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or(0);
     let generates =
@@ -160,5 +161,6 @@ fn check(call: &Call, object: &Value) -> Vec<Cause> {
     causes.extend(super::actions::check_size(&call.kind, object));
     causes.extend(super::actions::check_namespace(&call.kind, object));
     causes.extend(workloads::check(&call.kind, object));
+    causes.extend(validate::check(&call.kind, object));
     causes
 }

@@ -11,7 +11,7 @@ use super::decode::{self, Body};
 use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
-use crate::kinds::{Generation, Kind, custom, meta, workloads};
+use crate::kinds::{Generation, Kind, custom, meta, validate, workloads};
 use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
 use crate::storage::Object;
@@ -169,6 +169,7 @@ fn attempt(
     admit::namespace(core, call, None)?;
     let kind = &call.kind;
     let mut object = prepared(core, call, shown, next);
+    admit::grants::check(core, call, Some(shown), &object)?;
     // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, Some(shown), &mut object)?;
@@ -321,6 +322,7 @@ fn check(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
     }
     if call.subresource != "status" {
         causes.extend(workloads::check(&call.kind, new));
+        causes.extend(validate::check(&call.kind, new));
     }
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));

@@ -1,5 +1,7 @@
 //! Checks before a write: the namespace exists and is alive, the object may be deleted.
 
+pub(crate) mod grants;
+
 use serde_json::Value;
 
 use super::Call;
