@@ -15,6 +15,11 @@ pub(crate) fn kinds() -> Vec<Kind> {
     ROWS.iter().map(kind).collect()
 }
 
+/// Whether a version has a built-in kind.
+pub(crate) fn has(api_version: &str, kind: &str) -> bool {
+    ROWS.iter().any(|row| row.api_version == api_version && row.kind == kind)
+}
+
 /// Splits a text into its non-empty words.
 fn words(text: &str, by: char) -> Vec<String> {
     text.split(by).filter(|word| !word.is_empty()).map(str::to_owned).collect()

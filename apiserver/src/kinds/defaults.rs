@@ -7,7 +7,7 @@
 use base64::Engine;
 use serde_json::{Value, json};
 
-use super::{Kind, pods};
+use super::{Kind, pods, settings};
 
 /// Sets `field` of `object` if it is absent, null or an empty text.
 pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
@@ -71,6 +71,9 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("batch", "Job") => job(object),
         ("batch", "CronJob") => cron_job(object),
         ("autoscaling", _) => autoscaler(object),
+        ("admissionregistration.k8s.io", name) if name.contains("Policy") => {
+            settings::policy(name, object);
+        }
         ("admissionregistration.k8s.io", _) => webhooks(kind, object),
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("networking.k8s.io", "Ingress") => drop(child(child(object, "status"), "loadBalancer")),
@@ -78,10 +81,9 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("scheduling.k8s.io", _) => {
             default(object, "preemptionPolicy", json!("PreemptLowerPriority"))
         }
-        ("storage.k8s.io", _) => {
-            default(object, "reclaimPolicy", json!("Delete"));
-            default(object, "volumeBindingMode", json!("Immediate"));
-        }
+        ("storage.k8s.io", name) => settings::storage(name, object),
+        ("flowcontrol.apiserver.k8s.io", name) => settings::flow(name, object),
+        ("", "LimitRange") => settings::limits(object),
         ("discovery.k8s.io", _) => {
             for port in items(object, "ports") {
                 default(port, "name", json!(""));
@@ -120,6 +122,9 @@ fn service(object: &mut Value) {
         default(port, "protocol", json!("TCP"));
         // The target port is that of the Service unless it is given.
         let number = port["port"].clone();
+        if port["targetPort"] == 0 {
+            port["targetPort"] = Value::Null;
+        }
         default(port, "targetPort", number);
     }
     let kind = spec["type"].as_str().unwrap_or_default().to_owned();

@@ -204,7 +204,7 @@ pub(super) const ROWS: &[Row] = &[
     row("v1", "Service", "services", "svc")
         .all()
         .with(&[STATUS])
-        .names(NameRule::Label1035)
+        .names(NameRule::Label)
         .upserts()
         .fields(&["spec.clusterIP", "spec.type"])
         .returned(),

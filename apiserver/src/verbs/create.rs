@@ -54,6 +54,8 @@ pub(crate) fn create_decoded(
         // Each attempt starts from the same object: it gets a new uid and a new name.
         let mut attempt = object.clone();
         prepare(core, call, &mut attempt, generates);
+        admit::limits::apply(core, call, &mut attempt)?;
+        admit::priority::apply(core, call, &mut attempt)?;
         match store(core, call, attempt, version) {
             Err(error) if generates && error.reason() == "AlreadyExists" => {}
             other => return other,
@@ -123,7 +125,7 @@ fn store(
     addresses::assign(core, call, None, &mut object)?;
     let causes = check(call, &object);
     if !causes.is_empty() {
-        return Err(ApiError::invalid(About::kind(&kind.served, &name), causes));
+        return Err(ApiError::invalid(kind.invalid(&name), causes));
     }
     if version > 0 {
         let text = "resourceVersion should not be set on objects to be created";
@@ -134,6 +136,7 @@ fn store(
     if let Some(held) = core.store.get(&kind.storage, &key) {
         return Err(ApiError::already_exists(about, meta::terminating(&held.value)));
     }
+    admit::quota::check(core, call, &object)?;
     // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
         return Ok(ObjectResponse::created(object));
@@ -145,6 +148,7 @@ fn store(
     let answer = ObjectResponse::created(kind.present(&stored.value));
     // Within the write: a definition is served once its POST is answered.
     delete::observe(core, kind, None, Some(&stored));
+    admit::quota::record(core, call);
     Ok(answer)
 }
 

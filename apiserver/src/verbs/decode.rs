@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Call;
 use super::options::FieldValidation;
 use crate::go;
-use crate::kinds::{Kind, defaults, meta};
+use crate::kinds::{Kind, builtin, defaults, meta};
 use crate::status::{About, ApiError, cause};
 
 /// A parsed body.
@@ -225,7 +225,9 @@ fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), BodyFault
     } else {
         served.group.split('.').next().unwrap_or_default()
     };
-    let why = if kind == name {
+    // A kind of another version, or one that the group does not have.
+    let is_known = builtin::has(version, kind);
+    let why = if kind == name || !is_known {
         format!(
             "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
         )

@@ -262,7 +262,7 @@ impl Symbols {
         if key == "serverAddress" {
             return "HOST".to_owned();
         }
-        if key == "cells" && AGE.is_match(text) {
+        if key.ends_with("cells") && AGE.is_match(text) {
             return "AGE".to_owned();
         }
         self.text(unique, text)

@@ -32,6 +32,13 @@ async fn run() -> Result<(), String> {
             .map(|(known, answer)| compare::level(known, answer))
             .collect();
         for (at, level) in reached.iter().enumerate().filter(|(_, level)| **level < Level::Exact) {
+            if std::env::var("WINDLASS_CONFORMANCE_SHOW")
+                .is_ok_and(|shown| format!("{}/{at:02}", script.id).starts_with(&shown))
+            {
+                let show = |answer| serde_json::to_string(answer).unwrap_or_default();
+                println!("{}/{at:02}", script.id);
+                println!("recorded {}\nplayed   {}", show(&known[at]), show(&answers[at]));
+            }
             let reason = compare::describe(&known[at], &answers[at]);
             found.insert(format!("{}/{at:02}", script.id), Difference { level: *level, reason });
         }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::fields::is_empty;
 use crate::kinds::Kind;
+use crate::kinds::quantity::Quantity;
 use crate::names;
 use crate::served::Cause;
 use crate::status::{invalid_value, required};
@@ -86,7 +87,9 @@ fn service(spec: &Value, causes: &mut Vec<Cause>) {
     if spec["type"] == "ExternalName" && is_empty(&spec["externalName"]) {
         causes.push(required("spec.externalName", ""));
     }
-    if spec["ipFamilyPolicy"] == "RequireDualStack" {
+    // A headless Service without a selector gets this policy by default.
+    let is_bare = spec["clusterIP"] == "None" && is_empty(&spec["selector"]);
+    if spec["ipFamilyPolicy"] == "RequireDualStack" && !is_bare {
         let detail = "this cluster is not configured for dual-stack services";
         causes.push(invalid_value("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], detail));
     }
@@ -110,6 +113,17 @@ fn pod(spec: &Value, causes: &mut Vec<Cause>) {
                 let at = format!("{at}.env[{number}].valueFrom");
                 let detail = "may not be specified when `value` is not empty";
                 causes.push(invalid_value(&at, &"".into(), detail));
+            }
+        }
+        for (name, request) in container["resources"]["requests"].as_object().into_iter().flatten()
+        {
+            let limit = Quantity::parse(&container["resources"]["limits"][name]);
+            if let Some((held, limit)) = Quantity::parse(request).zip(limit)
+                && held > limit
+            {
+                let at = format!("{at}.resources.requests");
+                let detail = format!("must be less than or equal to {name} limit of {limit}");
+                causes.push(invalid_value(&at, &held.to_string().into(), &detail));
             }
         }
         for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
