@@ -61,7 +61,8 @@ impl Raw {
             let mut values: Vec<&str> = values.collect();
             values.sort_unstable();
             let text = values.join("\n");
-            if !text.is_empty() && !(name == "content-type" && text == "application/json") {
+            let is_usual = name == "content-type" && text == "application/json";
+            if !text.is_empty() && !is_usual {
                 kept.insert(name.to_owned(), if name == "etag" { "set".into() } else { text });
             }
         }

@@ -129,8 +129,7 @@ fn pod(spec: &Value, causes: &mut Vec<Cause>) {
         for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
             let held = &container[probe];
             let has = |handler: &&str| held[*handler].is_object();
-            if held.is_object() && !["exec", "httpGet", "tcpSocket", "grpc"].iter().any(|h| has(&h))
-            {
+            if held.is_object() && !["exec", "httpGet", "tcpSocket", "grpc"].iter().any(has) {
                 let at = format!("{at}.{probe}");
                 causes.push(required(&at, "must specify a handler type"));
             }

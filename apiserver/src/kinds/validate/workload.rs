@@ -73,7 +73,7 @@ fn restarts(pod: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of a CronJob.
+/// Appends the faults of a `CronJob`.
 fn cron_job(spec: &Value, causes: &mut Vec<Cause>) {
     let pod = &spec["jobTemplate"]["spec"]["template"]["spec"];
     restarts(pod, "spec.jobTemplate.spec.template.spec", causes);
@@ -160,7 +160,7 @@ fn backend(backend: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of the peers of a NetworkPolicy.
+/// Appends the faults of the peers of a `NetworkPolicy`.
 fn policy(spec: &Value, causes: &mut Vec<Cause>) {
     for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
         for (index, rule) in spec[direction].as_array().into_iter().flatten().enumerate() {

@@ -1,4 +1,4 @@
-//! LimitRanges: defaults and bounds of the resources that new Pods and claims ask for.
+//! `LimitRange`s: defaults and bounds of the resources that new Pods and claims ask for.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The priority of new Pods, by the name of a PriorityClass.
+//! The priority of new Pods, by the name of a `PriorityClass`.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! ResourceQuotas: what a namespace may hold.
+//! `ResourceQuota`s: what a namespace may hold.
 //!
 //! The use of a namespace is counted from its stored objects for each new one, so deletions free
 //! what they used at once. Scopes of quotas are not supported: such quotas allow everything.
