@@ -53,6 +53,17 @@ pub(crate) fn strip_nulls(value: &mut Value) {
     }
 }
 
+/// Turns nulls of a ConfigMap's data into empty texts, as decoding into a map of texts does.
+pub(crate) fn empty_texts(kind: &Kind, object: &mut Value) {
+    if kind.is("", "configmaps")
+        && let Some(Value::Object(data)) = object.get_mut("data")
+    {
+        for value in data.values_mut().filter(|value| value.is_null()) {
+            *value = json!("");
+        }
+    }
+}
+
 /// Fills in the fields that clients of a built-in kind may leave out.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) {
     match (kind.served.group.as_str(), kind.name()) {
@@ -156,8 +167,8 @@ fn secret(object: &mut Value) {
 fn namespace(object: &mut Value) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if !name.is_empty() {
-        let labels = child(child(object, "metadata"), "labels");
-        default(labels, "kubernetes.io/metadata.name", json!(name));
+        // Not only a default: selectors of policies and webhooks rely on it.
+        child(child(object, "metadata"), "labels")["kubernetes.io/metadata.name"] = json!(name);
     }
     default(child(object, "status"), "phase", json!("Active"));
 }

@@ -134,6 +134,7 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
         unknown.extend(kind.types.drop_unknown(object));
         object["metadata"] = metadata;
         if kind.served.group != "apiextensions.k8s.io" {
+            defaults::empty_texts(kind, object);
             defaults::strip_nulls(object);
         }
         defaults::apply(kind, object);

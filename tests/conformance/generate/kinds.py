@@ -22,7 +22,7 @@ KINDS = [
     ("v1", "endpoints", "Endpoints", 1, 3, {"subsets": [{"addresses": [{"ip": "1.2.3.4"}], "ports": [{"port": 80}]}]}),
     ("v1", "events", "Event", 1, 1, {"involvedObject": {"kind": "Pod", "name": "p", "namespace": "${u}"}, "reason": "R", "message": "m", "type": "Normal"}),
     ("v1", "limitranges", "LimitRange", 1, 3, {"spec": {"limits": [{"type": "Container", "default": {"cpu": "100m"}}]}}),
-    ("v1", "resourcequotas", "ResourceQuota", 1, 3, {"spec": {"hard": {"configmaps": "10"}}}),
+    ("v1", "resourcequotas", "ResourceQuota", 1, 3, {"spec": {"hard": {"services": "10"}}}),
     ("v1", "persistentvolumeclaims", "PersistentVolumeClaim", 1, 3, {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
     ("v1", "pods", "Pod", 1, 2, {"spec": POD}),
     ("v1", "podtemplates", "PodTemplate", 1, 3, {"template": TEMPLATE}),
@@ -118,6 +118,9 @@ def life(api, plural, kind, namespaced, tier, content):
         get(one),
         delete(one),
     ]
+    # A controller removes them in its own time.
+    if plural in ("jobs", "replicationcontrollers", "namespaces"):
+        steps[-2]["until"] = {"code": 404}
     # A second range of addresses would be used by the Services of other scripts.
     if plural == "servicecidrs":
         steps = steps[:1]

@@ -14,7 +14,7 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
         role_rule(kind == "Role", rule, &format!("rules[{index}]"), causes);
     }
     for (index, subject) in items("subjects").iter().enumerate() {
-        check_subject(subject, &format!("subjects[{index}]"), causes);
+        check_subject(kind, subject, &format!("subjects[{index}]"), causes);
     }
 }
 
@@ -47,7 +47,7 @@ fn role_rule(namespaced: bool, rule: &Value, at: &str, causes: &mut Vec<Cause>) 
 }
 
 /// Appends the faults of a subject.
-fn check_subject(subject: &Value, at: &str, causes: &mut Vec<Cause>) {
+fn check_subject(kind: &str, subject: &Value, at: &str, causes: &mut Vec<Cause>) {
     let text = |field: &str| subject[field].as_str().unwrap_or_default();
     let (group, name) = (text("apiGroup"), text("name"));
     let known = match text("kind") {
@@ -66,7 +66,8 @@ fn check_subject(subject: &Value, at: &str, causes: &mut Vec<Cause>) {
         let at = format!("{at}.name");
         causes.extend(faults.iter().map(|why| invalid_value(&at, &name.into(), why)));
     }
-    if text("namespace").is_empty() {
+    // Without a namespace an account is in that of the binding.
+    if text("namespace").is_empty() && kind == "ClusterRoleBinding" {
         causes.push(required(&format!("{at}.namespace"), ""));
     }
 }
