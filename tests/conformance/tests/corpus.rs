@@ -43,7 +43,7 @@ async fn play(
     Ok((found, levels))
 }
 
-/// Prints both answers of a step that WINDLASS_CONFORMANCE_SHOW begins with.
+/// Prints both answers of a step that `WINDLASS_CONFORMANCE_SHOW` names.
 fn show(step: &str, recorded: &Answer, played: &Answer) {
     if std::env::var("WINDLASS_CONFORMANCE_SHOW").is_ok_and(|shown| step.starts_with(&shown)) {
         let text = |answer| serde_json::to_string(answer).unwrap_or_default();

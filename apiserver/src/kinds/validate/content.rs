@@ -1,5 +1,7 @@
 //! Checks of kinds of the core group, and of events.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::fields::is_empty;
@@ -27,6 +29,16 @@ pub(super) fn check(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
         "Event" if kind.served.group.is_empty() => event(object, causes),
         "Event" => new_event(object, causes),
         _ => {}
+    }
+}
+
+/// Appends the fault of a certificate request that is no such request in PEM.
+pub(super) fn request(request: &Value, causes: &mut Vec<Cause>) {
+    let bytes = request.as_str().map(|text| STANDARD.decode(text).unwrap_or_default());
+    let begin = b"-----BEGIN CERTIFICATE REQUEST-----";
+    if !bytes.is_some_and(|bytes| bytes.windows(begin.len()).any(|part| part == begin)) {
+        let detail = "PEM block type must be CERTIFICATE REQUEST";
+        causes.push(invalid_value("spec.request", request, detail));
     }
 }
 

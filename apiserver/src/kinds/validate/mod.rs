@@ -29,6 +29,7 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
             workload::check(kind.name(), object, &mut causes);
         }
         "rbac.authorization.k8s.io" => rights::check(kind.name(), object, &mut causes),
+        "certificates.k8s.io" => content::request(&object["spec"]["request"], &mut causes),
         "admissionregistration.k8s.io" => policies::check(kind.name(), object, &mut causes),
         _ => {}
     }
