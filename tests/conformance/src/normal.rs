@@ -98,7 +98,11 @@ fn without_root(mut body: Value) -> Value {
         ("events", "/object/metadata/name"),
     ] {
         if let Some(items) = body.get_mut(list).and_then(Value::as_array_mut) {
-            items.retain(|item| item.pointer(name).is_none_or(|name| name != ROOT));
+            items.retain(|item| {
+                // Rows may have no object.
+                let name = item.pointer(name).or_else(|| item.pointer("/cells/0"));
+                name.is_none_or(|name| name != ROOT)
+            });
         }
     }
     body
