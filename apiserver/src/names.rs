@@ -7,8 +7,6 @@ pub(crate) enum NameRule {
     Subdomain,
     /// RFC 1123 label.
     Label,
-    /// RFC 1035 label.
-    Label1035,
     /// Any text that fits into a path.
     Path,
 }
@@ -18,7 +16,6 @@ pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {
     match rule {
         NameRule::Subdomain => subdomain(name),
         NameRule::Label => label(name),
-        NameRule::Label1035 => label_1035(name),
         NameRule::Path => path(name),
     }
 }
@@ -37,15 +34,6 @@ pub(crate) fn label(name: &str) -> Vec<String> {
     let mut faults = too_many(name, 63);
     if !is_label(name, lower) {
         faults.push("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')".to_owned());
-    }
-    faults
-}
-
-/// Returns the faults of an RFC 1035 label.
-fn label_1035(name: &str) -> Vec<String> {
-    let mut faults = too_many(name, 63);
-    if !is_label(name, lower) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        faults.push("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')".to_owned());
     }
     faults
 }
@@ -147,7 +135,6 @@ mod tests {
         for (rule, good, bad) in [
             (NameRule::Subdomain, "a.b-c.9", "a..b"),
             (NameRule::Label, "0-a", "a.b"),
-            (NameRule::Label1035, "a0", "0a"),
             (NameRule::Path, "system:node:a", "a/b"),
         ] {
             assert_eq!(check(rule, good), Vec::<String>::new(), "{good}");

@@ -158,14 +158,23 @@ impl ApiServer {
         self.connect_user(User::new(user, groups))
     }
 
+    /// Opens an in-memory connection without a user: its requests bring bearer tokens, or are
+    /// anonymous.
+    ///
+    /// # Errors
+    /// `NotConnected` once the server has been shut down.
+    pub fn connect_anonymous(&self) -> std::io::Result<DuplexStream> {
+        self.connect_user(None)
+    }
+
     /// Opens an in-memory connection and serves it in a task of its own.
-    fn connect_user(&self, user: User) -> std::io::Result<DuplexStream> {
+    fn connect_user(&self, user: impl Into<Option<User>>) -> std::io::Result<DuplexStream> {
         if self.core.stop.is_cancelled() {
             let why = "the API server has been shut down";
             return Err(std::io::Error::new(std::io::ErrorKind::NotConnected, why));
         }
         let (client, server) = tokio::io::duplex(PIPE);
-        let identity = ConnectionIdentity { user: Some(user) };
+        let identity = ConnectionIdentity { user: user.into() };
         tokio::spawn(http::serve_connection(self.core.clone(), server, identity));
         Ok(client)
     }

@@ -3,6 +3,7 @@
 //! Handlers see only a [`User`] and an [`Authorizer`]. The two installed hooks decide how a user is
 //! found (certificates, tokens) and which rules hold (RBAC).
 
+pub(crate) mod rights;
 mod tokens;
 
 use std::collections::BTreeMap;

@@ -72,6 +72,8 @@ pub(super) struct Garbage {
     queue: VecDeque<GarbageCheck>,
     /// The contents of `queue`, so that each check is queued once.
     queued: BTreeSet<GarbageCheck>,
+    /// Revision up to which every change has been observed.
+    known: u64,
 }
 
 impl Dependent {
@@ -131,6 +133,11 @@ impl Garbage {
                 name.to_owned(),
             ));
         }
+    }
+
+    /// Notes that every change up to a revision has been observed.
+    pub(super) fn caught_up(&mut self, revision: u64) {
+        self.known = revision;
     }
 
     /// Enters an object's owners, and queues its check if they changed.
@@ -208,6 +215,10 @@ impl Garbage {
         match work {
             GarbageCheck::Dependent(uid) => {
                 if let Some(dependent) = self.dependents.get(&uid) {
+                    if dependent.get(core, &uid).is_some_and(|held| held.revision > self.known) {
+                        self.push(GarbageCheck::Dependent(uid));
+                        return true;
+                    }
                     let has_dependents = self.owned.contains_key(&uid);
                     collect::dependent(core, &uid, dependent, has_dependents, &self.absent);
                 }
@@ -219,6 +230,17 @@ impl Garbage {
                 else {
                     return true;
                 };
+                // A dependent that is older than this state may not have been observed yet: it would
+                // be left out, and then be deleted because its owner is gone.
+                if held.revision > self.known {
+                    self.push(GarbageCheck::Owner(
+                        group,
+                        kind.served.kind.clone(),
+                        namespace,
+                        name,
+                    ));
+                    return true;
+                }
                 let uid = meta::text(&held.value, "uid").to_owned();
                 if waits(&held.value, ORPHAN) {
                     collect::orphan(core, &kind, &held.value, &self.of(&uid));

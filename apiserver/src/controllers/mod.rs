@@ -87,6 +87,8 @@ impl Controllers {
 
     /// Reads new changes and does some work; returns whether there was any.
     fn round(&mut self) -> bool {
+        // Read before: changes that come during the poll may be read in part.
+        let seen = self.core.store.revision();
         let events = self.follower.poll(&self.core);
         for event in &events {
             guard("garbage", || self.garbage.observe(event));
@@ -98,6 +100,7 @@ impl Controllers {
                 guard("deployments", || deployments::observe(&self.core, event));
             }
         }
+        self.garbage.caught_up(seen);
         let mut worked = !events.is_empty();
         for _ in 0..ROUND {
             // A panicking piece of work has already left its queue, so the loop ends.

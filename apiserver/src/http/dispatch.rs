@@ -114,8 +114,11 @@ fn check_method(asked: &DecodedRequest, kind: &Kind) -> Result<(), ApiError> {
     let verb = &route.verb;
     let named = !route.name.is_empty();
     let served = &kind.served;
-    // HEAD is routed like GET, but no resource answers it.
-    if asked.parts.method == http::Method::HEAD || *verb == Verb::default() {
+    // HEAD is routed like GET, but only custom resources answer it.
+    if *verb == Verb::default() && served.custom {
+        return Err(ApiError::verb("", served));
+    }
+    if asked.parts.method == http::Method::HEAD && !served.custom || *verb == Verb::default() {
         return Err(ApiError::method());
     }
     if let Some(sub) = kind.subresource(&route.subresource) {

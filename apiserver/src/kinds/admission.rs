@@ -19,6 +19,13 @@ pub(crate) fn enter(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// Adds the fields that the server decides at each update, too.
+pub(crate) fn update(kind: &Kind, object: &mut Value) {
+    if kind.is("", "pods") {
+        pod(object);
+    }
+}
+
 /// Sets the priority of a Pod, and its tolerations of nodes that are away for a while.
 fn pod(object: &mut Value) {
     let spec = child(object, "spec");

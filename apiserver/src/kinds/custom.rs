@@ -71,7 +71,9 @@ fn kind(definition: &Value, version: &Value) -> Kind {
             unconditional: false,
             ..KindStrategy::PLAIN
         },
-        types: Arc::new(TypeSchema::from_openapi(&schema)),
+        types: Arc::new(
+            TypeSchema::from_openapi(&schema).with_status_subresource(status.is_object()),
+        ),
         custom: Some(Custom {
             definition: text(definition, "/metadata/name"),
             schema: Schema::compile(&schema),

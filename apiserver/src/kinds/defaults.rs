@@ -7,7 +7,7 @@
 use base64::Engine;
 use serde_json::{Value, json};
 
-use super::{Kind, pods};
+use super::{Kind, pods, settings};
 
 /// Sets `field` of `object` if it is absent, null or an empty text.
 pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
@@ -53,6 +53,17 @@ pub(crate) fn strip_nulls(value: &mut Value) {
     }
 }
 
+/// Turns nulls of a ConfigMap's data into empty texts, as decoding into a map of texts does.
+pub(crate) fn empty_texts(kind: &Kind, object: &mut Value) {
+    if kind.is("", "configmaps")
+        && let Some(Value::Object(data)) = object.get_mut("data")
+    {
+        for value in data.values_mut().filter(|value| value.is_null()) {
+            *value = json!("");
+        }
+    }
+}
+
 /// Fills in the fields that clients of a built-in kind may leave out.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) {
     match (kind.served.group.as_str(), kind.name()) {
@@ -71,6 +82,9 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("batch", "Job") => job(object),
         ("batch", "CronJob") => cron_job(object),
         ("autoscaling", _) => autoscaler(object),
+        ("admissionregistration.k8s.io", name) if name.contains("Policy") => {
+            settings::policy(name, object);
+        }
         ("admissionregistration.k8s.io", _) => webhooks(kind, object),
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("networking.k8s.io", "Ingress") => drop(child(child(object, "status"), "loadBalancer")),
@@ -78,10 +92,9 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("scheduling.k8s.io", _) => {
             default(object, "preemptionPolicy", json!("PreemptLowerPriority"))
         }
-        ("storage.k8s.io", _) => {
-            default(object, "reclaimPolicy", json!("Delete"));
-            default(object, "volumeBindingMode", json!("Immediate"));
-        }
+        ("storage.k8s.io", name) => settings::storage(name, object),
+        ("flowcontrol.apiserver.k8s.io", name) => settings::flow(name, object),
+        ("", "LimitRange") => settings::limits(object),
         ("discovery.k8s.io", _) => {
             for port in items(object, "ports") {
                 default(port, "name", json!(""));
@@ -120,6 +133,9 @@ fn service(object: &mut Value) {
         default(port, "protocol", json!("TCP"));
         // The target port is that of the Service unless it is given.
         let number = port["port"].clone();
+        if port["targetPort"] == 0 {
+            port["targetPort"] = Value::Null;
+        }
         default(port, "targetPort", number);
     }
     let kind = spec["type"].as_str().unwrap_or_default().to_owned();
@@ -151,8 +167,8 @@ fn secret(object: &mut Value) {
 fn namespace(object: &mut Value) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if !name.is_empty() {
-        let labels = child(child(object, "metadata"), "labels");
-        default(labels, "kubernetes.io/metadata.name", json!(name));
+        // Not only a default: selectors of policies and webhooks rely on it.
+        child(child(object, "metadata"), "labels")["kubernetes.io/metadata.name"] = json!(name);
     }
     default(child(object, "status"), "phase", json!("Active"));
 }

@@ -250,8 +250,10 @@ fn check_owners(object: &Value) -> Vec<Cause> {
             ("name", "must not be empty"),
             ("uid", "must not be empty"),
         ] {
-            if part(name).is_empty() {
-                causes.push(invalid_value(&format!("{field}.{name}"), &json!(""), why));
+            // A group has no slash.
+            let is_odd = name == "apiVersion" && part(name).matches('/').count() > 1;
+            if part(name).is_empty() || is_odd {
+                causes.push(invalid_value(&format!("{field}.{name}"), &json!(part(name)), why));
             }
         }
         if part("kind") == "Event" && part("apiVersion") == "v1" {

@@ -10,7 +10,11 @@ pub(crate) mod defaults;
 pub(crate) mod events;
 pub(crate) mod meta;
 pub(crate) mod pods;
+pub(crate) mod quantity;
 pub(crate) mod registry;
+mod rows;
+mod settings;
+pub(crate) mod validate;
 pub(crate) mod workloads;
 
 use std::sync::Arc;
@@ -19,6 +23,7 @@ use serde_json::Value;
 
 use crate::names::NameRule;
 use crate::served::{Served, Subresource};
+use crate::status::About;
 use crate::typed::TypeSchema;
 
 /// One served version of a resource, with everything that request handling needs.
@@ -95,6 +100,13 @@ impl Kind {
     /// Whether this is `resource` (plural) of `group`.
     pub(crate) fn is(&self, group: &str, resource: &str) -> bool {
         self.served.group == group && self.served.plural == resource
+    }
+
+    /// Returns the subject of failures about an invalid object.
+    pub(crate) fn invalid<'a>(&'a self, name: &'a str) -> About<'a> {
+        let about = About::kind(&self.served, name);
+        // Events of both groups are validated as those of the core group.
+        if self.name() == "Event" { About { group: "", ..about } } else { about }
     }
 
     /// Returns a subresource by name.

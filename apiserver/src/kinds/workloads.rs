@@ -43,7 +43,9 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
     });
     let template = &spec["template"];
     if selector.is_null() {
-        causes.push(required("spec.selector", ""));
+        if kind.name() != "DaemonSet" {
+            causes.push(required("spec.selector", ""));
+        }
     } else if empty {
         // ReplicaSets are called deployments in this text, upstream too.
         let name = match kind.name() {

@@ -1,8 +1,8 @@
 //! Role-based access control over the stored roles and bindings.
 //!
 //! Every decision reads the store, so a binding counts from the moment when its write was answered.
-//! Members of `system:masters` may do everything. Not implemented: the checks that keep users from
-//! granting more rights than they have (`escalate`, `bind`).
+//! Members of `system:masters` may do everything. `verbs::admit::grants` keeps users from granting
+//! more rights than they have.
 
 pub(crate) mod defaults;
 mod rules;

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::human::{labels, selector, since};
-use super::{Definition, pod, workload};
+use super::{Definition, plain, pod, workload};
 use crate::served::Served;
 
 /// Column of the name.
@@ -125,7 +125,10 @@ pub(super) fn columns(served: &Served) -> Vec<Definition> {
             AGE,
             text("PreemptionPolicy"),
         ],
-        _ => vec![NAME, AGE],
+        other => match plain::columns(other) {
+            Some(own) => between(&own.map(|(name, kind)| (name, kind, "", 0)).collect::<Vec<_>>()),
+            None => vec![NAME, AGE],
+        },
     }
 }
 
@@ -208,7 +211,10 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
             age,
             json!(or(&o["preemptionPolicy"], "")),
         ],
-        _ => vec![name, age],
+        other => match plain::cells(other, o) {
+            Some(own) => around(own),
+            None => vec![name, age],
+        },
     }
 }
 

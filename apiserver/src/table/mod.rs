@@ -7,6 +7,7 @@
 mod builtin;
 mod human;
 mod jsonpath;
+mod plain;
 mod pod;
 #[cfg(test)]
 mod tests;

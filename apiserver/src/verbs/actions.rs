@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::kinds::Kind;
 use crate::selectors;
 use crate::served::Cause;
-use crate::status::{self, About, ApiError, cause, invalid_value};
+use crate::status::{self, About, ApiError, cause, forbidden_field, invalid_value};
 use crate::storage;
 
 const MEBIBYTE: usize = 1024 * 1024;
@@ -17,10 +17,24 @@ const MEBIBYTE: usize = 1024 * 1024;
 /// Executes a POST to a subresource of an object.
 pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
-        ("pods", "binding") => bind(core, call, &body.value),
-        ("pods", "eviction") => evict(core, call, &body.value),
+        ("pods", "binding") => {
+            check_name(call, &body.value, "Binding")?;
+            bind(core, call, &body.value)
+        }
+        ("pods", "eviction") => {
+            check_name(call, &body.value, "Eviction")?;
+            evict(core, call, &body.value)
+        }
         _ => Err(ApiError::method()),
     }
+}
+
+/// Checks that the body of an action names the Pod of the URL.
+fn check_name(call: &Call, body: &Value, kind: &str) -> Result<(), ApiError> {
+    if body["metadata"]["name"] == call.name.as_str() {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!("name in URL does not match name in {kind} object")))
 }
 
 /// Assigns a Pod to a node.
@@ -185,6 +199,7 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
                 .into_iter()
                 .collect();
         }
+        ("", "Pod") if call.subresource.is_empty() => return pod_change(old, new),
         ("", "Secret") => {
             let frozen = old["immutable"] == true
                 && (old["data"] != new["data"] || new["immutable"] != true);
@@ -203,4 +218,41 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
         _ => &[],
     };
     paths.iter().filter_map(|path| immutable(path)).collect()
+}
+
+/// Returns the faults of a Pod whose update changes more than it may.
+fn pod_change(old: &Value, new: &Value) -> Vec<Cause> {
+    let count = |object: &Value, list: &str| object["spec"][list].as_array().map_or(0, Vec::len);
+    for list in ["containers", "initContainers"] {
+        if count(old, list) != count(new, list) {
+            let field = format!("spec.{list}");
+            let why = "pod updates may not add or remove containers";
+            return vec![forbidden_field(&field, why)];
+        }
+    }
+    // The same as the old one, once the fields that may change are taken from it.
+    let mut allowed = new["spec"].clone();
+    for list in ["containers", "initContainers"] {
+        let before = old["spec"][list].as_array().cloned().unwrap_or_default();
+        let after = allowed.get_mut(list).and_then(Value::as_array_mut);
+        for (container, held) in after.into_iter().flatten().zip(before) {
+            container["image"] = held["image"].clone();
+        }
+    }
+    for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
+        let held = &old["spec"][field];
+        match allowed.as_object_mut() {
+            Some(fields) if held.is_null() => drop(fields.remove(field)),
+            Some(fields) => drop(fields.insert(field.to_owned(), held.clone())),
+            None => {}
+        }
+    }
+    if allowed == old["spec"] {
+        return Vec::new();
+    }
+    let why = "pod updates may not change fields other than `spec.containers[*].image`,\
+               `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
+               (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
+               (allow it to be set to 1 if it was previously negative)";
+    vec![forbidden_field("spec", why)]
 }

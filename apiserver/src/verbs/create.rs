@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::decode::{self, Body};
 use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
-use crate::kinds::{Generation, admission, custom, defaults, meta, workloads};
+use crate::kinds::{Generation, admission, custom, defaults, meta, validate, workloads};
 use crate::served::Cause;
 use crate::status::{About, ApiError};
 use crate::storage;
@@ -35,6 +35,7 @@ pub(crate) fn create_decoded(
     admit::match_namespace(call, &mut object)?;
     admit::namespace(core, call, Some(&object))?;
     admit::definition(core, call, &object)?;
+    admit::grants::check(core, call, None, &object)?;
     // Read before the field is removed below; refused only after validation.
     let version = meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or(0);
     let generates =
@@ -53,6 +54,8 @@ pub(crate) fn create_decoded(
         // Each attempt starts from the same object: it gets a new uid and a new name.
         let mut attempt = object.clone();
         prepare(core, call, &mut attempt, generates);
+        admit::limits::apply(core, call, &mut attempt)?;
+        admit::priority::apply(core, call, &mut attempt)?;
         match store(core, call, attempt, version) {
             Err(error) if generates && error.reason() == "AlreadyExists" => {}
             other => return other,
@@ -122,7 +125,7 @@ fn store(
     addresses::assign(core, call, None, &mut object)?;
     let causes = check(call, &object);
     if !causes.is_empty() {
-        return Err(ApiError::invalid(About::kind(&kind.served, &name), causes));
+        return Err(ApiError::invalid(kind.invalid(&name), causes));
     }
     if version > 0 {
         let text = "resourceVersion should not be set on objects to be created";
@@ -133,6 +136,7 @@ fn store(
     if let Some(held) = core.store.get(&kind.storage, &key) {
         return Err(ApiError::already_exists(about, meta::terminating(&held.value)));
     }
+    admit::quota::check(core, call, &object)?;
     // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
         return Ok(ObjectResponse::created(object));
@@ -144,6 +148,7 @@ fn store(
     let answer = ObjectResponse::created(kind.present(&stored.value));
     // Within the write: a definition is served once its POST is answered.
     delete::observe(core, kind, None, Some(&stored));
+    admit::quota::record(core, call);
     Ok(answer)
 }
 
@@ -160,5 +165,6 @@ fn check(call: &Call, object: &Value) -> Vec<Cause> {
     causes.extend(super::actions::check_size(&call.kind, object));
     causes.extend(super::actions::check_namespace(&call.kind, object));
     causes.extend(workloads::check(&call.kind, object));
+    causes.extend(validate::check(&call.kind, object));
     causes
 }

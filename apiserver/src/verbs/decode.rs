@@ -135,6 +135,7 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
         unknown.extend(kind.types.drop_unknown(object));
         object["metadata"] = metadata;
         if kind.served.group != "apiextensions.k8s.io" {
+            defaults::empty_texts(kind, object);
             defaults::strip_nulls(object);
         }
         defaults::apply(kind, object);
@@ -226,7 +227,9 @@ fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), BodyFault
     } else {
         served.group.split('.').next().unwrap_or_default()
     };
-    let why = if kind == name || TypeSchema::builtin(version, kind).is_none() {
+    // A kind of another version, or one that the group does not have.
+    let is_known = TypeSchema::builtin(version, kind).is_some();
+    let why = if kind == name || !is_known {
         format!(
             "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
             go::quote(kind),

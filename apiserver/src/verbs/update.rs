@@ -11,9 +11,9 @@ use super::decode::{self, Body};
 use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
-use crate::kinds::{Generation, Kind, custom, meta, workloads};
+use crate::kinds::{Generation, Kind, admission, custom, meta, validate, workloads};
 use crate::served::Cause;
-use crate::status::{About, ApiError, invalid_value};
+use crate::status::{ApiError, invalid_value};
 use crate::storage::Object;
 
 /// Attempts under concurrent writes before a change gives up.
@@ -169,12 +169,13 @@ fn attempt(
     admit::namespace(core, call, None)?;
     let kind = &call.kind;
     let mut object = prepared(core, call, shown, next);
+    admit::grants::check(core, call, Some(shown), &object)?;
     // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, Some(shown), &mut object)?;
     let (causes, warnings) = check(call, shown, &object);
     if !causes.is_empty() {
-        return Err(ApiError::invalid(About::kind(&kind.served, &call.name), causes));
+        return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }
     // The store sets the next version; the old one makes an unchanged object comparable.
     meta::copy(shown, &mut object, "resourceVersion");
@@ -209,6 +210,9 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Value {
         fields::track(core, call, Some(shown), &mut object);
     }
     meta::restore(shown, &mut object);
+    if call.subresource.is_empty() {
+        admission::update(&call.kind, &mut object);
+    }
     if call.subresource.is_empty() || call.subresource == "scale" {
         grow(&call.kind, shown, &mut object);
     }
@@ -246,11 +250,16 @@ fn confine(call: &Call, shown: &Value, object: &mut Value) {
             *object = shown.clone();
             put_part(object, "status", status);
             meta::set(object, "managedFields", metadata["managedFields"].clone());
-            if kind.is("", "namespaces") || kind.is("", "nodes") {
-                // Updates of these kinds' status may change labels and annotations, too.
-                for field in ["labels", "annotations"] {
-                    meta::set(object, field, metadata[field].clone());
-                }
+            // Updates of these kinds' status may change labels and annotations, too.
+            let fields: &[&str] = if kind.is("", "namespaces") || kind.is("", "nodes") {
+                &["labels", "annotations"]
+            } else if kind.is("apps", "deployments") {
+                &["annotations"]
+            } else {
+                &[]
+            };
+            for field in fields {
+                meta::set(object, field, metadata[*field].clone());
             }
         }
         "finalize" => {
@@ -324,6 +333,7 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     }
     if call.subresource != "status" {
         causes.extend(workloads::check(&call.kind, new));
+        causes.extend(validate::check(&call.kind, new));
     }
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));

@@ -241,7 +241,8 @@ async fn both_event_apis_show_the_same_events() {
     assert_eq!(list.value["items"][0]["note"], "hi");
     assert_eq!(list.value["items"][0]["eventTime"], Value::Null);
     let newer = json!({"metadata": {"name": "f"}, "regarding": {"name": "q"}, "note": "ho",
-        "eventTime": "2026-01-01T00:00:00.000001Z"});
+        "eventTime": "2026-01-01T00:00:00.000001Z", "reportingController": "example.com/c",
+        "reportingInstance": "i", "action": "A", "reason": "R", "type": "Normal"});
     client.post("/apis/events.k8s.io/v1/namespaces/default/events", newer).await;
     let core = client.get("/api/v1/namespaces/default/events/f").await;
     assert_eq!(

@@ -1,5 +1,10 @@
 //! Checks before a write: the namespace exists and is alive, the object may be deleted.
 
+pub(crate) mod grants;
+pub(crate) mod limits;
+pub(crate) mod priority;
+pub(crate) mod quota;
+
 use serde_json::Value;
 
 use super::Call;

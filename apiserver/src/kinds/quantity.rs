@@ -1,0 +1,144 @@
+//! Quantities of resources, such as `500m` and `1Gi`: comparison, sums, and their usual spelling.
+
+use std::fmt;
+use std::ops::Add;
+
+use serde_json::Value;
+
+/// Suffixes of powers of 1024, the smallest first.
+const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+/// Suffixes of powers of 1000, the smallest first.
+const DECIMAL: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
+
+/// An amount in thousandths; smaller parts are rounded up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Quantity {
+    thousandths: i128,
+    /// Whether it is spelled with powers of 1024.
+    binary: bool,
+}
+
+impl Quantity {
+    /// Returns a whole number.
+    pub(crate) fn whole(number: i64) -> Self {
+        Self { thousandths: i128::from(number) * 1000, binary: false }
+    }
+
+    /// Reads a text or number; `None` if it is no quantity, or too large to count.
+    pub(crate) fn parse(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Self::read(text),
+            Value::Number(number) => Self::read(&number.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Reads a text.
+    fn read(text: &str) -> Option<Self> {
+        let end = text.find(|letter: char| !"+-.0123456789".contains(letter));
+        let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
+        let power = |list: &[&str]| list.iter().position(|known| *known == suffix);
+        let (numerator, denominator, binary): (i128, i128, bool) = match suffix {
+            "" => (1000, 1, false),
+            "m" => (1, 1, false),
+            "u" => (1, 1000, false),
+            "n" => (1, 1_000_000, false),
+            _ => match (power(&BINARY), power(&DECIMAL)) {
+                (Some(at), _) => (1000 * 1024_i128.pow(u32::try_from(at + 1).ok()?), 1, true),
+                (_, Some(at)) => (1000 * 1000_i128.pow(u32::try_from(at + 1).ok()?), 1, false),
+                _ => (1000 * exponent(suffix)?, 1, false),
+            },
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let fraction = fraction.get(..fraction.len().min(9))?;
+        let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let scale = denominator.checked_mul(10_i128.pow(u32::try_from(fraction.len()).ok()?))?;
+        let product = digits.checked_mul(numerator)?;
+        // Rounded up, away from zero.
+        let rest = i128::from(product % scale != 0) * product.signum();
+        Some(Self { thousandths: product / scale + rest, binary })
+    }
+}
+
+/// Returns the power of ten that a suffix such as `e3` stands for.
+fn exponent(suffix: &str) -> Option<i128> {
+    let power: u32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+    (power <= 18).then(|| 10_i128.pow(power))
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.thousandths == other.thousandths
+    }
+}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        self.thousandths.partial_cmp(&other.thousandths)
+    }
+}
+
+impl Add for Quantity {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let binary = if self.thousandths == 0 { other.binary } else { self.binary };
+        Self { thousandths: self.thousandths.saturating_add(other.thousandths), binary }
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.thousandths % 1000 != 0 {
+            return write!(f, "{}m", self.thousandths);
+        }
+        let mut number = self.thousandths / 1000;
+        let (step, suffixes) = if self.binary { (1024, BINARY) } else { (1000, DECIMAL) };
+        let mut suffix = "";
+        for larger in suffixes {
+            if number == 0 || number % step != 0 {
+                break;
+            }
+            number /= step;
+            suffix = larger;
+        }
+        write!(f, "{number}{suffix}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn quantities_are_spelled_with_the_largest_suffix_that_loses_nothing() {
+        for (text, spelled) in [
+            ("500m", "500m"),
+            ("0.5", "500m"),
+            ("1000m", "1"),
+            ("1024Mi", "1Gi"),
+            ("1500", "1500"),
+            ("2000", "2k"),
+            ("1e3", "1k"),
+            ("1.5Gi", "1536Mi"),
+            ("0", "0"),
+            ("1n", "1m"),
+        ] {
+            let read = Quantity::parse(&json!(text)).map(|quantity| quantity.to_string());
+            assert_eq!(read.as_deref(), Some(spelled), "{text}");
+        }
+        for text in ["", "x", "1x", "1.2.3", "e3", "99999999999999999999999999999999999999Ei"] {
+            assert!(Quantity::parse(&json!(text)).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn quantities_of_different_spelling_compare_and_add_up() {
+        let read = |text: &str| Quantity::parse(&json!(text)).unwrap_or_default();
+        assert!(read("1") > read("999m"));
+        assert_eq!(read("1Ki"), read("1024"));
+        assert_eq!((read("700m") + read("700m")).to_string(), "1400m");
+    }
+}

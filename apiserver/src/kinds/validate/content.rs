@@ -1,0 +1,238 @@
+//! Checks of kinds of the core group, and of events.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::fields::is_empty;
+use crate::kinds::Kind;
+use crate::kinds::quantity::Quantity;
+use crate::names;
+use crate::served::Cause;
+use crate::status::{invalid_value, required};
+
+/// Appends the faults of an object.
+pub(super) fn check(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
+    match kind.name() {
+        "ConfigMap" => keys(object, causes),
+        "Secret" => {
+            keys(object, causes);
+            secret(object, causes);
+        }
+        "Service" => service(&object["spec"], causes),
+        "PersistentVolumeClaim"
+            if is_empty(&object["spec"]["resources"]["requests"]["storage"]) =>
+        {
+            causes.push(required("spec.resources[storage]", ""));
+        }
+        "Pod" => pod(&object["spec"], causes),
+        "Event" if kind.served.group.is_empty() => event(object, causes),
+        "Event" => new_event(object, causes),
+        _ => {}
+    }
+}
+
+/// Appends the fault of a certificate request that is no such request in PEM.
+pub(super) fn request(request: &Value, causes: &mut Vec<Cause>) {
+    let bytes = request.as_str().map(|text| STANDARD.decode(text).unwrap_or_default());
+    let begin = b"-----BEGIN CERTIFICATE REQUEST-----";
+    if !bytes.is_some_and(|bytes| bytes.windows(begin.len()).any(|part| part == begin)) {
+        let detail = "PEM block type must be CERTIFICATE REQUEST";
+        causes.push(invalid_value("spec.request", request, detail));
+    }
+}
+
+/// Appends the faults of the keys of data.
+fn keys(object: &Value, causes: &mut Vec<Cause>) {
+    for part in ["data", "binaryData"] {
+        for key in object[part].as_object().into_iter().flatten().map(|(key, _)| key) {
+            let at = format!("{part}[{key}]");
+            let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+            if !key.bytes().all(is_letter) || key.is_empty() {
+                let detail = "a valid config key must consist of alphanumeric characters, '-', '_' \
+                              or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used \
+                              for validation is '[-._a-zA-Z0-9]+')";
+                causes.push(invalid_value(&at, &key.as_str().into(), detail));
+            }
+            let detail = match key.as_str() {
+                "." => "must not be '.'",
+                ".." => "must not be '..'",
+                other if other.starts_with("..") => "must not start with '..'",
+                _ => continue,
+            };
+            causes.push(invalid_value(&at, &key.as_str().into(), detail));
+        }
+    }
+    for key in object["binaryData"].as_object().into_iter().flatten().map(|(key, _)| key) {
+        if object["data"].get(key).is_some() {
+            let detail = "duplicate of key present in data";
+            causes.push(invalid_value(&format!("data[{key}]"), &key.as_str().into(), detail));
+        }
+    }
+}
+
+/// Appends the faults of a Secret whose type needs certain keys.
+fn secret(object: &Value, causes: &mut Vec<Cause>) {
+    let has = |key: &str| object["data"].get(key).is_some();
+    let needed: &[&str] = match object["type"].as_str().unwrap_or_default() {
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            &["username", "password"]
+        }
+        "kubernetes.io/service-account-token" => {
+            let key = "kubernetes.io/service-account.name";
+            if is_empty(&object["metadata"]["annotations"][key]) {
+                causes.push(required(&format!("metadata.annotations[{key}]"), ""));
+            }
+            return;
+        }
+        _ => return,
+    };
+    let missing = needed.iter().filter(|key| !has(key));
+    causes.extend(missing.map(|key| required(&format!("data[{key}]"), "")));
+}
+
+/// Appends the faults of a Service's kind and families.
+fn service(spec: &Value, causes: &mut Vec<Cause>) {
+    if spec["type"] == "ExternalName" && is_empty(&spec["externalName"]) {
+        causes.push(required("spec.externalName", ""));
+    }
+    // A headless Service without a selector gets this policy by default.
+    let is_bare = spec["clusterIP"] == "None" && is_empty(&spec["selector"]);
+    if spec["ipFamilyPolicy"] == "RequireDualStack" && !is_bare {
+        let detail = "this cluster is not configured for dual-stack services";
+        causes.push(invalid_value("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], detail));
+    }
+}
+
+/// Appends the faults of volumes and variables of a Pod.
+fn pod(spec: &Value, causes: &mut Vec<Cause>) {
+    let volumes = spec["volumes"].as_array().map_or(&[][..], Vec::as_slice);
+    for (index, container) in spec["containers"].as_array().into_iter().flatten().enumerate() {
+        let at = format!("spec.containers[{index}]");
+        let items = |list: &str| container[list].as_array().cloned().unwrap_or_default();
+        for (number, mount) in items("volumeMounts").iter().enumerate() {
+            if !volumes.iter().any(|volume| volume["name"] == mount["name"]) {
+                let at = format!("{at}.volumeMounts[{number}].name");
+                let message = format!("Not found: {}", mount["name"]);
+                causes.push(crate::status::cause("FieldValueNotFound", &at, message));
+            }
+        }
+        for (number, variable) in items("env").iter().enumerate() {
+            if !is_empty(&variable["value"]) && variable["valueFrom"].is_object() {
+                let at = format!("{at}.env[{number}].valueFrom");
+                let detail = "may not be specified when `value` is not empty";
+                causes.push(invalid_value(&at, &"".into(), detail));
+            }
+        }
+        for (name, request) in container["resources"]["requests"].as_object().into_iter().flatten()
+        {
+            let limit = Quantity::parse(&container["resources"]["limits"][name]);
+            if let Some((held, limit)) = Quantity::parse(request).zip(limit)
+                && held > limit
+            {
+                let at = format!("{at}.resources.requests");
+                let detail = format!("must be less than or equal to {name} limit of {limit}");
+                causes.push(invalid_value(&at, &held.to_string().into(), &detail));
+            }
+        }
+        for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            let held = &container[probe];
+            let has = |handler: &&str| held[*handler].is_object();
+            if held.is_object() && !["exec", "httpGet", "tcpSocket", "grpc"].iter().any(has) {
+                let at = format!("{at}.{probe}");
+                causes.push(required(&at, "must specify a handler type"));
+            }
+        }
+    }
+    for (index, toleration) in spec["tolerations"].as_array().into_iter().flatten().enumerate() {
+        let operator = &toleration["operator"];
+        if is_empty(&toleration["key"]) && operator != "Exists" && !operator.is_null() {
+            let at = format!("spec.tolerations[{index}].operator");
+            let detail = "operator must be Exists when `key` is empty, which means \"match all \
+                          values and all keys\"";
+            causes.push(invalid_value(&at, operator, detail));
+        }
+    }
+}
+
+/// Appends the fault of the namespace of an event's subject.
+fn subject_namespace(object: &Value, subject: &Value, causes: &mut Vec<Cause>) {
+    let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    let named = subject["namespace"].as_str().unwrap_or_default();
+    // Events about cluster-wide objects are in the default namespace.
+    let fits = if named.is_empty() { own == "default" } else { named == own };
+    if !fits {
+        let detail = "does not match event.namespace";
+        causes.push(invalid_value("involvedObject.namespace", &named.into(), detail));
+    }
+}
+
+/// Appends the faults of an event of the core group.
+fn event(object: &Value, causes: &mut Vec<Cause>) {
+    subject_namespace(object, &object["involvedObject"], causes);
+    if is_empty(&object["eventTime"]) {
+        return;
+    }
+    reporter(object, "reportingComponent", causes);
+    for field in ["reportingInstance", "action", "reason"] {
+        if is_empty(&object[field]) {
+            causes.push(required(field, ""));
+        }
+    }
+}
+
+/// Appends the faults of the reporter of an event.
+fn reporter(object: &Value, field: &str, causes: &mut Vec<Cause>) {
+    let name = object[field].as_str().unwrap_or_default();
+    if name.is_empty() {
+        causes.push(required(field, ""));
+    }
+    let faults = names::qualified(name);
+    causes.extend(faults.iter().map(|why| invalid_value(field, &name.into(), why)));
+}
+
+/// Appends the faults of an event of the group events.k8s.io.
+fn new_event(object: &Value, causes: &mut Vec<Cause>) {
+    subject_namespace(object, &object["regarding"], causes);
+    if is_empty(&object["eventTime"]) {
+        causes.push(required("eventTime", ""));
+    }
+    let kind = object["type"].as_str().unwrap_or_default();
+    if !is_empty(&object["eventTime"]) {
+        reporter(object, "reportingController", causes);
+        for field in ["reportingInstance", "action", "reason"] {
+            if is_empty(&object[field]) {
+                causes.push(required(field, ""));
+            }
+        }
+    }
+    for (field, shown, most) in [
+        ("reportingInstance", "reportingInstance", 128),
+        ("action", "action", 128),
+        ("reason", "reason", 128),
+        ("note", "message", 1024),
+    ] {
+        if object[field].as_str().is_some_and(|text| text.len() > most) {
+            let detail = format!("can have at most {most} characters");
+            causes.push(invalid_value(shown, &"".into(), &detail));
+        }
+    }
+    if kind != "Normal" && kind != "Warning" {
+        causes.push(invalid_value("type", &"".into(), &format!("has invalid value: {kind}")));
+    }
+    let series = &object["series"];
+    if series.is_object() {
+        if series["count"].as_i64().unwrap_or_default() < 2 {
+            causes.push(invalid_value("series.count", &"".into(), "should be at least 2"));
+        }
+        if is_empty(&series["lastObservedTime"]) {
+            causes.push(required("series.lastObservedTime", ""));
+        }
+    }
+    if !is_empty(&object["deprecatedCount"]) {
+        causes.push(invalid_value("count", &"".into(), "needs to be unset"));
+    }
+}

@@ -1,0 +1,223 @@
+//! Checks of single fields.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use crate::names;
+use crate::served::Cause;
+use crate::status::{invalid_value, required, unsupported};
+
+/// A check, with its arguments.
+#[derive(Debug)]
+pub(super) enum Check {
+    /// The field has a value; the detail of the fault.
+    Required(&'static str),
+    /// A text is one of these.
+    OneOf(Vec<&'static str>),
+    /// A text is one of these, also if it is absent.
+    NeededOneOf(Vec<&'static str>),
+    /// A number is this or more.
+    Min(i64),
+    /// A number is more than this one, which the text spells so.
+    Above(i64, &'static str),
+    /// A number is in a range.
+    Range(i64, i64),
+    /// A port number, which is 0 if absent.
+    Port,
+    /// A port number or name, if there is one.
+    OptionalPort,
+    /// A DNS label, if there is one.
+    Label,
+    /// A DNS subdomain, if there is one.
+    Subdomain,
+    /// A DNS subdomain.
+    NeededSubdomain,
+    /// A map of labels.
+    Labels,
+    /// A label selector.
+    Selector,
+    /// An IP address.
+    Address,
+    /// A number, or a percentage up to 100.
+    Amount,
+    /// A text without line breaks.
+    Line,
+}
+
+impl Check {
+    /// Returns the check with a name; `None` for an unknown name or a bad argument.
+    pub(super) fn parse(name: &str, arguments: &'static str) -> Option<Self> {
+        let words = || arguments.split(' ').collect::<Vec<_>>();
+        Some(match name {
+            "required" => Self::Required(arguments),
+            "one-of" => Self::OneOf(words()),
+            "needed-one-of" => Self::NeededOneOf(words()),
+            "min" => Self::Min(arguments.parse().ok()?),
+            "above" => {
+                let (number, text) = arguments.split_once(' ')?;
+                Self::Above(number.parse().ok()?, text)
+            }
+            "range" => {
+                let (least, most) = arguments.split_once(' ')?;
+                Self::Range(least.parse().ok()?, most.parse().ok()?)
+            }
+            "port" => Self::Port,
+            "optional-port" => Self::OptionalPort,
+            "label" => Self::Label,
+            "subdomain" => Self::Subdomain,
+            "needed-subdomain" => Self::NeededSubdomain,
+            "labels" => Self::Labels,
+            "selector" => Self::Selector,
+            "address" => Self::Address,
+            "amount" => Self::Amount,
+            "line" => Self::Line,
+            _ => return None,
+        })
+    }
+}
+
+/// Whether a field has no value, as Go's structures see it.
+pub(super) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::Bool(_) => false,
+    }
+}
+
+/// Appends the faults of a field.
+pub(super) fn judge(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let text = value.as_str().unwrap_or_default();
+    match check {
+        Check::Required(detail) => {
+            // An empty structure behind a pointer is there; its own fields are judged.
+            let is_there = value.is_object() && at.ends_with("matchConstraints");
+            if is_empty(value) && !is_there {
+                causes.push(required(at, detail));
+            }
+        }
+        Check::OneOf(known) if text.is_empty() || known.contains(&text) => {}
+        Check::NeededOneOf(known) if known.contains(&text) => {}
+        Check::OneOf(known) | Check::NeededOneOf(known) => {
+            causes.push(unsupported(at, text, known));
+        }
+        Check::Min(_) | Check::Above(..) | Check::Range(..) => number(check, value, at, causes),
+        Check::Port | Check::OptionalPort => port(check, value, at, causes),
+        Check::Label if !text.is_empty() => named(names::label(text), value, at, causes),
+        Check::Subdomain if !text.is_empty() => named(names::subdomain(text), value, at, causes),
+        Check::NeededSubdomain => {
+            named(names::subdomain(text), &Value::from(text), at, causes);
+        }
+        Check::Label | Check::Subdomain => {}
+        Check::Labels => labels(value, at, causes),
+        Check::Selector => selector(value, at, causes),
+        Check::Address if text.parse::<IpAddr>().is_err() => {
+            let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+            causes.push(invalid_value(at, value, detail));
+        }
+        Check::Address => {}
+        Check::Amount => amount(value, at, causes),
+        Check::Line if text.contains(['\n', '\r']) => {
+            causes.push(invalid_value(at, value, "must not contain line breaks"));
+        }
+        Check::Line => {}
+    }
+}
+
+/// Appends the faults of a name.
+fn named(faults: Vec<String>, value: &Value, at: &str, causes: &mut Vec<Cause>) {
+    causes.extend(faults.iter().map(|why| invalid_value(at, value, why)));
+}
+
+/// Appends the fault of a number outside its range.
+fn number(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let held = match (check, value.as_i64()) {
+        (_, Some(number)) => number,
+        // "zero" marks numbers that are not behind a pointer: absent ones are 0.
+        (Check::Above(_, "zero"), None) if value.is_null() => 0,
+        _ => return,
+    };
+    let detail = match check {
+        Check::Min(least) if held < *least => format!("must be greater than or equal to {least}"),
+        Check::Above(least, word) if held <= *least => format!("must be greater than {word}"),
+        Check::Range(least, most) if !(*least..=*most).contains(&held) => {
+            format!("must be between {least} and {most}, inclusive")
+        }
+        _ => return,
+    };
+    causes.push(invalid_value(at, &held.into(), &detail));
+}
+
+/// Appends the fault of a port number.
+fn port(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let is_needed = matches!(check, Check::Port);
+    let held = match value {
+        Value::Null if is_needed => 0,
+        Value::Number(number) => number.as_i64().unwrap_or_default(),
+        _ => return,
+    };
+    // A required port that is 0 has its own fault.
+    if !is_needed && held == 0 && at.ends_with("containerPort") {
+        return;
+    }
+    if !(1..=65535).contains(&held) {
+        causes.push(invalid_value(at, &held.into(), "must be between 1 and 65535, inclusive"));
+    }
+}
+
+/// Appends the faults of a map of labels.
+fn labels(value: &Value, at: &str, causes: &mut Vec<Cause>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let faults = names::qualified(key);
+        causes.extend(faults.iter().map(|why| invalid_value(at, &Value::from(key.as_str()), why)));
+        let faults = names::label_value(value.as_str().unwrap_or_default());
+        causes.extend(faults.iter().map(|why| invalid_value(at, value, why)));
+    }
+}
+
+/// Appends the faults of a label selector.
+fn selector(value: &Value, at: &str, causes: &mut Vec<Cause>) {
+    labels(&value["matchLabels"], &format!("{at}.matchLabels"), causes);
+    for (index, item) in value["matchExpressions"].as_array().into_iter().flatten().enumerate() {
+        let at = format!("{at}.matchExpressions[{index}]");
+        let has_values = item["values"].as_array().is_some_and(|values| !values.is_empty());
+        match item["operator"].as_str().unwrap_or_default() {
+            "In" | "NotIn" if !has_values => {
+                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+                causes.push(required(&format!("{at}.values"), detail));
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => {
+                let at = format!("{at}.operator");
+                causes.push(invalid_value(&at, &other.into(), "not a valid selector operator"));
+            }
+        }
+        let key = &item["key"];
+        let faults = names::qualified(key.as_str().unwrap_or_default());
+        causes.extend(faults.iter().map(|why| invalid_value(&format!("{at}.key"), key, why)));
+    }
+}
+
+/// Appends the faults of a number or percentage.
+pub(super) fn amount(value: &Value, at: &str, causes: &mut Vec<Cause>) {
+    if value.as_i64().is_some_and(|number| number < 0) {
+        causes.push(invalid_value(at, value, "must be greater than or equal to 0"));
+    }
+    let Some(text) = value.as_str() else { return };
+    let digits = text
+        .strip_suffix('%')
+        .filter(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
+    match digits {
+        None => {
+            let detail = "a valid percent string must be a numeric string followed by an ending '%' \
+                          (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+            causes.push(invalid_value(at, value, detail));
+        }
+        Some(digits) if digits.parse::<u64>().is_ok_and(|share| share <= 100) => {}
+        Some(_) => causes.push(invalid_value(at, value, "must not be greater than 100%")),
+    }
+}

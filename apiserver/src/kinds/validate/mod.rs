@@ -1,0 +1,37 @@
+//! Validation of built-in kinds: rules for single fields from a table, and checks in code for what
+//! depends on several fields.
+//!
+//! Both follow the answers of kube-apiserver that `tests/conformance` has recorded. They do not
+//! cover all of its validation.
+
+mod content;
+mod fields;
+mod policies;
+mod rights;
+mod table;
+mod workload;
+
+use serde_json::Value;
+
+use super::Kind;
+use crate::served::Cause;
+
+/// Returns the faults of an object of a built-in kind.
+pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
+    if kind.custom.is_some() {
+        return Vec::new();
+    }
+    let group = kind.served.group.as_str();
+    let mut causes = table::check(group, kind.name(), object);
+    match group {
+        "" | "events.k8s.io" => content::check(kind, object, &mut causes),
+        "apps" | "batch" | "autoscaling" | "policy" | "networking.k8s.io" => {
+            workload::check(kind.name(), object, &mut causes);
+        }
+        "rbac.authorization.k8s.io" => rights::check(kind.name(), object, &mut causes),
+        "certificates.k8s.io" => content::request(&object["spec"]["request"], &mut causes),
+        "admissionregistration.k8s.io" => policies::check(kind.name(), object, &mut causes),
+        _ => {}
+    }
+    causes
+}

@@ -1,0 +1,165 @@
+//! Columns of kinds whose cells are single fields of the object.
+
+use serde_json::{Value, json};
+
+/// A column: name, type, pointer to the field, and the cell without one.
+type Column = (&'static str, &'static str, &'static str, &'static str);
+
+/// Columns between name and age, by kind.
+const TABLE: [(&str, &[Column]); 19] = [
+    (
+        "ControllerRevision",
+        &[
+            ("Controller", "string", "/metadata/ownerReferences/0/name", "<none>"),
+            ("Revision", "string", "/revision", ""),
+        ],
+    ),
+    (
+        "IngressClass",
+        &[
+            ("Controller", "string", "/spec/controller", ""),
+            ("Parameters", "string", "/spec/parameters/name", "<none>"),
+        ],
+    ),
+    (
+        "CSIDriver",
+        &[
+            ("AttachRequired", "boolean", "/spec/attachRequired", ""),
+            ("PodInfoOnMount", "boolean", "/spec/podInfoOnMount", ""),
+            ("StorageCapacity", "boolean", "/spec/storageCapacity", ""),
+            ("TokenRequests", "string", "/spec/tokenRequests", "<unset>"),
+            ("RequiresRepublish", "boolean", "/spec/requiresRepublish", ""),
+            ("Modes", "string", "/spec/volumeLifecycleModes", "<none>"),
+        ],
+    ),
+    ("CSINode", &[("Drivers", "integer", "/spec/drivers", "0")]),
+    (
+        "VolumeAttachment",
+        &[
+            ("Attacher", "string", "/spec/attacher", ""),
+            ("PV", "string", "/spec/source/persistentVolumeName", ""),
+            ("Node", "string", "/spec/nodeName", ""),
+            ("Attached", "boolean", "/status/attached", ""),
+        ],
+    ),
+    ("VolumeAttributesClass", &[("DriverName", "string", "/driverName", "")]),
+    ("RuntimeClass", &[("Handler", "string", "/handler", "")]),
+    (
+        "ValidatingAdmissionPolicy",
+        &[
+            ("Validations", "integer", "/spec/validations", "0"),
+            ("ParamKind", "string", "/spec/paramKind/kind", "<unset>"),
+        ],
+    ),
+    (
+        "ValidatingAdmissionPolicyBinding",
+        &[
+            ("PolicyName", "string", "/spec/policyName", ""),
+            ("ParamRef", "string", "/spec/paramRef/name", "<unset>"),
+        ],
+    ),
+    (
+        "MutatingAdmissionPolicy",
+        &[
+            ("Mutations", "integer", "/spec/mutations", "0"),
+            ("ParamKind", "string", "/spec/paramKind/kind", "<unset>"),
+        ],
+    ),
+    (
+        "MutatingAdmissionPolicyBinding",
+        &[
+            ("PolicyName", "string", "/spec/policyName", ""),
+            ("ParamRef", "string", "/spec/paramRef/name", "<unset>"),
+        ],
+    ),
+    ("ResourceClaim", &[("State", "string", "/status/allocation/state", "pending")]),
+    (
+        "ResourceSlice",
+        &[
+            ("Node", "string", "/spec/nodeName", ""),
+            ("Driver", "string", "/spec/driver", ""),
+            ("Pool", "string", "/spec/pool/name", ""),
+        ],
+    ),
+    (
+        "PriorityLevelConfiguration",
+        &[
+            ("Type", "string", "/spec/type", ""),
+            (
+                "NominalConcurrencyShares",
+                "string",
+                "/spec/limited/nominalConcurrencyShares",
+                "<none>",
+            ),
+            ("Queues", "string", "/spec/limited/limitResponse/queuing/queues", "<none>"),
+            ("HandSize", "string", "/spec/limited/limitResponse/queuing/handSize", "<none>"),
+            (
+                "QueueLengthLimit",
+                "string",
+                "/spec/limited/limitResponse/queuing/queueLengthLimit",
+                "<none>",
+            ),
+        ],
+    ),
+    (
+        "EndpointSlice",
+        &[
+            ("AddressType", "string", "/addressType", ""),
+            ("Ports", "string", "/ports/0/port", "<unset>"),
+            ("Endpoints", "string", "/endpoints/0/addresses/0", "<unset>"),
+        ],
+    ),
+    (
+        "StorageClass",
+        &[
+            ("Provisioner", "string", "/provisioner", ""),
+            ("ReclaimPolicy", "string", "/reclaimPolicy", "Delete"),
+            ("VolumeBindingMode", "string", "/volumeBindingMode", "Immediate"),
+            ("AllowVolumeExpansion", "string", "/allowVolumeExpansion", "false"),
+        ],
+    ),
+    (
+        "FlowSchema",
+        &[
+            ("PriorityLevel", "string", "/spec/priorityLevelConfiguration/name", ""),
+            ("MatchingPrecedence", "string", "/spec/matchingPrecedence", ""),
+            ("DistinguisherMethod", "string", "/spec/distinguisherMethod/type", "<none>"),
+        ],
+    ),
+    ("IPAddress", &[("ParentRef", "string", "/spec/parentRef/name", "<none>")]),
+    ("ServiceCIDR", &[("CIDRs", "string", "/spec/cidrs", "<none>")]),
+];
+
+/// Returns the columns of a kind.
+fn find(kind: &str) -> Option<&'static [Column]> {
+    TABLE.iter().find(|(name, _)| *name == kind).map(|(_, columns)| *columns)
+}
+
+/// Returns names and types of the columns between name and age.
+pub(super) fn columns(kind: &str) -> Option<impl Iterator<Item = (&'static str, &'static str)>> {
+    Some(find(kind)?.iter().map(|(name, kind, _, _)| (*name, *kind)))
+}
+
+/// Returns the cells between name and age.
+pub(super) fn cells(kind: &str, object: &Value) -> Option<Vec<Value>> {
+    Some(find(kind)?.iter().map(|column| cell(column, object)).collect())
+}
+
+/// Returns the cell of a column.
+fn cell((_, kind, pointer, without): &Column, object: &Value) -> Value {
+    let held = object.pointer(pointer).unwrap_or(&Value::Null);
+    match (*kind, held) {
+        ("integer", Value::Array(items)) => json!(items.len()),
+        ("integer", Value::Null) => json!(0),
+        (_, Value::Array(items)) if !items.is_empty() => {
+            let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            json!(texts.join(","))
+        }
+        ("string", Value::Null) if *without == "false" => json!(false),
+        (_, Value::Null | Value::Array(_)) => json!(without),
+        ("string", Value::Number(number)) if pointer.ends_with("/port") => {
+            json!(number.to_string())
+        }
+        _ => held.clone(),
+    }
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env python3
+"""Writes the files of the corpus anew."""
+
+import steps
+import fixtures  # noqa: F401
+import kinds  # noqa: F401
+import objects  # noqa: F401
+import lists  # noqa: F401
+import definitions  # noqa: F401
+import rights  # noqa: F401
+import sequences  # noqa: F401
+
+steps.write()
