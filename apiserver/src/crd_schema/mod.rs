@@ -42,9 +42,9 @@ pub struct Schema {
     rules: Arc<OnceLock<Validator>>,
 }
 
-/// The judgement of an object.
+/// The result of the validation of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judgement {
+pub struct ValidationResult {
     /// The faults; none for a valid object.
     pub causes: Vec<Cause>,
     /// Broken rules that are tolerated because the values did not change, as texts of warnings.
@@ -79,7 +79,7 @@ impl Schema {
     /// Validates an object against the schema and its rules.
     ///
     /// With `old`, the object's stored state, invalid values that did not change are tolerated.
-    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Judgement {
+    pub fn validate(&self, new: &Value, old: Option<&Value>) -> ValidationResult {
         let mut causes = validate::validate(&self.root, new, old);
         // These checks are not part of JSON schema, and follow it.
         lists::embedded(new, &self.root, "", &mut causes);
@@ -93,18 +93,18 @@ impl Schema {
         }
         let rules = self.rules.get_or_init(|| Validator::new(&self.source));
         if rules.is_empty() {
-            return Judgement { causes, tolerated: Vec::new() };
+            return ValidationResult { causes, tolerated: Vec::new() };
         }
         if causes.iter().any(blocks_rules) {
             let text = "some validation rules were not checked because the object was invalid; \
                         correct the existing errors to complete validation";
             causes.push(cause::invalid("", &Value::Null, text));
-            return Judgement { causes, tolerated: Vec::new() };
+            return ValidationResult { causes, tolerated: Vec::new() };
         }
         let report = rules.validate(new, old);
         causes.extend(report.violations.iter().map(|broken| broken_rule("", broken)));
         let tolerated = report.tolerated.iter().map(Violation::to_string).collect();
-        Judgement { causes, tolerated }
+        ValidationResult { causes, tolerated }
     }
 
     /// Returns the fault of an embedded resource whose head cannot be read: `PATH: Invalid value:

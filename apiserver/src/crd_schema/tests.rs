@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Judgement, Schema, check_crd};
+use super::{Schema, ValidationResult, check_crd};
 
 fn widget() -> Schema {
     Schema::compile(&json!({
@@ -284,11 +284,11 @@ fn rules_run_on_valid_objects_and_tolerate_what_has_not_changed() {
     let causes = schema.validate(&json!({"spec": {"a": 7}}), None).causes;
     assert_eq!((causes.len(), causes[0].field.as_str()), (1, "spec"));
     assert_eq!(causes[0].message, "Invalid value: too large");
-    assert_eq!(schema.validate(&json!({"spec": {"a": 4}}), None), Judgement::default());
+    assert_eq!(schema.validate(&json!({"spec": {"a": 4}}), None), ValidationResult::default());
     let old = json!({"spec": {"a": 7}, "x": 1});
-    let judgement = schema.validate(&json!({"spec": {"a": 7}, "x": 2}), Some(&old));
-    assert!(judgement.causes.is_empty());
-    assert_eq!(judgement.tolerated, ["spec: Invalid value: too large"]);
+    let result = schema.validate(&json!({"spec": {"a": 7}, "x": 2}), Some(&old));
+    assert!(result.causes.is_empty());
+    assert_eq!(result.tolerated, ["spec: Invalid value: too large"]);
 }
 
 #[test]

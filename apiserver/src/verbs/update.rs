@@ -321,9 +321,9 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     let mut causes = meta::check_change(&call.kind, old, new);
     let mut warnings = Vec::new();
     if let Some(definition) = &call.kind.custom {
-        let judgement = definition.schema.validate(new, Some(old));
-        causes.extend(judgement.causes);
-        warnings = judgement.tolerated;
+        let result = definition.schema.validate(new, Some(old));
+        causes.extend(result.causes);
+        warnings = result.tolerated;
         causes.extend(custom::check_scale(&call.kind, new));
     }
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions")
