@@ -37,6 +37,7 @@ pub mod typed;
 mod verbs;
 
 pub use auth::User;
+pub use controllers::ControllerSet;
 pub use direct::Backup;
 pub use requests::Request;
 pub use server::{ApiServer, Builder};

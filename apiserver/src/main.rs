@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use windlass_apiserver::ApiServer;
+use windlass_apiserver::{ApiServer, ControllerSet};
 
 /// A Kubernetes API server for development: in memory, with TLS, tokens and RBAC.
 #[derive(Debug, Parser)]
@@ -23,7 +23,12 @@ struct Arguments {
     #[arg(long)]
     token_auth_file: Option<PathBuf>,
 
-    /// Report Deployments available, as if pods ran.
+    /// Controllers to run, by the names of kube-controller-manager: `*` for those that are on by default,
+    /// `name` and `-name` for single ones, nothing for none (a lone kube-apiserver).
+    #[arg(long, default_value = "*")]
+    controllers: ControllerSet,
+
+    /// Report Deployments available, as if pods ran: `deployment-controller`.
     #[arg(long)]
     stand_ins: bool,
 }
@@ -44,7 +49,10 @@ async fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Result<(), String> {
     // Installed first: a signal during the start also ends the program in the orderly way.
     let signals = Signals::new().map_err(|error| format!("cannot wait for signals: {error}"))?;
-    let mut builder = ApiServer::builder().stand_ins(arguments.stand_ins);
+    let mut builder = ApiServer::builder().controller_set(arguments.controllers);
+    if arguments.stand_ins {
+        builder = builder.stand_ins(true);
+    }
     if let Some(path) = &arguments.token_auth_file {
         let csv = std::fs::read_to_string(path)
             .map_err(|error| format!("cannot read the tokens {}: {error}", path.display()))?;

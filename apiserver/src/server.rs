@@ -9,6 +9,7 @@ use tokio::io::DuplexStream;
 
 use crate::auth::{ConnectionIdentity, Tokens, User};
 use crate::clock::Clock;
+use crate::controllers::{Controller, ControllerSet};
 use crate::core::Core;
 use crate::faults::Faults;
 use crate::requests::Request;
@@ -25,9 +26,7 @@ pub struct Builder {
     seed: Option<u64>,
     /// Wall time at the start, in seconds since 1970; `None` for the system's.
     epoch: Option<i64>,
-    stand_ins: bool,
-    /// Whether the controllers are off.
-    bare: bool,
+    controllers: ControllerSet,
     tokens: String,
     /// Whether a watch from a future version is answered 410.
     expires_future: bool,
@@ -43,12 +42,11 @@ pub struct ApiServer {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, epoch, stand_ins, bare, expires_future, tokens: _ } = self;
+        let Self { seed, epoch, controllers, expires_future, tokens: _ } = self;
         f.debug_struct("Builder")
             .field("seed", seed)
             .field("epoch", epoch)
-            .field("stand_ins", stand_ins)
-            .field("bare", bare)
+            .field("controllers", controllers)
             .field("expires_future", expires_future)
             .finish_non_exhaustive()
     }
@@ -73,16 +71,21 @@ impl Builder {
     /// Turns on stand-ins that report Deployments available. Default: off.
     #[must_use]
     pub fn stand_ins(mut self, on: bool) -> Self {
-        self.stand_ins = on;
+        self.controllers = self.controllers.set(Controller::Deployments, on);
         self
     }
 
-    /// Turns on garbage collection, namespace deletion and role aggregation, as
-    /// kube-controller-manager does them. Default: on. If off, the server behaves like a lone
-    /// kube-apiserver.
+    /// Turns on the controllers that kube-controller-manager runs by default, or turns off all of them.
+    /// Default: on. If off, the server behaves like a lone kube-apiserver.
     #[must_use]
-    pub fn controllers(mut self, on: bool) -> Self {
-        self.bare = !on;
+    pub fn controllers(self, on: bool) -> Self {
+        self.controller_set(if on { ControllerSet::default() } else { ControllerSet::NONE })
+    }
+
+    /// Selects the controllers that run; the last call counts. Default: those of `*`.
+    #[must_use]
+    pub fn controller_set(mut self, set: ControllerSet) -> Self {
+        self.controllers = set;
         self
     }
 
@@ -127,10 +130,12 @@ impl Builder {
         );
         // Before the controllers: role aggregation finds the default roles when it starts.
         rbac::defaults::seed(&core);
-        // Not left to the controllers' task: they may be off, and the first request needs the rules.
-        controllers::fill_default_roles(&core);
-        if !self.bare {
-            controllers::start(&core, self.stand_ins);
+        // Not left to the controllers' task: the first request needs the rules.
+        if self.controllers.has(Controller::Roles) {
+            controllers::fill_default_roles(&core);
+        }
+        if self.controllers != ControllerSet::NONE {
+            controllers::start(&core, self.controllers);
         }
         ApiServer { core, tokens }
     }

@@ -12,6 +12,7 @@ mod deployments;
 mod garbage;
 mod namespaces;
 mod roles;
+mod selection;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,8 @@ use crate::verbs::Call;
 use changes::{Event, Follower};
 use garbage::Garbage;
 use namespaces::Namespaces;
+pub(crate) use selection::Controller;
+pub use selection::ControllerSet;
 
 /// Pieces of work in a row before other tasks of the runtime get their turn.
 const ROUND: usize = 256;
@@ -35,16 +38,16 @@ struct Controllers {
     follower: Follower,
     garbage: Garbage,
     namespaces: Namespaces,
-    /// Whether Deployments are reported available.
-    stand_ins: bool,
+    /// The controllers that run.
+    set: ControllerSet,
 }
 
 /// Works through all present objects, then starts a task that follows changes until the server
 /// stops.
 ///
 /// Must be called inside a tokio runtime.
-pub(crate) fn start(core: &Arc<Core>, stand_ins: bool) {
-    let mut controllers = Controllers::new(core.clone(), stand_ins);
+pub(crate) fn start(core: &Arc<Core>, set: ControllerSet) {
+    let mut controllers = Controllers::new(core.clone(), set);
     // In the caller's task: after `start` returns, the initial objects are complete.
     while controllers.round() {}
     tokio::spawn(controllers.run());
@@ -52,13 +55,13 @@ pub(crate) fn start(core: &Arc<Core>, stand_ins: bool) {
 
 impl Controllers {
     /// Returns controllers that have seen nothing yet.
-    fn new(core: Arc<Core>, stand_ins: bool) -> Self {
+    fn new(core: Arc<Core>, set: ControllerSet) -> Self {
         Self {
             core,
             follower: Follower::default(),
             garbage: Garbage::default(),
-            namespaces: Namespaces::default(),
-            stand_ins,
+            namespaces: Namespaces::new(set),
+            set,
         }
     }
 
@@ -91,12 +94,16 @@ impl Controllers {
         let seen = self.core.store.revision();
         let events = self.follower.poll(&self.core);
         for event in &events {
-            guard("garbage", || self.garbage.observe(event));
+            if self.set.has(Controller::Garbage) {
+                guard("garbage", || self.garbage.observe(event));
+            }
             guard("namespaces", || self.namespaces.observe(event));
-            if event.kind.is("rbac.authorization.k8s.io", "clusterroles") {
+            if self.set.has(Controller::Roles)
+                && event.kind.is("rbac.authorization.k8s.io", "clusterroles")
+            {
                 guard("roles", || roles::aggregate(&self.core));
             }
-            if self.stand_ins && event.kind.is("apps", "deployments") {
+            if self.set.has(Controller::Deployments) && event.kind.is("apps", "deployments") {
                 guard("deployments", || deployments::observe(&self.core, event));
             }
         }

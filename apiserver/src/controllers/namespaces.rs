@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::changes::Event;
+use super::{Controller, ControllerSet};
 use crate::core::Core;
 use crate::kinds::{Kind, defaults, meta};
 use crate::storage;
@@ -19,9 +20,11 @@ const ACCOUNT: &str = "default";
 /// ConfigMap with the authority's certificate, which every namespace has.
 const ROOT_CA: &str = "kube-root-ca.crt";
 
-/// Controller of namespaces.
-#[derive(Debug, Default)]
+/// Controllers of namespaces: of their deletion, and of the objects that each one has.
+#[derive(Debug)]
 pub(super) struct Namespaces {
+    /// The controllers that run.
+    set: ControllerSet,
     /// Namespaces with work that is due.
     dirty: BTreeSet<String>,
     /// Namespaces that are being deleted: each change of their content is due work.
@@ -29,6 +32,11 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
+    /// Returns controllers that have seen nothing yet.
+    pub(super) fn new(set: ControllerSet) -> Self {
+        Self { set, dirty: BTreeSet::new(), terminating: BTreeSet::new() }
+    }
+
     /// Notes the namespace that a change concerns.
     pub(super) fn observe(&mut self, event: &Event) {
         let object = event.object();
@@ -55,10 +63,10 @@ impl Namespaces {
         let Some(name) = self.dirty.pop_first() else { return false };
         // Gone since it was noted: nothing is left to do.
         let Some(held) = core.store.get(NAMESPACES, &name) else { return true };
-        if meta::terminating(&held.value) {
+        if !meta::terminating(&held.value) {
+            furnish(core, self.set, &name);
+        } else if self.set.has(Controller::Namespaces) {
             empty(core, &name, &held.value);
-        } else {
-            furnish(core, &name);
         }
         true
     }
@@ -72,11 +80,11 @@ fn lost_default(event: &Event, name: &str) -> bool {
 }
 
 /// Creates the objects that every namespace has.
-fn furnish(core: &Core, namespace: &str) {
+fn furnish(core: &Core, set: ControllerSet, namespace: &str) {
     let missing = |storage: &str, name: &str| {
         core.store.get(storage, &storage::key(namespace, name)).is_none()
     };
-    if missing("serviceaccounts", ACCOUNT) {
+    if set.has(Controller::Accounts) && missing("serviceaccounts", ACCOUNT) {
         bootstrap::seed(
             core,
             "",
@@ -85,7 +93,7 @@ fn furnish(core: &Core, namespace: &str) {
             json!({"metadata": {"name": ACCOUNT}}),
         );
     }
-    if missing("configmaps", ROOT_CA) {
+    if set.has(Controller::RootCertificate) && missing("configmaps", ROOT_CA) {
         let text = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
         let object = json!({
             "metadata": {"name": ROOT_CA, "annotations": {"kubernetes.io/description": text}},

@@ -236,3 +236,24 @@ fn a_panic_costs_one_piece_of_work_and_not_the_task() {
     assert_eq!(super::guard("x", || -> u8 { panic!("on purpose") }), None);
     assert_eq!(super::guard("x", || 5), Some(5));
 }
+
+#[tokio::test(start_paused = true)]
+async fn without_controllers_the_server_is_a_lone_kube_apiserver() {
+    let list = "serviceaccount";
+    let names = |set: crate::ControllerSet| {
+        let server = Builder::default().seed(1).controller_set(set).start();
+        let has = |group: &str, kind: &str, namespace: &str, name: &str| {
+            server.get_object(group, kind, namespace, name)
+        };
+        let roles = "rbac.authorization.k8s.io";
+        let view = has(roles, "clusterroles", "", "view").unwrap();
+        [
+            has("", "configmaps", "default", "kube-root-ca.crt").is_some(),
+            has("", "serviceaccounts", "default", "default").is_some(),
+            view["rules"].as_array().is_some_and(|rules| !rules.is_empty()),
+        ]
+    };
+    assert_eq!(names(crate::ControllerSet::NONE), [false; 3]);
+    assert_eq!(names(crate::ControllerSet::default()), [true; 3]);
+    assert_eq!(names(list.parse().unwrap()), [false, true, false]);
+}

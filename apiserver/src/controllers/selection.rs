@@ -1,0 +1,139 @@
+//! Selection of controllers by the names of kube-controller-manager.
+
+use std::str::FromStr;
+
+/// A built-in controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Controller {
+    /// Deletes dependents whose owners are gone.
+    Garbage,
+    /// Empties namespaces that are being deleted.
+    Namespaces,
+    /// Creates the account `default` in each namespace.
+    Accounts,
+    /// Writes `kube-root-ca.crt` to each namespace.
+    RootCertificate,
+    /// Gives aggregated roles of the cluster their rules.
+    Roles,
+    /// Reports Deployments available, in place of controllers that need nodes.
+    Deployments,
+}
+
+/// Controllers with their names, their older names, and whether `*` selects them.
+const CONTROLLERS: [(Controller, &str, &str, bool); 6] = [
+    (Controller::Garbage, "garbage-collector-controller", "garbagecollector", true),
+    (Controller::Namespaces, "namespace-controller", "namespace", true),
+    (Controller::Accounts, "serviceaccount-controller", "serviceaccount", true),
+    (
+        Controller::RootCertificate,
+        "root-ca-certificate-publisher-controller",
+        "root-ca-cert-publisher",
+        true,
+    ),
+    (Controller::Roles, "clusterrole-aggregation-controller", "clusterrole-aggregation", true),
+    (Controller::Deployments, "deployment-controller", "deployment", false),
+];
+
+/// A set of built-in controllers, read from a list as kube-controller-manager's `--controllers`:
+/// `*` selects those that are on by default, `name` one of them, `-name` none of that name; of entries
+/// about one controller the first counts.
+///
+/// | name | older name | with `*` |
+/// |---|---|---|
+/// | `garbage-collector-controller` | `garbagecollector` | yes |
+/// | `namespace-controller` | `namespace` | yes |
+/// | `serviceaccount-controller` | `serviceaccount` | yes |
+/// | `root-ca-certificate-publisher-controller` | `root-ca-cert-publisher` | yes |
+/// | `clusterrole-aggregation-controller` | `clusterrole-aggregation` | yes |
+/// | `deployment-controller`, a stand-in that needs no nodes | `deployment` | no |
+///
+/// ```
+/// use windlass_apiserver::{ApiServer, ControllerSet};
+///
+/// let set: ControllerSet = "*,-garbagecollector".parse()?;
+/// let builder = ApiServer::builder().controller_set(set);
+/// # drop(builder);
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControllerSet(u8);
+
+impl ControllerSet {
+    /// The empty set: the server behaves like a lone kube-apiserver.
+    pub const NONE: Self = Self(0);
+
+    /// Returns the set with one more controller, or without it.
+    pub(crate) fn set(self, controller: Controller, on: bool) -> Self {
+        let bit = 1 << controller as u8;
+        Self(if on { self.0 | bit } else { self.0 & !bit })
+    }
+
+    /// Whether the controller is in the set.
+    pub(crate) fn has(self, controller: Controller) -> bool {
+        self.0 & (1 << controller as u8) != 0
+    }
+}
+
+/// Those that `*` selects.
+impl Default for ControllerSet {
+    fn default() -> Self {
+        let on = CONTROLLERS.iter().filter(|(.., is_default)| *is_default);
+        on.fold(Self::NONE, |set, (controller, ..)| set.set(*controller, true))
+    }
+}
+
+impl FromStr for ControllerSet {
+    type Err = String;
+
+    /// Reads a list of names, separated by commas.
+    ///
+    /// # Errors
+    /// The name of a controller that does not exist, and the names that do.
+    fn from_str(list: &str) -> Result<Self, String> {
+        let entries: Vec<&str> =
+            list.split(',').map(str::trim).filter(|it| !it.is_empty()).collect();
+        let is_known = |name: &str| {
+            name == "*" || CONTROLLERS.iter().any(|(_, new, old, _)| [*new, *old].contains(&name))
+        };
+        let unknown = entries.iter().find(|entry| !is_known(entry.trim_start_matches('-')));
+        if let Some(entry) = unknown {
+            let names: Vec<&str> = CONTROLLERS.iter().map(|(_, name, ..)| *name).collect();
+            return Err(format!(
+                "there is no controller {:?}: known are {}",
+                entry.trim_start_matches('-'),
+                names.join(", ")
+            ));
+        }
+        let has_star = entries.contains(&"*");
+        let is_on = |(_, new, old, is_default): &(Controller, &str, &str, bool)| {
+            let about = entries.iter().find(|entry| {
+                let name = entry.trim_start_matches('-');
+                name == *new || name == *old
+            });
+            about.map_or(has_star && *is_default, |entry| !entry.starts_with('-'))
+        };
+        let on = CONTROLLERS.iter().filter(|row| is_on(row));
+        Ok(on.fold(Self::NONE, |set, (controller, ..)| set.set(*controller, true)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_by_the_controller_manager() {
+        let read = |list: &str| list.parse::<ControllerSet>().unwrap();
+        assert_eq!(read("*"), ControllerSet::default());
+        assert_eq!(read(""), ControllerSet::NONE);
+        assert_eq!(read("-namespace"), ControllerSet::NONE);
+        let set = read("*, -garbagecollector,deployment-controller");
+        assert!(!set.has(Controller::Garbage) && set.has(Controller::Deployments));
+        assert!(set.has(Controller::Roles) && set.has(Controller::RootCertificate));
+        let set = read("namespace,-namespace");
+        assert!(set.has(Controller::Namespaces), "the first entry counts");
+        assert!(!set.has(Controller::Garbage));
+        let error = "*,cronjob".parse::<ControllerSet>().unwrap_err();
+        assert!(error.starts_with("there is no controller \"cronjob\": known are"), "{error}");
+    }
+}
