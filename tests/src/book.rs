@@ -8,6 +8,9 @@ pub mod client {}
 #[doc = include_str!("../../book/src/testing.md")]
 pub mod testing {}
 
+#[doc = include_str!("../../book/src/api-server.md")]
+pub mod api_server {}
+
 #[doc = include_str!("../../book/src/coming-from/client-go.md")]
 pub mod coming_from_client_go {}
 
