@@ -28,7 +28,7 @@ fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
     let place = at(field.ty.span());
     if field.serde.flatten.is_some() {
         let ty = &field.ty;
-        return quote_spanned!(place=> .flat((&&&&&__s::Of::<#ty>::NEW).flat()));
+        return quote_spanned!(place=> .flat((&&&&&&__s::Of::<#ty>::NEW).flat()));
     }
     let shape = shape(field);
     let json = &field.json;
@@ -94,7 +94,7 @@ pub(super) fn shape(field: &Field) -> TokenStream {
 
 /// The expression of a type's shape.
 pub(super) fn shape_of(ty: &Type) -> TokenStream {
-    quote_spanned!(at(ty.span())=> (&&&&&__s::Of::<#ty>::NEW).shape())
+    quote_spanned!(at(ty.span())=> (&&&&&&__s::Of::<#ty>::NEW).shape())
 }
 
 /// The calls for documentation and keys.

@@ -4,7 +4,7 @@
 //! `JsonSchema`?"; an expression about a concrete type can. Of the impls below, the one with the most
 //! references in front of `Of<T>` that applies is taken.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -97,7 +97,7 @@ pub type Flat = fn(&mut SchemaGenerator) -> Schema;
 
 /// First: Kubernetes types, also when the feature `schemars` of `k8s-openapi` is on, whose schemas
 /// are too large and lack the list types.
-impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&Of<T> {
+impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&&Of<T> {
     fn shape(self) -> Shape {
         Shape {
             schema: T::kubernetes_schema,
@@ -112,7 +112,38 @@ impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&Of<T> {
     }
 }
 
-/// Second: every type that schemars knows and serde reads.
+/// Types of std of which serde's answers are known. It need not be asked, which would compile the
+/// `Deserialize` of each of them once more.
+pub trait KnownAbsence {
+    /// Whether the field may be absent, or null.
+    const ANSWER: fn() -> bool;
+}
+
+macro_rules! known {
+    ($answer:literal: $([$($parameter:ident),*] $ty:ty;)*) => { $(
+        impl<$($parameter),*> KnownAbsence for $ty {
+            const ANSWER: fn() -> bool = || $answer;
+        }
+    )* };
+}
+known! { true: [T] Option<T>; }
+known! { false:
+    [] bool; [] char; [] String; [] f32; [] f64; [] i8; [] i16; [] i32; [] i64; [] u8; [] u16; [] u32; [] u64;
+    [T] Vec<T>; [T] VecDeque<T>; [T] BTreeSet<T>; [T, S] HashSet<T, S>; [K, V] BTreeMap<K, V>; [K, V, S] HashMap<K, V, S>;
+}
+
+/// Second: types of std.
+impl<T: JsonSchema + KnownAbsence> Probe for &&&&&Of<T> {
+    fn shape(self) -> Shape {
+        Shape::of_json::<T>(T::ANSWER, T::ANSWER)
+    }
+
+    fn flat(self) -> Flat {
+        Flattened::<T>::json_schema
+    }
+}
+
+/// Third: every type that schemars knows and serde reads.
 impl<T: JsonSchema + DeserializeOwned> Probe for &&&&Of<T> {
     fn shape(self) -> Shape {
         Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
@@ -123,7 +154,7 @@ impl<T: JsonSchema + DeserializeOwned> Probe for &&&&Of<T> {
     }
 }
 
-/// Third: options of a type parameter, whose `Deserialize` is not known.
+/// Fourth: options of a type parameter, whose `Deserialize` is not known.
 impl<T: JsonSchema> Probe for &&&Of<Option<T>> {
     fn shape(self) -> Shape {
         Shape::of_json::<Option<T>>(|| true, || true)
@@ -134,7 +165,7 @@ impl<T: JsonSchema> Probe for &&&Of<Option<T>> {
     }
 }
 
-/// Fourth: other types of a type parameter, and types that serde only writes.
+/// Fifth: other types of a type parameter, and types that serde only writes.
 impl<T: JsonSchema> Probe for &&Of<T> {
     fn shape(self) -> Shape {
         Shape::of_json::<T>(|| false, || false)
