@@ -6,6 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use super::Authority;
 
 /// Returns YAML with the server's address, its authority, a client certificate and a token.
+///
+/// A second context, `windlass-token`, has the token only: some clients read no private key of this form.
 pub(super) fn write(url: &str, authority: &Authority, token: &str) -> String {
     let encode = |pem: &str| STANDARD.encode(pem);
     format!(
@@ -22,6 +24,11 @@ contexts:
     cluster: windlass
     user: kubernetes-admin
     namespace: default
+- name: windlass-token
+  context:
+    cluster: windlass
+    user: kubernetes-admin-token
+    namespace: default
 current-context: windlass
 preferences: {{}}
 users:
@@ -29,6 +36,9 @@ users:
   user:
     client-certificate-data: {certificate}
     client-key-data: {key}
+    token: {token}
+- name: kubernetes-admin-token
+  user:
     token: {token}
 ",
         ca = encode(&authority.certificate),

@@ -46,6 +46,8 @@ fn the_kubeconfig_holds_everything_inline() {
     ] {
         assert!(text.contains(part), "{part}");
     }
+    let (_, user) = text.split_once("- name: kubernetes-admin-token\n").unwrap();
+    assert_eq!(user, "  user:\n    token: tok\n", "one context needs no private key");
 }
 
 /// Sends a request over TLS, with the administrator's certificate if `certificate`; returns status
