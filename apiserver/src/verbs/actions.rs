@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::decode::Body;
 
+use super::subresources::{accounts, certificates, pods};
 use super::{Call, ObjectResponse, delete, options};
 use crate::core::Core;
 use crate::kinds::Kind;
@@ -15,7 +16,12 @@ use crate::storage;
 const MEBIBYTE: usize = 1024 * 1024;
 
 /// Executes a POST to a subresource of an object.
-pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
+pub(crate) fn act(
+    core: &Core,
+    call: &Call,
+    body: &Body,
+    warnings: &mut Vec<String>,
+) -> Result<ObjectResponse, ApiError> {
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => {
             check_name(call, &body.value, "Binding")?;
@@ -25,6 +31,7 @@ pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<ObjectRespons
             check_name(call, &body.value, "Eviction")?;
             evict(core, call, &body.value)
         }
+        ("serviceaccounts", "token") => accounts::request(core, call, body.clone(), warnings),
         _ => Err(ApiError::method()),
     }
 }
@@ -199,7 +206,17 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
                 .into_iter()
                 .collect();
         }
-        ("", "Pod") if call.subresource.is_empty() => return pod_change(old, new),
+        ("", "Pod") => {
+            return match call.subresource.as_str() {
+                "" => pod_change(old, new),
+                "ephemeralcontainers" => pods::check_ephemeral(old, new),
+                "resize" => pods::check_resize(old, new),
+                _ => Vec::new(),
+            };
+        }
+        ("certificates.k8s.io", "CertificateSigningRequest") => {
+            return certificates::check_change(call, old, new);
+        }
         ("", "Secret") => {
             let frozen = old["immutable"] == true
                 && (old["data"] != new["data"] || new["immutable"] != true);
