@@ -10,8 +10,7 @@ use crate::connect;
 use crate::kubeconfig::{self, Access};
 
 /// Users with tokens that a server needs to know before scripts are played.
-pub const TOKENS: &str =
-    "admin-token,admin,1,\"system:masters\"\nreader-token,reader,reader-uid,\"readers,testers\"\nplain-token,plain,,\n";
+pub const TOKENS: &str = "admin-token,admin,1,\"system:masters\"\nreader-token,reader,reader-uid,\"readers,testers\"\nplain-token,plain,,\n";
 
 /// A stream of bytes in both directions.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
