@@ -406,7 +406,8 @@ fn reply(
     }
     let now = core.clock.seconds();
     // These have no table and no partial form.
-    let plain = value["kind"] == "Status" || value["kind"] == "Scale" || kind.facts.review;
+    let alone = ["Status", "Scale", "TokenRequest"].iter().any(|name| value["kind"] == *name);
+    let plain = alone || kind.facts.review;
     if !plain {
         check_shape(kind, accepted.shape, is_list(kind, &value))?;
         let rows = if accepted.shape == ResponseShape::Table {

@@ -205,9 +205,15 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Value {
         NextState::Update(object) => (object, false),
         NextState::Apply(object) => (object, true),
     };
+    // Upstream lets managers own all that they send to these endpoints, although little of it is
+    // written.
+    let owns_all = matches!(call.subresource.as_str(), "ephemeralcontainers" | "resize");
+    if owns_all && !applied {
+        fields::track(core, call, Some(shown), &mut object);
+    }
     // Before tracking: a manager must not come to own fields that the endpoint did not write.
     confine(core, call, shown, &mut object);
-    if !applied {
+    if !owns_all && !applied {
         fields::track(core, call, Some(shown), &mut object);
     }
     meta::restore(shown, &mut object);

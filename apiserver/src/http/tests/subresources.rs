@@ -127,7 +127,7 @@ async fn connections_fail_as_without_a_kubelet() {
         ("GET", "p/attach", 400, "pod p does not have a host assigned"),
         ("POST", "p/portforward", 400, "pod p does not have a host assigned"),
         ("GET", "p/proxy/metrics", 400, "address not allowed"),
-        ("GET", "q/log", 404, "nodes \"n\" not found"),
+        ("GET", "q/log", 404, "pods \"n\" not found"),
         ("PUT", "p/log", 405, "does not allow this method"),
     ] {
         let reply = client.send(method, &format!("{PODS}/{path}"), &[], "").await;

@@ -60,6 +60,10 @@ async fn review(client: &mut Client, token: &str, audiences: &[&str]) -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_token_says_who_it_is_for_and_until_when() {
     let (_server, mut client) = with_bot().await;
+    let table = ("accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
+    let url = format!("{ACCOUNTS}/bot/token");
+    let reply = client.send("POST", &url, &[table], "{}").await;
+    assert_eq!(reply.value["kind"], "TokenRequest");
     let account = client.get(&format!("{ACCOUNTS}/bot")).await.value;
     let reply = ask(&mut client, json!({"audiences": ["a", "b"], "expirationSeconds": 900})).await;
     let status = &reply.value["status"];
@@ -103,7 +107,7 @@ async fn a_token_counts_no_more_once_its_account_is_deleted_or_made_anew() {
     assert_eq!((reply.code, reply.message()), (401, "Unauthorized"));
     assert_eq!(
         review(&mut client, &token, &[]).await,
-        json!({"user": {}, "error": "serviceaccounts \"bot\" not found"})
+        json!({"user": {}, "error": "[invalid bearer token, serviceaccounts \"bot\" not found]"})
     );
     client.post(ACCOUNTS, json!({"metadata": {"name": "bot"}})).await;
     assert_eq!(who(&server, &token).await.code, 401);
@@ -120,7 +124,7 @@ async fn a_token_counts_until_a_minute_after_its_end_by_the_servers_clock() {
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(who(&server, &token).await.code, 401);
     let status = review(&mut client, &token, &[]).await;
-    assert_eq!(status["error"], "service account token has expired");
+    assert_eq!(status["error"], "[invalid bearer token, service account token has expired]");
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,7 +136,7 @@ async fn a_token_for_others_does_not_count_here_but_is_reviewed_for_them() {
     assert_eq!((&status["authenticated"], &status["audiences"]), (&json!(true), &json!(["vault"])));
     let status = review(&mut client, &token, &[]).await;
     let text = format!(
-        "token audiences [\"vault\" \"db\"] is invalid for the target audiences [{ISSUER:?}]"
+        "[invalid bearer token, token audiences [\"vault\" \"db\"] is invalid for the target audiences [{ISSUER:?}]]"
     );
     assert_eq!(status, json!({"user": {}, "error": text}));
 }
@@ -154,7 +158,7 @@ async fn a_token_bound_to_a_pod_tells_it_and_ends_with_it() {
     assert_eq!(client.delete_with(&format!("{PODS}/p"), options).await.code, 200);
     assert_eq!(who(&server, &token).await.code, 401);
     let why = review(&mut client, &token, &[]).await["error"].clone();
-    assert_eq!(why, "service account token has been invalidated");
+    assert_eq!(why, "[invalid bearer token, service account token has been invalidated]");
 }
 
 #[tokio::test(start_paused = true)]

@@ -86,7 +86,7 @@ fn check_log(call: &Call, query: &Query) -> Result<(), ApiError> {
     }
     if query.has("sinceTime") && query.has("sinceSeconds") {
         let text = "at most one of `sinceTime` or `sinceSeconds` may be specified";
-        causes.push(forbidden_field("", text));
+        causes.push(forbidden_field("[]", text));
     } else if let Some(value) = number("sinceSeconds").filter(|value| *value < 1) {
         causes.push(invalid_value("sinceSeconds", &value.into(), "must be greater than 0"));
     }
@@ -119,7 +119,8 @@ fn container(call: &Call, pod: &Value, wanted: &str) -> Result<String, ApiError>
 
 /// Returns the address of a node's kubelet.
 fn address(core: &Core, name: &str) -> Result<String, ApiError> {
-    let unknown = || ApiError::not_found(About { group: "", kind: "nodes", name });
+    // Upstream names the resource of the request, and not that of the missing object.
+    let unknown = || ApiError::not_found(About { group: "", kind: "pods", name });
     let node = core.store.get("nodes", name).ok_or_else(unknown)?;
     let status = &node.value["status"];
     let held = status["addresses"].as_array().map_or(&[][..], Vec::as_slice);

@@ -64,7 +64,7 @@ pub(crate) fn confined(call: &Call, old: &Value, new: &Value) -> Value {
 /// Returns the fault of a Pod whose kind of Pod has no such subresource.
 fn refused(old: &Value, text: &str) -> Option<Vec<Cause>> {
     let mirrors = !old["metadata"]["annotations"][MIRROR].is_null();
-    mirrors.then(|| vec![forbidden_field("", text)])
+    mirrors.then(|| vec![forbidden_field("[]", text)])
 }
 
 /// Returns the fault of a new Pod that has ephemeral containers already.
@@ -102,7 +102,7 @@ pub(crate) fn check_resize(old: &Value, new: &Value) -> Vec<Cause> {
         return causes;
     }
     if old["spec"]["os"]["name"] == "windows" {
-        return vec![forbidden_field("", "windows pods cannot be resized")];
+        return vec![forbidden_field("[]", "windows pods cannot be resized")];
     }
     let (before, after) = (&old["spec"], &new["spec"]);
     let mut causes = Vec::new();
@@ -209,6 +209,11 @@ fn check_spec(spec: &Value) -> Vec<Cause> {
             if container[field].as_str().unwrap_or_default().is_empty() {
                 causes.push(required(&format!("{at}.{field}"), ""));
             }
+        }
+        if let Some(text) = name.as_str().filter(|text| !text.is_empty()) {
+            let faults = crate::names::label(text).into_iter();
+            let at = format!("{at}.name");
+            causes.extend(faults.map(|why| invalid_value(&at, name, &why)));
         }
         if names.contains(&name) && !name.is_null() {
             let message = format!("Duplicate value: {name}");
