@@ -13,6 +13,9 @@ use crate::served::Cause;
 use crate::status::{self, About, ApiError, cause, forbidden_field, invalid_value};
 use crate::storage;
 
+/// Name of the disruption budgets in the store.
+const BUDGETS: &str = "poddisruptionbudgets.policy";
+
 const MEBIBYTE: usize = 1024 * 1024;
 
 /// Executes a POST to a subresource of an object.
@@ -85,12 +88,13 @@ fn set_condition(pod: &mut Value, condition: Value) {
 /// Evicts a Pod, if the disruption budgets allow it.
 fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
-    check_budgets(core, call, &held.value)?;
+    let budgets = check_budgets(core, call, &held.value)?;
     let main = Call { subresource: String::new(), ..call.clone() };
     let mut options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
     // A dry run in the URL's parameter counts for the deletion, too.
     options.dry_run |= call.options.dry_run;
     if !options.dry_run {
+        budgets.iter().for_each(|key| spend(core, call, key));
         disrupt(core, call)?;
     }
     delete::delete(core, &main, &options, &mut Vec::new())?;
@@ -116,15 +120,33 @@ fn disrupt(core: &Core, call: &Call) -> Result<(), ApiError> {
     }
 }
 
-/// Fails if a disruption budget forbids that a Pod goes. Pods that do not run need no permission.
-fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> {
+/// Takes one disruption from a budget. A concurrent write makes `put` fail: it is then tried again.
+fn spend(core: &Core, call: &Call, key: &str) {
+    let kind = BUDGETS;
+    while let Some(held) = core.store.get(kind, key) {
+        let mut budget = held.value.clone();
+        let status = crate::kinds::defaults::child(&mut budget, "status");
+        let allowed = status["disruptionsAllowed"].as_i64().unwrap_or(0);
+        status["disruptionsAllowed"] = json!(allowed.saturating_sub(1).max(0));
+        let pods = crate::kinds::defaults::child(status, "disruptedPods");
+        pods[call.name.as_str()] = json!(core.clock.rfc3339());
+        if core.store.put(kind, key, Some(&held), budget).is_ok() {
+            return;
+        }
+    }
+}
+
+/// Fails if a disruption budget forbids that a Pod goes, else returns the keys of its budgets. Pods
+/// that do not run need no permission.
+fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<Vec<String>, ApiError> {
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
     // No budget counts these Pods as available.
     if phase != "Running" || crate::kinds::meta::terminating(pod) {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let (budgets, _) = core.store.snapshot("poddisruptionbudgets.policy");
-    for (_, budget) in storage::in_namespace(&budgets, &call.namespace) {
+    let mut spent = Vec::new();
+    let (budgets, _) = core.store.snapshot(BUDGETS);
+    for (key, budget) in storage::in_namespace(&budgets, &call.namespace) {
         if !selectors::selects(&budget.value["spec"]["selector"], pod) {
             continue;
         }
@@ -144,14 +166,18 @@ fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> 
         }
         if allowed < 1 {
             let error = ApiError::custom(429, "TooManyRequests", text);
-            return Err(error.because(cause(
-                "DisruptionBudget",
-                "",
-                "The budget allows no disruption now.",
-            )));
+            let count = |field: &str| budget.value["status"][field].as_i64().unwrap_or(0);
+            let detail = format!(
+                "The disruption budget {} needs {} healthy pods and has {} currently",
+                crate::kinds::meta::text(&budget.value, "name"),
+                count("desiredHealthy"),
+                count("currentHealthy")
+            );
+            return Err(error.because(cause("DisruptionBudget", "", detail)));
         }
+        spent.push(key.to_string());
     }
-    Ok(())
+    Ok(spent)
 }
 
 /// Returns a fault if a ConfigMap or Secret holds more than a mebibyte.
