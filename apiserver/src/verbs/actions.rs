@@ -153,9 +153,9 @@ fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<Vec<String>, A
         let observed = budget.value["status"]["observedGeneration"].as_i64().unwrap_or(0);
         let allowed = budget.value["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
         let text = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let name = crate::kinds::meta::text(&budget.value, "name");
         // The budget's status describes an earlier spec: its numbers cannot be trusted yet.
         if observed < crate::kinds::meta::generation(&budget.value) {
-            let name = crate::kinds::meta::text(&budget.value, "name");
             let detail =
                 format!("The disruption budget {name} is still being processed by the server.");
             return Err(ApiError::too_many(text, 10).because(cause(
@@ -168,8 +168,7 @@ fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<Vec<String>, A
             let error = ApiError::custom(429, "TooManyRequests", text);
             let count = |field: &str| budget.value["status"][field].as_i64().unwrap_or(0);
             let detail = format!(
-                "The disruption budget {} needs {} healthy pods and has {} currently",
-                crate::kinds::meta::text(&budget.value, "name"),
+                "The disruption budget {name} needs {} healthy pods and has {} currently",
                 count("desiredHealthy"),
                 count("currentHealthy")
             );
@@ -232,14 +231,8 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
                 .into_iter()
                 .collect();
         }
-        ("", "Pod") => {
-            return match call.subresource.as_str() {
-                "" => pod_change(old, new),
-                "ephemeralcontainers" => pods::check_ephemeral(old, new),
-                "resize" => pods::check_resize(old, new),
-                _ => Vec::new(),
-            };
-        }
+        ("", "Pod") if call.subresource.is_empty() => return pod_change(old, new),
+        ("", "Pod") => return pods::check_change(call, old, new),
         ("certificates.k8s.io", "CertificateSigningRequest") => {
             return certificates::check_change(call, old, new);
         }

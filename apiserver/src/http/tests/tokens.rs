@@ -228,11 +228,15 @@ async fn another_server_does_not_accept_the_token_although_both_have_one_seed() 
 
 #[tokio::test(start_paused = true)]
 async fn the_keys_of_the_issuer_are_published() {
-    let (_server, mut client) = with_bot().await;
+    let (server, mut client) = with_bot().await;
     let token = token(&mut client, json!({})).await;
     let header = URL_SAFE_NO_PAD.decode(token.split('.').next().unwrap()).unwrap();
     let header: Value = serde_json::from_slice(&header).unwrap();
-    let keys = client.get("/openid/v1/jwks").await;
+    let mut bearer = Client::anonymous(&server).await;
+    assert_eq!(bearer.get("/openid/v1/jwks").await.code, 403);
+    let headers = [("authorization", format!("Bearer {token}"))];
+    let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let keys = bearer.send("GET", "/openid/v1/jwks", &headers, "").await;
     assert_eq!(keys.headers["content-type"], "application/jwk-set+json");
     assert_eq!(keys.value["keys"][0]["kid"], header["kid"]);
     assert_eq!(header["alg"], "ES256");

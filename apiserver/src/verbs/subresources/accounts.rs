@@ -32,13 +32,13 @@ fn about(name: &str) -> About<'_> {
     About { group: GROUP, kind: KIND, name }
 }
 
-/// Issues a token for the account that a call names.
-pub(crate) fn request(
+/// Reads a request with its defaults and owners.
+fn read(
     core: &Core,
     call: &Call,
     body: Body,
     warnings: &mut Vec<String>,
-) -> Result<ObjectResponse, ApiError> {
+) -> Result<Value, ApiError> {
     let mut kind = builtin::body_kind("authentication.k8s.io/v1", KIND);
     kind.served.namespaced = true;
     let asked = Call { kind: Arc::new(kind), ..call.clone() };
@@ -56,7 +56,17 @@ pub(crate) fn request(
     if let Some(Value::Object(fields)) = object.pointer_mut(owned) {
         fields.remove(".");
     }
+    Ok(object)
+}
 
+/// Issues a token for the account that a call names.
+pub(crate) fn request(
+    core: &Core,
+    call: &Call,
+    body: Body,
+    warnings: &mut Vec<String>,
+) -> Result<ObjectResponse, ApiError> {
+    let mut object = read(core, call, body, warnings)?;
     let account = account(core, call, &object)?;
     complete(core, call, &account.value, &mut object)?;
     let mut claims = Claims {
@@ -159,13 +169,17 @@ fn bind(core: &Core, call: &Call, wanted: &Value, claims: &mut Claims) -> Result
         return Err(ApiError::conflict(About { group: "", kind, name }, &why));
     }
     *slot = Some(id);
-    let node = spec["nodeName"].as_str().filter(|name| !name.is_empty());
-    if let Some(name) = node.filter(|_| resource == "pods") {
-        let known = core.store.get("nodes", name).map(|node| id_of(&node.value));
-        let unknown = || ObjectId { name: name.to_owned(), uid: String::new() };
-        claims.node = Some(known.unwrap_or_else(unknown));
+    if resource == "pods" {
+        claims.node = node_of(core, spec);
     }
     Ok(())
+}
+
+/// Returns the node of a Pod, without a uid if there is no such node.
+fn node_of(core: &Core, spec: &Value) -> Option<ObjectId> {
+    let name = spec["nodeName"].as_str().filter(|name| !name.is_empty())?;
+    let known = core.store.get("nodes", name).map(|node| id_of(&node.value));
+    Some(known.unwrap_or_else(|| ObjectId { name: name.to_owned(), uid: String::new() }))
 }
 
 /// Returns the account's user of a bearer token; `None` for a text that is no token of an account.

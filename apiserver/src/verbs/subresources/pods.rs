@@ -74,8 +74,17 @@ pub(crate) fn check_new(call: &Call, pod: &Value) -> Option<Cause> {
     has.then(|| forbidden_field(&format!("spec.{field}"), "cannot be set on create"))
 }
 
+/// Returns the faults of a change through a subresource.
+pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
+    match call.subresource.as_str() {
+        "ephemeralcontainers" => check_ephemeral(old, new),
+        "resize" => check_resize(old, new),
+        _ => Vec::new(),
+    }
+}
+
 /// Returns the faults of a change of ephemeral containers: they are only added.
-pub(crate) fn check_ephemeral(old: &Value, new: &Value) -> Vec<Cause> {
+fn check_ephemeral(old: &Value, new: &Value) -> Vec<Cause> {
     if let Some(causes) = refused(old, "static pods do not support ephemeral containers") {
         return causes;
     }
@@ -97,7 +106,7 @@ pub(crate) fn check_ephemeral(old: &Value, new: &Value) -> Vec<Cause> {
 }
 
 /// Returns the faults of a change of resources.
-pub(crate) fn check_resize(old: &Value, new: &Value) -> Vec<Cause> {
+fn check_resize(old: &Value, new: &Value) -> Vec<Cause> {
     if let Some(causes) = refused(old, "static pods cannot be resized") {
         return causes;
     }
@@ -123,17 +132,14 @@ pub(crate) fn check_resize(old: &Value, new: &Value) -> Vec<Cause> {
         for (index, (held, sent)) in list(before, name).iter().zip(list(after, name)).enumerate() {
             let at = format!("spec.{name}[{index}]");
             check_resources(&at, &held["resources"], &sent["resources"], &mut causes);
-            if !only_mutable(held, sent) {
-                causes.push(match name {
-                    "containers" => {
-                        forbidden_field("spec", "only cpu and memory resources are mutable")
-                    }
-                    _ => forbidden_field(
-                        &at,
-                        "only cpu and memory resources for init or sidecar containers are mutable",
-                    ),
-                });
+            if only_mutable(held, sent) {
+                continue;
             }
+            let (at, of) = match name {
+                "containers" => ("spec", "resources"),
+                _ => (at.as_str(), "resources for init or sidecar containers"),
+            };
+            causes.push(forbidden_field(at, &format!("only cpu and memory {of} are mutable")));
         }
     }
     causes
