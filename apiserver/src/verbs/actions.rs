@@ -94,7 +94,10 @@ fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<ObjectResponse, A
     // A dry run in the URL's parameter counts for the deletion, too.
     options.dry_run |= call.options.dry_run;
     if !options.dry_run {
-        budgets.iter().for_each(|key| spend(core, call, key));
+        // Another eviction took the last disruption in between: the budget now refuses.
+        if !budgets.iter().all(|key| spend(core, call, key)) {
+            return evict(core, call, eviction);
+        }
         disrupt(core, call)?;
     }
     delete::delete(core, &main, &options, &mut Vec::new())?;
@@ -120,20 +123,26 @@ fn disrupt(core: &Core, call: &Call) -> Result<(), ApiError> {
     }
 }
 
-/// Takes one disruption from a budget. A concurrent write makes `put` fail: it is then tried again.
-fn spend(core: &Core, call: &Call, key: &str) {
+/// Takes one disruption from a budget; false if none is left. A concurrent write makes `put` fail: it
+/// is then tried again.
+fn spend(core: &Core, call: &Call, key: &str) -> bool {
     let kind = BUDGETS;
     while let Some(held) = core.store.get(kind, key) {
         let mut budget = held.value.clone();
         let status = crate::kinds::defaults::child(&mut budget, "status");
         let allowed = status["disruptionsAllowed"].as_i64().unwrap_or(0);
-        status["disruptionsAllowed"] = json!(allowed.saturating_sub(1).max(0));
+        if allowed < 1 {
+            return false;
+        }
+        status["disruptionsAllowed"] = json!(allowed.saturating_sub(1));
         let pods = crate::kinds::defaults::child(status, "disruptedPods");
         pods[call.name.as_str()] = json!(core.clock.rfc3339());
         if core.store.put(kind, key, Some(&held), budget).is_ok() {
-            return;
+            return true;
         }
     }
+    // The budget is gone, and forbids nothing.
+    true
 }
 
 /// Fails if a disruption budget forbids that a Pod goes, else returns the keys of its budgets. Pods
