@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::accounts::Issuer;
 use crate::auth::{AllowAll, Authenticator, Authorizer, ByConnection};
 use crate::clock::Clock;
 use crate::faults::Faults;
@@ -33,6 +34,8 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
     /// Held while an address is chosen and its Service stored.
     pub(crate) addresses: Mutex<()>,
+    /// Issuer of the tokens of service accounts.
+    pub(crate) issuer: Issuer,
     /// Certificate of the authority, in PEM; empty unless the server listens.
     pub(crate) root_ca: Mutex<String>,
     /// Cancels every connection and every controller when the server shuts down.
@@ -63,6 +66,7 @@ impl Core {
             faults: Faults::new(),
             requests: Requests::new(),
             addresses: Mutex::new(()),
+            issuer: Issuer::default(),
             root_ca: Mutex::new(String::new()),
             connections: Mutex::new(stop.child_token()),
             stop,

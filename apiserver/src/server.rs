@@ -30,6 +30,8 @@ pub struct Builder {
     tokens: String,
     /// Whether a watch from a future version is answered 410.
     expires_future: bool,
+    /// Name of the issuer of tokens; `None` for the default.
+    issuer: Option<String>,
 }
 
 /// A running API server. Clones are cheap and share the server.
@@ -42,12 +44,13 @@ pub struct ApiServer {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, epoch, controllers, expires_future, tokens: _ } = self;
+        let Self { seed, epoch, controllers, expires_future, issuer, tokens: _ } = self;
         f.debug_struct("Builder")
             .field("seed", seed)
             .field("epoch", epoch)
             .field("controllers", controllers)
             .field("expires_future", expires_future)
+            .field("issuer", issuer)
             .finish_non_exhaustive()
     }
 }
@@ -108,11 +111,22 @@ impl Builder {
         self
     }
 
+    /// Sets the URL that names the issuer of service accounts' tokens, and their default audience.
+    /// Default: `https://kubernetes.default.svc.cluster.local`.
+    #[must_use]
+    pub fn service_account_issuer(mut self, url: &str) -> Self {
+        self.issuer = Some(url.to_owned());
+        self
+    }
+
     /// Starts the server inside the current tokio runtime.
     pub fn start(self) -> ApiServer {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
         let rng = self.seed.map_or_else(Rng::system, Rng::seeded);
         let core = Core::new(clock, rng);
+        if let Some(url) = &self.issuer {
+            core.issuer.rename(url);
+        }
         bootstrap::run(&core);
         if self.expires_future {
             core.store.refuse_future();

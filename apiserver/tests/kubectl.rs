@@ -16,6 +16,14 @@ use libtest_mimic::{Arguments, Completion, Trial};
 #[path = "../../tests/src/built.rs"]
 #[allow(unreachable_pub)]
 mod built;
+#[path = "kubectl/credentials.rs"]
+mod credentials;
+
+use credentials::{
+    a_created_token_logs_in_as_the_account_until_it_is_deleted,
+    certificates_are_approved_and_denied, debug_adds_a_container_to_a_pod,
+    logs_and_exec_fail_as_without_a_kubelet,
+};
 
 const CRD: &str = r#"
 apiVersion: apiextensions.k8s.io/v1
@@ -97,6 +105,10 @@ fn main() -> ExitCode {
         needs_kubectl!(api_resources_lists_built_in_and_custom_kinds),
         needs_kubectl!(get_with_watch_prints_changes_as_they_happen),
         needs_kubectl!(a_user_of_the_token_file_may_do_what_rbac_grants_and_no_more),
+        needs_kubectl!(a_created_token_logs_in_as_the_account_until_it_is_deleted),
+        needs_kubectl!(certificates_are_approved_and_denied),
+        needs_kubectl!(debug_adds_a_container_to_a_pod),
+        needs_kubectl!(logs_and_exec_fail_as_without_a_kubelet),
     ];
     let count = trials.len();
     trials.push(Trial::test(WITHOUT_KUBECTL, move || {

@@ -21,6 +21,15 @@ const NO_METADATA: [&str; 7] = [
 /// them.
 pub(crate) fn fields(schema: &TypeSchema, subresource: Option<&str>) -> PathSet {
     let mut set = PathSet::default();
+    if schema.kind() == Some("CertificateSigningRequest") {
+        set.insert_fields(&["spec"]);
+        set.insert_fields(match subresource.unwrap_or_default() {
+            "approval" => &["status", "certificate"],
+            "status" => &["status", "conditions"],
+            _ => &["status"],
+        });
+        return set;
+    }
     match subresource.unwrap_or_default() {
         // Without the subresource status is written, and owned, on the main endpoint.
         "" | "finalize" if schema.has_status_subresource() => set.insert_fields(&["status"]),

@@ -3,6 +3,8 @@
 //! Handlers see only a [`User`] and an [`Authorizer`]. The two installed hooks decide how a user is
 //! found (certificates, tokens) and which rules hold (RBAC).
 
+pub(crate) mod accounts;
+mod jwt;
 pub(crate) mod rights;
 mod tokens;
 
@@ -67,6 +69,18 @@ pub(crate) struct ConnectionIdentity {
     pub(crate) user: Option<User>,
 }
 
+/// The reason that is given for a token that nobody has issued.
+pub(crate) const INVALID_TOKEN: &str = "invalid bearer token";
+
+/// The user of a bearer token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identified {
+    /// The user.
+    pub(crate) user: User,
+    /// Those of the wanted audiences that the token is meant for.
+    pub(crate) audiences: Vec<String>,
+}
+
 /// Authentication: finds the user of a request.
 pub(crate) trait Authenticator: Send + Sync {
     /// Returns the user, or the answer to a request without a valid user.
@@ -76,9 +90,12 @@ pub(crate) trait Authenticator: Send + Sync {
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError>;
 
-    /// Returns the user of a bearer token; `None` for an unknown token.
-    fn token(&self, _token: &str) -> Option<User> {
-        None
+    /// Returns the user of a bearer token that is meant for one of the audiences.
+    ///
+    /// # Errors
+    /// The reason why the token does not count, as reviews of tokens tell it.
+    fn token(&self, _token: &str, _audiences: &[String]) -> Result<Identified, String> {
+        Err(INVALID_TOKEN.to_owned())
     }
 }
 

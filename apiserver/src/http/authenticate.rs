@@ -1,7 +1,7 @@
 //! Authentication: the user of a connection, of a bearer token, or the anonymous user.
 //!
 //! The connection (a client certificate, or memory) comes first, then the token. A wrong token is
-//! refused; without a token the user is anonymous. Not supported: tokens of service accounts.
+//! refused; without a token the user is anonymous.
 
 use std::sync::{Arc, Weak};
 
@@ -9,9 +9,15 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 
 use super::impersonate;
-use crate::auth::{ANONYMOUS, Authenticator, ConnectionIdentity, Tokens, User};
+use crate::auth::{
+    ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, Identified, Tokens, User,
+};
 use crate::core::Core;
 use crate::status::ApiError;
+use crate::verbs::subresources::accounts;
+
+/// Longest bearer token that is looked at, in bytes.
+const LONGEST: usize = 16 * 1024;
 
 /// Finds users by connection and token, and lets some users act as others.
 #[derive(Debug)]
@@ -49,7 +55,12 @@ impl Authenticator for Authentication {
             // First: a client with a certificate may send a token as well, which then does not
             // count.
             (Some(user), _) => user.clone().authenticated(),
-            (None, Some(token)) => self.token(token).ok_or_else(ApiError::unauthorized)?,
+            (None, Some(token)) => {
+                let audiences = self.core.upgrade().map(|core| core.issuer.audiences());
+                // The reason stays here: only those who may review tokens learn it.
+                let found = self.token(token, &audiences.unwrap_or_default());
+                found.map_err(|_| ApiError::unauthorized())?.user
+            }
             (None, None) => User::new(ANONYMOUS, &["system:unauthenticated"]),
         };
         // After authentication: the right to impersonate is that of the real user.
@@ -59,7 +70,21 @@ impl Authenticator for Authentication {
         }
     }
 
-    fn token(&self, token: &str) -> Option<User> {
-        self.tokens.find(token).map(User::authenticated)
+    fn token(&self, token: &str, audiences: &[String]) -> Result<Identified, String> {
+        let invalid = || INVALID_TOKEN.to_owned();
+        let core = self.core.upgrade().ok_or_else(invalid)?;
+        if token.len() > LONGEST {
+            return Err(invalid());
+        }
+        // Tokens of the file are meant for the server, and for nobody else.
+        if let Some(user) = self.tokens.find(token) {
+            let own = core.issuer.audiences();
+            let audiences: Vec<String> =
+                audiences.iter().filter(|wanted| own.contains(wanted)).cloned().collect();
+            let known = !audiences.is_empty();
+            let user = user.authenticated();
+            return known.then_some(Identified { user, audiences }).ok_or_else(invalid);
+        }
+        accounts::identify(&core, token, audiences)?.ok_or_else(invalid)
     }
 }

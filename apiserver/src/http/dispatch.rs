@@ -18,6 +18,7 @@ use crate::names;
 use crate::status::{About, ApiError};
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, Query, WriteOptions};
+use crate::verbs::subresources::{certificates, connect};
 use crate::verbs::{
     self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
 };
@@ -43,6 +44,10 @@ pub(crate) async fn run(
     let headers = &asked.parts.headers;
     let accepted = codec::accept(headers, &kind, &asked.route.verb)?;
     let call = call(asked, kind.clone());
+    if connect::is_connection(&call) {
+        connect::connect(core, &call, &asked.query)?;
+        return Ok(Reply::bytes(204, "", ""));
+    }
     // The warning about a deprecated version comes before those of the verb.
     let mut warnings: Vec<String> = kind.served.deprecated.iter().cloned().collect();
     if asked.route.verb == Verb::Watch {
@@ -90,7 +95,9 @@ fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
         return Err(ApiError::no_path());
     }
     let nowhere = served.namespaced && route.namespace.is_empty() && !route.name.is_empty();
-    if outside || route.excess || (nowhere && !served.custom) {
+    // The path behind a proxy is that of another server.
+    let excess = route.excess && route.subresource != "proxy";
+    if outside || excess || (nowhere && !served.custom) {
         return Err(ApiError::no_resource());
     }
     if !route.subresource.is_empty() && kind.subresource(&route.subresource).is_none() {
@@ -254,9 +261,9 @@ fn post(
     let body = codec::decode(&asked.parts.headers, &call.kind, &call.subresource, body)?;
     call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
     if !call.subresource.is_empty() {
-        actions::act(core, &call, &body)
+        actions::act(core, &call, &body, warnings)
     } else if call.kind.facts.review {
-        reviews::review(core, &call, body)
+        reviews::review(core, &call, body, warnings)
     } else {
         create::create(core, &call, body, warnings)
     }
@@ -272,6 +279,7 @@ fn put(
 ) -> Result<ObjectResponse, ApiError> {
     let body = codec::decode(&asked.parts.headers, &call.kind, &call.subresource, body)?;
     call.options = options::write(&asked.query, "UpdateOptions", default_manager(asked))?;
+    certificates::may_approve(core, &call)?;
     if call.subresource == "scale" {
         return scale::replace(core, &call, &body);
     }
@@ -290,6 +298,7 @@ fn change(
     call.options = options::write(&asked.query, "PatchOptions", default_manager(asked))?;
     let named = asked.query.get("fieldManager").is_some();
     patch::check_options(form, named, call.options.force)?;
+    certificates::may_approve(core, &call)?;
     if call.subresource == "scale" {
         return scale::patch(core, &call, form, &body);
     }
@@ -397,7 +406,8 @@ fn reply(
     }
     let now = core.clock.seconds();
     // These have no table and no partial form.
-    let plain = value["kind"] == "Status" || value["kind"] == "Scale" || kind.facts.review;
+    let alone = ["Status", "Scale", "TokenRequest"].iter().any(|name| value["kind"] == *name);
+    let plain = alone || kind.facts.review;
     if !plain {
         check_shape(kind, accepted.shape, is_list(kind, &value))?;
         let rows = if accepted.shape == ResponseShape::Table {

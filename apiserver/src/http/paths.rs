@@ -44,6 +44,11 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
             Ok(encoded(format, &group))
         }
         ["apis", group, version] => resources(core, asked, group, version),
+        [".well-known", "openid-configuration"] => Ok(issuer(core)),
+        ["openid", "v1", "jwks"] => {
+            let keys = core.issuer.public_keys().to_string();
+            Ok(cached(Reply::bytes(200, "application/jwk-set+json", keys)))
+        }
         ["openapi", "v2"] => Ok(single_document(core, asked)),
         ["openapi", "v3"] => {
             let index = openapi::v3_index(served).to_string();
@@ -67,6 +72,22 @@ fn json_reply(value: &Value) -> Reply {
     Reply::bytes(200, "application/json", value.to_string())
 }
 
+/// Lets a reply be cached for an hour.
+fn cached(mut reply: Reply) -> Reply {
+    reply.headers.push(("cache-control", "public, max-age=3600".to_owned()));
+    reply
+}
+
+/// Returns what verifiers of tokens need to know about their issuer.
+fn issuer(core: &Core) -> Reply {
+    let url = core.issuer.url();
+    cached(json_reply(&json!({
+        "issuer": url, "jwks_uri": format!("{url}/openid/v1/jwks"),
+        "response_types_supported": ["id_token"], "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    })))
+}
+
 /// Returns all paths of the server, as `/` shows them.
 fn index(core: &Core) -> Value {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
@@ -76,7 +97,16 @@ fn index(core: &Core) -> Value {
             paths.push(format!("/apis/{}/{}", served.group, served.version));
         }
     }
-    for path in ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"] {
+    for path in [
+        "/.well-known/openid-configuration",
+        "/healthz",
+        "/livez",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openid/v1/jwks",
+        "/readyz",
+        "/version",
+    ] {
         paths.push(path.to_owned());
     }
     paths.sort();

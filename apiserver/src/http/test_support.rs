@@ -57,7 +57,21 @@ pub(crate) async fn start() -> (ApiServer, Client) {
 
 impl Client {
     pub(crate) async fn of(server: &ApiServer) -> Self {
-        let io = TokioIo::new(server.connect().unwrap());
+        Self::on(server.connect().unwrap()).await
+    }
+
+    /// Returns a client without credentials of its own.
+    pub(crate) async fn anonymous(server: &ApiServer) -> Self {
+        Self::on(server.connect_anonymous().unwrap()).await
+    }
+
+    /// Returns a client of a user without groups.
+    pub(crate) async fn user(server: &ApiServer, name: &str) -> Self {
+        Self::on(server.connect_as(name, &[]).unwrap()).await
+    }
+
+    async fn on(stream: tokio::io::DuplexStream) -> Self {
+        let io = TokioIo::new(stream);
         let (sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
         tokio::spawn(connection);
         Self { sender }

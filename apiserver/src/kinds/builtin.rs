@@ -15,6 +15,11 @@ pub(crate) fn kinds() -> Vec<Kind> {
     ROWS.iter().map(kind).collect()
 }
 
+/// Returns a kind that exists only as the body of a subresource.
+pub(crate) fn body_kind(api_version: &'static str, name: &'static str) -> Kind {
+    kind(&Row::body(api_version, name))
+}
+
 /// Splits a text into its non-empty words.
 fn words(text: &str, by: char) -> Vec<String> {
     text.split(by).filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -78,6 +83,7 @@ fn subresource(row: &Row, group: &str, version: &str, (name, what): (&str, &str)
     match what {
         "" => own("get patch update"),
         "put" => own("update"),
+        "get" => own("get"),
         _ => {
             let (api_version, kind) = what.split_once(' ').unwrap_or((what, ""));
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -85,7 +91,12 @@ fn subresource(row: &Row, group: &str, version: &str, (name, what): (&str, &str)
                 group: group.to_owned(),
                 version: version.to_owned(),
                 kind: kind.to_owned(),
-                ..own(if name == "scale" { "get patch update" } else { "create" })
+                ..own(match name {
+                    "scale" => "get patch update",
+                    "attach" | "exec" | "portforward" => "create get",
+                    "proxy" => "create delete get patch update",
+                    _ => "create",
+                })
             }
         }
     }

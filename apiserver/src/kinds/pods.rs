@@ -44,7 +44,7 @@ fn pod_spec(spec: &mut Value) {
         let account = spec["serviceAccount"].clone();
         spec["serviceAccountName"] = account;
     }
-    for list in ["containers", "initContainers"] {
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
         for one in items(spec, list) {
             container(one);
         }
@@ -149,7 +149,7 @@ fn requests(container: &mut Value) {
 }
 
 /// Returns the quality of service class of a pod spec.
-fn qos(spec: &Value) -> &'static str {
+pub(crate) fn qos(spec: &Value) -> &'static str {
     let containers = spec["containers"].as_array().map_or(&[][..], Vec::as_slice);
     let part = |container: &Value, part: &str| {
         container["resources"][part].as_object().cloned().unwrap_or_default()

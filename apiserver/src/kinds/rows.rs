@@ -46,6 +46,11 @@ const fn row(
 }
 
 impl Row {
+    /// Returns the row of a kind that is no resource, but the body of a subresource.
+    pub(super) const fn body(api_version: &'static str, kind: &'static str) -> Self {
+        row(api_version, kind, "", "").review()
+    }
+
     /// Makes the kind cluster-wide.
     const fn cluster(mut self) -> Self {
         self.cluster = true;
@@ -186,7 +191,18 @@ pub(super) const ROWS: &[Row] = &[
     row("v1", "PersistentVolume", "persistentvolumes", "pv").cluster().with(&[STATUS]).returned(),
     row("v1", "Pod", "pods", "po")
         .all()
-        .with(&[("binding", "v1 Binding"), ("eviction", "policy/v1 Eviction"), STATUS])
+        .with(&[
+            ("attach", "v1 PodAttachOptions"),
+            ("binding", "v1 Binding"),
+            ("ephemeralcontainers", ""),
+            ("eviction", "policy/v1 Eviction"),
+            ("exec", "v1 PodExecOptions"),
+            ("log", "get"),
+            ("portforward", "v1 PodPortForwardOptions"),
+            ("proxy", "v1 PodProxyOptions"),
+            ("resize", ""),
+            STATUS,
+        ])
         .spec()
         .fields(POD_FIELDS)
         .returned(),

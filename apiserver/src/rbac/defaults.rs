@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_table_reads_as_roles_and_bindings() {
         let all = parse(TABLE);
-        assert_eq!(all.len(), 16);
+        assert_eq!(all.len(), 18);
         let find = |name: &str| {
             let found = all.iter().find(|(_, object)| object["metadata"]["name"] == name);
             found.map(|(_, object)| object.clone()).unwrap()

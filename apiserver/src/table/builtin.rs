@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::human::{labels, selector, since};
+use super::human::{duration, labels, selector, since};
 use super::{Definition, plain, pod, workload};
 use crate::served::Served;
 
@@ -125,6 +125,10 @@ pub(super) fn columns(served: &Served) -> Vec<Definition> {
             AGE,
             text("PreemptionPolicy"),
         ],
+        "CertificateSigningRequest" => {
+            let own = ["SignerName", "Requestor", "RequestedDuration", "Condition"];
+            [&[NAME, AGE][..], &own.map(text)].concat()
+        }
         other => match plain::columns(other) {
             Some(own) => between(&own.map(|(name, kind)| (name, kind, "", 0)).collect::<Vec<_>>()),
             None => vec![NAME, AGE],
@@ -211,6 +215,7 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
             age,
             json!(or(&o["preemptionPolicy"], "")),
         ],
+        "CertificateSigningRequest" => [vec![name, age], certificate(o)].concat(),
         other => match plain::cells(other, o) {
             Some(own) => around(own),
             None => vec![name, age],
@@ -222,6 +227,27 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
 pub(super) fn conditions(served: &Served, object: &Value) -> Option<Value> {
     // A custom kind may be called Pod, too.
     (served.kind == "Pod" && !served.custom).then(|| pod::conditions(object)).flatten()
+}
+
+/// Returns the cells of a certificate request behind its age.
+fn certificate(o: &Value) -> Vec<Value> {
+    let (spec, status) = (&o["spec"], &o["status"]);
+    let has = |kind: &str| list(&status["conditions"]).iter().any(|one| one["type"] == kind);
+    let verdict = match (has("Denied"), has("Approved")) {
+        (true, _) => "Denied",
+        (false, true) => "Approved",
+        (false, false) => "Pending",
+    };
+    let mut state = vec![verdict];
+    state.extend(has("Failed").then_some("Failed"));
+    state.extend((!or(&status["certificate"], "").is_empty()).then_some("Issued"));
+    let time = spec["expirationSeconds"].as_i64().map(duration);
+    vec![
+        json!(or(&spec["signerName"], "<none>")),
+        json!(or(&spec["username"], "")),
+        json!(time.unwrap_or_else(|| "<none>".to_owned())),
+        json!(state.join(",")),
+    ]
 }
 
 /// Joins items, or returns `none` without any.

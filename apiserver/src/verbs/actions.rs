@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::decode::Body;
 
+use super::subresources::{accounts, certificates, pods};
 use super::{Call, ObjectResponse, delete, options};
 use crate::core::Core;
 use crate::kinds::Kind;
@@ -12,10 +13,18 @@ use crate::served::Cause;
 use crate::status::{self, About, ApiError, cause, forbidden_field, invalid_value};
 use crate::storage;
 
+/// Name of the disruption budgets in the store.
+const BUDGETS: &str = "poddisruptionbudgets.policy";
+
 const MEBIBYTE: usize = 1024 * 1024;
 
 /// Executes a POST to a subresource of an object.
-pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
+pub(crate) fn act(
+    core: &Core,
+    call: &Call,
+    body: &Body,
+    warnings: &mut Vec<String>,
+) -> Result<ObjectResponse, ApiError> {
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => {
             check_name(call, &body.value, "Binding")?;
@@ -25,6 +34,7 @@ pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<ObjectRespons
             check_name(call, &body.value, "Eviction")?;
             evict(core, call, &body.value)
         }
+        ("serviceaccounts", "token") => accounts::request(core, call, body.clone(), warnings),
         _ => Err(ApiError::method()),
     }
 }
@@ -78,12 +88,16 @@ fn set_condition(pod: &mut Value, condition: Value) {
 /// Evicts a Pod, if the disruption budgets allow it.
 fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
-    check_budgets(core, call, &held.value)?;
+    let budgets = check_budgets(core, call, &held.value)?;
     let main = Call { subresource: String::new(), ..call.clone() };
     let mut options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
     // A dry run in the URL's parameter counts for the deletion, too.
     options.dry_run |= call.options.dry_run;
     if !options.dry_run {
+        // Another eviction took the last disruption in between: the budget now refuses.
+        if !budgets.iter().all(|key| spend(core, call, key)) {
+            return evict(core, call, eviction);
+        }
         disrupt(core, call)?;
     }
     delete::delete(core, &main, &options, &mut Vec::new())?;
@@ -109,24 +123,48 @@ fn disrupt(core: &Core, call: &Call) -> Result<(), ApiError> {
     }
 }
 
-/// Fails if a disruption budget forbids that a Pod goes. Pods that do not run need no permission.
-fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> {
+/// Takes one disruption from a budget; false if none is left. A concurrent write makes `put` fail: it
+/// is then tried again.
+fn spend(core: &Core, call: &Call, key: &str) -> bool {
+    let kind = BUDGETS;
+    while let Some(held) = core.store.get(kind, key) {
+        let mut budget = held.value.clone();
+        let status = crate::kinds::defaults::child(&mut budget, "status");
+        let allowed = status["disruptionsAllowed"].as_i64().unwrap_or(0);
+        if allowed < 1 {
+            return false;
+        }
+        status["disruptionsAllowed"] = json!(allowed.saturating_sub(1));
+        let pods = crate::kinds::defaults::child(status, "disruptedPods");
+        pods[call.name.as_str()] = json!(core.clock.rfc3339());
+        if core.store.put(kind, key, Some(&held), budget).is_ok() {
+            return true;
+        }
+    }
+    // The budget is gone, and forbids nothing.
+    true
+}
+
+/// Fails if a disruption budget forbids that a Pod goes, else returns the keys of its budgets. Pods
+/// that do not run need no permission.
+fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<Vec<String>, ApiError> {
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
     // No budget counts these Pods as available.
     if phase != "Running" || crate::kinds::meta::terminating(pod) {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let (budgets, _) = core.store.snapshot("poddisruptionbudgets.policy");
-    for (_, budget) in storage::in_namespace(&budgets, &call.namespace) {
+    let mut spent = Vec::new();
+    let (budgets, _) = core.store.snapshot(BUDGETS);
+    for (key, budget) in storage::in_namespace(&budgets, &call.namespace) {
         if !selectors::selects(&budget.value["spec"]["selector"], pod) {
             continue;
         }
         let observed = budget.value["status"]["observedGeneration"].as_i64().unwrap_or(0);
         let allowed = budget.value["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
         let text = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let name = crate::kinds::meta::text(&budget.value, "name");
         // The budget's status describes an earlier spec: its numbers cannot be trusted yet.
         if observed < crate::kinds::meta::generation(&budget.value) {
-            let name = crate::kinds::meta::text(&budget.value, "name");
             let detail =
                 format!("The disruption budget {name} is still being processed by the server.");
             return Err(ApiError::too_many(text, 10).because(cause(
@@ -137,14 +175,17 @@ fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> 
         }
         if allowed < 1 {
             let error = ApiError::custom(429, "TooManyRequests", text);
-            return Err(error.because(cause(
-                "DisruptionBudget",
-                "",
-                "The budget allows no disruption now.",
-            )));
+            let count = |field: &str| budget.value["status"][field].as_i64().unwrap_or(0);
+            let detail = format!(
+                "The disruption budget {name} needs {} healthy pods and has {} currently",
+                count("desiredHealthy"),
+                count("currentHealthy")
+            );
+            return Err(error.because(cause("DisruptionBudget", "", detail)));
         }
+        spent.push(key.to_string());
     }
-    Ok(())
+    Ok(spent)
 }
 
 /// Returns a fault if a ConfigMap or Secret holds more than a mebibyte.
@@ -200,6 +241,10 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
                 .collect();
         }
         ("", "Pod") if call.subresource.is_empty() => return pod_change(old, new),
+        ("", "Pod") => return pods::check_change(call, old, new),
+        ("certificates.k8s.io", "CertificateSigningRequest") => {
+            return certificates::check_change(call, old, new);
+        }
         ("", "Secret") => {
             let frozen = old["immutable"] == true
                 && (old["data"] != new["data"] || new["immutable"] != true);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::decode::{self, Body};
+use super::subresources::{certificates, pods};
 use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
 use crate::kinds::{Generation, admission, custom, defaults, meta, validate, workloads};
@@ -90,6 +91,7 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
         *finalizers = Value::Array(held);
     }
     admission::enter(kind, object);
+    certificates::enter(call, object);
 }
 
 /// Removes the status that a client sent with a new object.
@@ -166,5 +168,6 @@ fn check(call: &Call, object: &Value) -> Vec<Cause> {
     causes.extend(super::actions::check_namespace(&call.kind, object));
     causes.extend(workloads::check(&call.kind, object));
     causes.extend(validate::check(&call.kind, object));
+    causes.extend(pods::check_new(call, object));
     causes
 }

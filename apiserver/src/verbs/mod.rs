@@ -16,6 +16,7 @@ pub(crate) mod options;
 pub(crate) mod patch;
 pub(crate) mod reviews;
 pub(crate) mod scale;
+pub(crate) mod subresources;
 pub(crate) mod update;
 pub(crate) mod watch;
 

@@ -5,37 +5,44 @@
 
 use serde_json::{Map, Value, json};
 
-use super::decode::Body;
-use super::{Call, ObjectResponse};
+use super::decode::{self, Body};
+use super::{Call, ObjectResponse, admit, fields};
 use crate::auth::{Attributes, User};
 use crate::core::Core;
 use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
 
 /// Answers a review of the call's kind.
-pub(crate) fn review(core: &Core, call: &Call, body: Body) -> Result<ObjectResponse, ApiError> {
-    let mut object = body.value;
-    // Answered like an empty review: its kind reports the missing fields.
-    if !object.is_object() {
-        object = json!({});
-    }
-    object["apiVersion"] = json!(call.kind.served.api_version());
-    object["kind"] = json!(call.kind.served.kind);
-    if !object["metadata"].is_object() {
-        object["metadata"] = json!({});
-    }
+pub(crate) fn review(
+    core: &Core,
+    call: &Call,
+    body: Body,
+    warnings: &mut Vec<String>,
+) -> Result<ObjectResponse, ApiError> {
+    let decoded = decode::object(call, body, false, warnings);
+    let mut object = decoded.map_err(|fault| fault.of_body(call))?;
+    admit::match_namespace(call, &mut object)?;
+    // Tracked as sent: the answer has the owners of the question.
+    fields::track(core, call, None, &mut object);
     let status = match call.kind.served.kind.as_str() {
         "TokenReview" => token(core, &object["spec"])?,
         "SelfSubjectReview" => {
-            object["metadata"]["creationTimestamp"] = json!(core.clock.rfc3339());
+            // The answer repeats nothing of the question, as upstream.
+            object["metadata"] = json!({"creationTimestamp": core.clock.rfc3339()});
             json!({"userInfo": info(&call.user)})
         }
-        "SelfSubjectAccessReview" => access(core, &call.user, &object["spec"])?,
-        "SubjectAccessReview" => access(core, &subject(&object["spec"])?, &object["spec"])?,
+        "SelfSubjectAccessReview" => {
+            check(&object["spec"], Vec::new())?;
+            access(core, &call.user, &object["spec"])
+        }
+        "SubjectAccessReview" => {
+            check(&object["spec"], nobody(&object["spec"]))?;
+            access(core, &subject(&object["spec"]), &object["spec"])
+        }
         "LocalSubjectAccessReview" => local(core, call, &object["spec"])?,
         "SelfSubjectRulesReview" => {
             let answer = rules(core, &call.user, &object["spec"])?;
-            // The answer does not repeat the question, as upstream.
+            object["metadata"] = json!({});
             object["spec"] = json!({});
             answer
         }
@@ -45,10 +52,9 @@ pub(crate) fn review(core: &Core, call: &Call, body: Body) -> Result<ObjectRespo
     Ok(ObjectResponse::created(object))
 }
 
-/// Returns the 422 for a field of a review.
-fn invalid(group: &str, field: &str, value: &Value, detail: &str) -> ApiError {
-    let causes: Vec<Cause> = vec![invalid_value(field, value, detail)];
-    ApiError::invalid(About { group, kind: "", name: "" }, causes)
+/// Returns the 422 for the fields of a review.
+fn invalid(causes: Vec<Cause>) -> ApiError {
+    ApiError::invalid(About { group: AUTHORIZATION, kind: "", name: "" }, causes)
 }
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
@@ -65,15 +71,22 @@ fn info(user: &User) -> Value {
     out
 }
 
+/// Reviews a bearer token, for the audiences of the question or for the server itself.
 fn token(core: &Core, spec: &Value) -> Result<Value, ApiError> {
-    let token = spec["token"].as_str().unwrap_or_default();
+    let token = text(spec, "token");
     if token.is_empty() {
         let text = "token is required for TokenReview in authentication";
         return Err(ApiError::bad_request(text));
     }
-    Ok(match core.authenticator().token(token) {
-        Some(user) => json!({"authenticated": true, "user": info(&user)}),
-        None => json!({"user": {}, "error": "invalid bearer token"}),
+    let mut audiences = texts(&spec["audiences"]);
+    if audiences.is_empty() {
+        audiences = core.issuer.audiences();
+    }
+    Ok(match core.authenticator().token(&token, &audiences) {
+        Ok(found) => json!({
+            "authenticated": true, "user": info(&found.user), "audiences": found.audiences,
+        }),
+        Err(why) => json!({"user": {}, "error": why}),
     })
 }
 
@@ -86,47 +99,72 @@ fn text(value: &Value, key: &str) -> String {
 }
 
 /// Returns the user of a review about another user.
-fn subject(spec: &Value) -> Result<User, ApiError> {
-    let user = User {
+fn subject(spec: &Value) -> User {
+    let extra = spec["extra"].as_object().into_iter().flatten();
+    User {
         name: text(spec, "user"),
         groups: texts(&spec["groups"]),
         uid: text(spec, "uid"),
-        extra: spec["extra"]
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(key, values)| (key.clone(), texts(values)))
-            .collect(),
-    };
-    if user.name.is_empty() && user.groups.is_empty() {
-        let text = "at least one of user or group must be specified";
-        return Err(invalid(AUTHORIZATION, "spec.user", &json!(""), text));
+        extra: extra.map(|(key, values)| (key.clone(), texts(values))).collect(),
     }
-    Ok(user)
+}
+
+/// Returns the fault of a review that names neither a user nor a group.
+fn nobody(spec: &Value) -> Vec<Cause> {
+    let user = subject(spec);
+    let named = !user.name.is_empty() || !user.groups.is_empty();
+    let why = "at least one of user or group must be specified";
+    if named { Vec::new() } else { vec![invalid_value("spec.user", &json!(""), why)] }
+}
+
+/// Returns the attributes of a path in Go's spelling: upstream prints a type without JSON names.
+fn path_text(path: &Value) -> Value {
+    json!({"Path": text(path, "path"), "Verb": text(path, "verb")})
+}
+
+/// Checks that a review asks about either a resource or a path; `more` are faults of its user.
+fn check(spec: &Value, more: Vec<Cause>) -> Result<(), ApiError> {
+    let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+    let mut causes = Vec::new();
+    match (resource.is_object(), path.is_object()) {
+        (true, true) => {
+            let why = "cannot be specified in combination with resourceAttributes";
+            causes.push(invalid_value("spec.nonResourceAttributes", &path_text(path), why));
+        }
+        (false, false) => {
+            let why =
+                "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            causes.push(invalid_value("spec.resourceAttributes", &Value::Null, why));
+        }
+        _ => {}
+    }
+    causes.extend(more);
+    if causes.is_empty() { Ok(()) } else { Err(invalid(causes)) }
 }
 
 /// Reviews access within one namespace, which must be that of the URL.
 fn local(core: &Core, call: &Call, spec: &Value) -> Result<Value, ApiError> {
-    let user = subject(spec)?;
-    if spec["nonResourceAttributes"].is_object() {
-        let text = "disallowed on this kind of request";
-        let value = &spec["nonResourceAttributes"];
-        return Err(invalid(AUTHORIZATION, "spec.nonResourceAttributes", value, text));
+    let mut more = nobody(spec);
+    let path = &spec["nonResourceAttributes"];
+    if path.is_object() {
+        let why = "disallowed on this kind of request";
+        more.push(invalid_value("spec.nonResourceAttributes", &path_text(path), why));
     }
-    let namespace = &spec["resourceAttributes"]["namespace"];
+    check(spec, more)?;
+    let namespace = text(&spec["resourceAttributes"], "namespace");
     // The right to ask was checked for the namespace of the URL.
-    if namespace.as_str().unwrap_or_default() != call.namespace {
-        let field = "spec.resourceAttributes.namespace";
-        return Err(invalid(AUTHORIZATION, field, namespace, "must match metadata.namespace"));
+    if namespace != call.namespace {
+        let (field, value) = ("spec.resourceAttributes.namespace", json!(namespace));
+        return Err(invalid(vec![invalid_value(field, &value, "must match metadata.namespace")]));
     }
-    access(core, &user, spec)
+    Ok(access(core, &subject(spec), spec))
 }
 
 /// Reviews whether the user may do the described request.
-fn access(core: &Core, user: &User, spec: &Value) -> Result<Value, ApiError> {
+fn access(core: &Core, user: &User, spec: &Value) -> Value {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
-    let wanted = match (resource.is_object(), path.is_object()) {
-        (true, false) => Attributes {
+    let wanted = if resource.is_object() {
+        Attributes {
             verb: text(resource, "verb"),
             group: text(resource, "group"),
             version: text(resource, "version"),
@@ -135,25 +173,9 @@ fn access(core: &Core, user: &User, spec: &Value) -> Result<Value, ApiError> {
             namespace: text(resource, "namespace"),
             name: text(resource, "name"),
             path: String::new(),
-        },
-        (false, true) => Attributes {
-            verb: text(path, "verb"),
-            path: text(path, "path"),
-            ..Attributes::default()
-        },
-        (both, _) => {
-            let (field, value) = match both {
-                true => ("spec.nonResourceAttributes", path),
-                false => ("spec.resourceAttributes", &Value::Null),
-            };
-            let detail = match both {
-                true => "cannot be specified in combination with resourceAttributes",
-                false => {
-                    "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-                }
-            };
-            return Err(invalid(AUTHORIZATION, field, value, detail));
         }
+    } else {
+        Attributes { verb: text(path, "verb"), path: text(path, "path"), ..Attributes::default() }
     };
     let (allowed, reason) = match core.authorizer().explain(user, &wanted) {
         Ok(reason) => (true, reason),
@@ -163,7 +185,7 @@ fn access(core: &Core, user: &User, spec: &Value) -> Result<Value, ApiError> {
     if !reason.is_empty() {
         status["reason"] = json!(reason);
     }
-    Ok(status)
+    status
 }
 
 /// Returns all rules that hold for the user in a namespace.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::decode::{self, Body};
+use super::subresources::{certificates, pods};
 use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
@@ -204,16 +205,22 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Value {
         NextState::Update(object) => (object, false),
         NextState::Apply(object) => (object, true),
     };
+    // Upstream lets managers own all that they send to these endpoints, although little of it is
+    // written.
+    let owns_all = matches!(call.subresource.as_str(), "ephemeralcontainers" | "resize");
+    if owns_all && !applied {
+        fields::track(core, call, Some(shown), &mut object);
+    }
     // Before tracking: a manager must not come to own fields that the endpoint did not write.
-    confine(call, shown, &mut object);
-    if !applied {
+    confine(core, call, shown, &mut object);
+    if !owns_all && !applied {
         fields::track(core, call, Some(shown), &mut object);
     }
     meta::restore(shown, &mut object);
     if call.subresource.is_empty() {
         admission::update(&call.kind, &mut object);
     }
-    if call.subresource.is_empty() || call.subresource == "scale" {
+    if matches!(call.subresource.as_str(), "" | "scale" | "ephemeralcontainers" | "resize") {
         grow(&call.kind, shown, &mut object);
     }
     object
@@ -240,15 +247,15 @@ pub(crate) fn finished(kind: &Kind, object: &Value) -> bool {
 }
 
 /// Resets the fields that the endpoint may not change.
-fn confine(call: &Call, shown: &Value, object: &mut Value) {
+fn confine(core: &Core, call: &Call, shown: &Value, object: &mut Value) {
     let kind = &call.kind;
     let part = |field: &str| shown.get(field).cloned();
     match call.subresource.as_str() {
-        "status" => {
-            let status = object.get("status").cloned();
+        "status" | "approval" | "ephemeralcontainers" | "resize" => {
+            let (field, value) = written(core, call, shown, object);
             let metadata = object["metadata"].clone();
             *object = shown.clone();
-            put_part(object, "status", status);
+            put_part(object, field, value);
             meta::set(object, "managedFields", metadata["managedFields"].clone());
             // Updates of these kinds' status may change labels and annotations, too.
             let fields: &[&str] = if kind.is("", "namespaces") || kind.is("", "nodes") {
@@ -274,9 +281,24 @@ fn confine(call: &Call, shown: &Value, object: &mut Value) {
         _ if kind.has_status() => put_part(object, "status", part("status")),
         _ => {}
     }
-    if kind.is("", "namespaces") && call.subresource != "finalize" {
+    let frozen = kind.is("certificates.k8s.io", "certificatesigningrequests");
+    if frozen || kind.is("", "namespaces") && call.subresource != "finalize" {
         put_part(object, "spec", part("spec"));
     }
+}
+
+/// Returns the one part of an object that a subresource writes, with its new value.
+fn written(
+    core: &Core,
+    call: &Call,
+    shown: &Value,
+    object: &Value,
+) -> (&'static str, Option<Value>) {
+    if matches!(call.subresource.as_str(), "ephemeralcontainers" | "resize") {
+        return ("spec", Some(pods::confined(call, &shown["spec"], &object["spec"])));
+    }
+    let status = certificates::confined(call, shown, object, &core.clock.rfc3339());
+    ("status", status.or_else(|| object.get("status").cloned()))
 }
 
 /// Sets or removes a top-level field.

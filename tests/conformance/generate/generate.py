@@ -8,6 +8,7 @@ import objects  # noqa: F401
 import lists  # noqa: F401
 import definitions  # noqa: F401
 import rights  # noqa: F401
+import accounts  # noqa: F401
 import sequences  # noqa: F401
 
 steps.write()

@@ -6,5 +6,7 @@ mod errors;
 mod faults;
 mod hostile;
 mod protobuf;
+mod subresources;
+mod tokens;
 mod verbs;
 mod watch;

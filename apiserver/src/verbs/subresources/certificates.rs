@@ -1,0 +1,183 @@
+//! Certificate requests: who asked, who may approve, and which part each endpoint writes.
+
+use serde_json::{Value, json};
+
+use crate::auth::Attributes;
+use crate::core::Core;
+use crate::kinds::defaults::child;
+use crate::served::Cause;
+use crate::status::{ApiError, cause, forbidden_field, invalid_value, required, unsupported};
+use crate::verbs::Call;
+
+const GROUP: &str = "certificates.k8s.io";
+/// Types of the conditions that decide about a request.
+const VERDICTS: [&str; 2] = ["Approved", "Denied"];
+/// Types of conditions that are never withdrawn.
+const FINAL: [&str; 3] = ["Approved", "Denied", "Failed"];
+
+/// Whether a call is about certificate requests.
+fn is_request(call: &Call) -> bool {
+    call.kind.is(GROUP, "certificatesigningrequests")
+}
+
+/// Writes the user of a new request into it, in place of what the client says.
+pub(crate) fn enter(call: &Call, object: &mut Value) {
+    if !is_request(call) {
+        return;
+    }
+    let user = &call.user;
+    let spec = child(object, "spec");
+    let extra = json!(user.extra);
+    for (field, value, is_set) in [
+        ("username", json!(user.name), !user.name.is_empty()),
+        ("uid", json!(user.uid), !user.uid.is_empty()),
+        ("groups", json!(user.groups), !user.groups.is_empty()),
+        ("extra", extra, !user.extra.is_empty()),
+    ] {
+        match spec.as_object_mut() {
+            Some(fields) if is_set => drop(fields.insert(field.to_owned(), value)),
+            Some(fields) => drop(fields.remove(field)),
+            None => {}
+        }
+    }
+}
+
+/// Checks the right to approve requests for the signer of the stored request.
+pub(crate) fn may_approve(core: &Core, call: &Call) -> Result<(), ApiError> {
+    if !is_request(call) || call.subresource != "approval" {
+        return Ok(());
+    }
+    let held = call.find(core)?;
+    let signer = held.value["spec"]["signerName"].as_str().unwrap_or_default();
+    let domain = signer.split('/').next().unwrap_or_default();
+    let allowed = [signer.to_owned(), format!("{domain}/*")].into_iter().any(|name| {
+        let wanted = Attributes {
+            verb: "approve".to_owned(),
+            group: GROUP.to_owned(),
+            version: "*".to_owned(),
+            resource: "signers".to_owned(),
+            name,
+            ..Attributes::default()
+        };
+        core.authorizer().authorize(&call.user, &wanted).is_ok()
+    });
+    let why = format!("user not permitted to approve requests with signerName {signer:?}");
+    if allowed { Ok(()) } else { Err(ApiError::forbidden(call.about(), &why)) }
+}
+
+/// Returns the conditions of a request.
+fn conditions(object: &Value) -> &[Value] {
+    object["status"]["conditions"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns the conditions of one type.
+fn of_type<'a>(object: &'a Value, kind: &str) -> Vec<&'a Value> {
+    conditions(object).iter().filter(|one| one["type"] == kind).collect()
+}
+
+/// Returns the status after a write to a subresource: approval writes the conditions alone, and
+/// `/status` leaves the verdicts as they are.
+pub(crate) fn confined(call: &Call, old: &Value, new: &Value, now: &str) -> Option<Value> {
+    if !is_request(call) || !matches!(call.subresource.as_str(), "approval" | "status") {
+        return None;
+    }
+    let mut list = conditions(new).to_vec();
+    if call.subresource == "status" {
+        for kind in VERDICTS {
+            let held = of_type(old, kind);
+            let slots = list.iter_mut().filter(|one| one["type"] == kind);
+            if held.len() == of_type(new, kind).len() {
+                slots.zip(held).for_each(|(slot, held)| *slot = held.clone());
+            }
+        }
+    }
+    for condition in &mut list {
+        date(condition, old, now);
+    }
+    let mut status =
+        if call.subresource == "approval" { &old["status"] } else { &new["status"] }.clone();
+    if !status.is_object() {
+        status = json!({});
+    }
+    match status.as_object_mut() {
+        Some(fields) if list.is_empty() => drop(fields.remove("conditions")),
+        Some(fields) => drop(fields.insert("conditions".to_owned(), Value::Array(list))),
+        None => {}
+    }
+    Some(status)
+}
+
+/// Fills in the times of a condition; a status that has not changed keeps the time of its change.
+fn date(condition: &mut Value, old: &Value, now: &str) {
+    if !condition.is_object() {
+        return;
+    }
+    if condition["lastUpdateTime"].is_null() {
+        condition["lastUpdateTime"] = json!(now);
+    }
+    if condition["lastTransitionTime"].is_null() {
+        let same =
+            |one: &&Value| one["type"] == condition["type"] && one["status"] == condition["status"];
+        let held = conditions(old).iter().find(same).map(|one| one["lastTransitionTime"].clone());
+        condition["lastTransitionTime"] = held.filter(|at| !at.is_null()).unwrap_or(json!(now));
+    }
+}
+
+/// Returns the faults of a change of a request.
+pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
+    let field = "status.conditions";
+    let mut causes = check_conditions(old, new);
+    for kind in FINAL {
+        if of_type(new, kind).len() < of_type(old, kind).len() {
+            let text = format!("updates may not remove a condition of type {kind:?}");
+            causes.push(forbidden_field(field, &text));
+        }
+    }
+    for kind in VERDICTS {
+        let (held, sent) = (of_type(old, kind), of_type(new, kind));
+        if call.subresource != "approval" && sent.len() > held.len() {
+            let text = format!("updates may not add a condition of type {kind:?}");
+            causes.push(forbidden_field(field, &text));
+        }
+    }
+    let (held, sent) = (&old["status"]["certificate"], &new["status"]["certificate"]);
+    if call.subresource == "status" && held != sent && !held.is_null() {
+        let text = "updates may not modify existing certificate content";
+        causes.push(forbidden_field("status.certificate", text));
+    }
+    causes
+}
+
+/// Returns the faults of the conditions themselves.
+fn check_conditions(old: &Value, new: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut seen: Vec<&Value> = Vec::new();
+    let decided = |object: &Value| VERDICTS.iter().all(|kind| !of_type(object, kind).is_empty());
+    for (index, condition) in conditions(new).iter().enumerate() {
+        let at = format!("status.conditions[{index}]");
+        let kind = &condition["type"];
+        let name = kind.as_str().unwrap_or_default();
+        if name.is_empty() {
+            causes.push(required(&format!("{at}.type"), ""));
+        }
+        let values: &[&str] =
+            if FINAL.contains(&name) { &["True"] } else { &["False", "True", "Unknown"] };
+        let status = condition["status"].as_str().unwrap_or_default();
+        if status.is_empty() {
+            causes.push(required(&format!("{at}.status"), ""));
+        } else if !values.contains(&status) {
+            causes.push(unsupported(&format!("{at}.status"), status, values));
+        }
+        let other = VERDICTS.iter().any(|one| *one != name && seen.iter().any(|held| *held == one));
+        if VERDICTS.contains(&name) && other && !decided(old) {
+            let why = "Approved and Denied conditions are mutually exclusive";
+            causes.push(invalid_value("status.conditions", kind, why));
+        }
+        if seen.contains(&kind) {
+            let message = format!("Duplicate value: {kind}");
+            causes.push(cause("FieldValueDuplicate", &format!("{at}.type"), message));
+        }
+        seen.push(kind);
+    }
+    causes
+}

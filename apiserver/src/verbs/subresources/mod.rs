@@ -1,0 +1,7 @@
+//! Subresources that only one kind has: tokens of service accounts, parts of Pods, the approval of
+//! certificates.
+
+pub(crate) mod accounts;
+pub(crate) mod certificates;
+pub(crate) mod connect;
+pub(crate) mod pods;
