@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::admit::policies::Operation;
 use super::decode::Body;
-
-use super::{Call, ObjectResponse, delete, options};
+use super::delete::Asked;
+use super::{Call, ObjectResponse, admit, delete, options};
 use crate::core::Core;
 use crate::kinds::Kind;
 use crate::selectors;
@@ -19,11 +20,13 @@ pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<ObjectRespons
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => {
             check_name(call, &body.value, "Binding")?;
-            bind(core, call, &body.value)
+            let warnings = admit::policies::check(core, call, Operation::Create(&body.value))?;
+            Ok(bind(core, call, &body.value)?.warned(warnings))
         }
         ("pods", "eviction") => {
             check_name(call, &body.value, "Eviction")?;
-            evict(core, call, &body.value)
+            let warnings = admit::policies::check(core, call, Operation::Create(&body.value))?;
+            Ok(evict(core, call, &body.value)?.warned(warnings))
         }
         _ => Err(ApiError::method()),
     }
@@ -86,7 +89,7 @@ fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<ObjectResponse, A
     if !options.dry_run {
         disrupt(core, call)?;
     }
-    delete::delete(core, &main, &options, &mut Vec::new())?;
+    delete::delete_as(core, &main, &options, Asked::Other, &mut Vec::new())?;
     Ok(ObjectResponse::created(status::accepted()))
 }
 

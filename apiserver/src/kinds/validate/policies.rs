@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
+use windlass_cel::admission::check_policy;
+use windlass_cel::rules::Violation;
 
 use super::fields::is_empty;
+use crate::kinds::meta::text;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
 
@@ -16,28 +19,32 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
             webhooks(object, causes);
         }
         "ValidatingAdmissionPolicy" => {
-            if is_empty(&spec["validations"]) && is_empty(&spec["auditAnnotations"]) {
-                let detail = "validations or auditAnnotations must contain at least one item";
-                causes.push(required("spec.validations", detail));
-                causes.push(required("spec.auditAnnotations", detail));
-            }
-            variables(spec, causes);
+            let found = check_policy(text(object, "name"), spec);
+            causes.extend(found.iter().map(broken));
         }
+        "MutatingAdmissionPolicy" => mutating(object, causes),
         _ => binding(spec, causes),
     }
 }
 
-/// Appends the faults of a policy's variables.
-fn variables(spec: &Value, causes: &mut Vec<Cause>) {
-    for (index, variable) in spec["variables"].as_array().into_iter().flatten().enumerate() {
-        let name = variable["name"].as_str().unwrap_or_default();
-        let starts = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
-        let rest = name.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
-        if !starts || !rest {
-            let at = format!("spec.variables[{index}].name");
-            causes.push(invalid_value(&at, &name.into(), "must be a valid CEL identifier"));
+/// Returns the cause of a fault that the engine of expressions has found.
+fn broken(found: &Violation) -> Cause {
+    cause(found.reason.name(), &found.path.to_string(), found.body())
+}
+
+/// Puts the faults of a mutating policy before those of its mutations. Expressions of variables and
+/// mutations are not compiled: the engine does not know the types of patches.
+fn mutating(object: &Value, causes: &mut Vec<Cause>) {
+    let mut spec = Map::new();
+    for field in ["failurePolicy", "paramKind", "matchConstraints", "matchConditions"] {
+        if let Some(value) = object["spec"].get(field) {
+            spec.insert(field.to_owned(), value.clone());
         }
     }
+    // The checks of a validating policy, which must have validations.
+    spec.insert("validations".to_owned(), json!([{"expression": "true"}]));
+    let found = check_policy(text(object, "name"), &Value::Object(spec));
+    causes.splice(0..0, found.iter().map(broken));
 }
 
 /// Appends the faults of a policy's binding.
