@@ -80,9 +80,7 @@ fn equivalent_rules_name_other_versions_and_exact_ones_do_not() {
     let object = json!({"metadata": {"name": "a"}});
     let subject = subject(&table, &kind, &object);
     let of = |policy: &str| {
-        subject.matched(
-            &json!({"resourceRules": [rule("", "events", "*")], "matchPolicy": policy}),
-        )
+        subject.matched(&json!({"resourceRules": [rule("", "events", "*")], "matchPolicy": policy}))
     };
     assert_eq!(of("Equivalent").unwrap().served.group, "");
     assert!(of("Exact").is_none());

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::decode::{self, Body};
 use super::admit::policies::Operation;
+use super::decode::{self, Body};
 use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
 use crate::kinds::{Generation, admission, custom, defaults, meta, validate, workloads};

@@ -75,9 +75,7 @@ fn judge(
     let operation = |shown| Operation::Delete(shown, options);
     match asked {
         Asked::Other => Ok(Vec::new()),
-        Asked::Object => {
-            admit::policies::check(core, call, operation(&call.kind.present(held)))
-        }
+        Asked::Object => admit::policies::check(core, call, operation(&call.kind.present(held))),
         Asked::Collection => {
             let all = Call { name: String::new(), ..call.clone() };
             admit::policies::check(core, &all, operation(&call.kind.present(held)))

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
-use windlass_cel::admission::check_policy;
+use serde_json::Value;
+use windlass_cel::admission::{check_mutating_policy, check_policy};
 use windlass_cel::rules::Violation;
 
 use super::fields::is_empty;
@@ -22,7 +22,9 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
             let found = check_policy(text(object, "name"), spec);
             causes.extend(found.iter().map(broken));
         }
-        "MutatingAdmissionPolicy" => mutating(object, causes),
+        "MutatingAdmissionPolicy" => {
+            causes.extend(check_mutating_policy(spec).iter().map(broken));
+        }
         _ => binding(spec, causes),
     }
 }
@@ -30,21 +32,6 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
 /// Returns the cause of a fault that the engine of expressions has found.
 fn broken(found: &Violation) -> Cause {
     cause(found.reason.name(), &found.path.to_string(), found.body())
-}
-
-/// Puts the faults of a mutating policy before those of its mutations. Expressions of variables and
-/// mutations are not compiled: the engine does not know the types of patches.
-fn mutating(object: &Value, causes: &mut Vec<Cause>) {
-    let mut spec = Map::new();
-    for field in ["failurePolicy", "paramKind", "matchConstraints", "matchConditions"] {
-        if let Some(value) = object["spec"].get(field) {
-            spec.insert(field.to_owned(), value.clone());
-        }
-    }
-    // The checks of a validating policy, which must have validations.
-    spec.insert("validations".to_owned(), json!([{"expression": "true"}]));
-    let found = check_policy(text(object, "name"), &Value::Object(spec));
-    causes.splice(0..0, found.iter().map(broken));
 }
 
 /// Appends the faults of a policy's binding.
@@ -65,6 +52,13 @@ fn binding(spec: &Value, causes: &mut Vec<Cause>) {
         }
     }
     let actions = &spec["validationActions"];
+    let mut seen = BTreeSet::new();
+    for (index, action) in actions.as_array().into_iter().flatten().enumerate() {
+        if !seen.insert(action.as_str().unwrap_or_default()) {
+            let at = format!("spec.validationActions[{index}]");
+            causes.push(cause("FieldValueDuplicate", &at, format!("Duplicate value: {action}")));
+        }
+    }
     let has = |wanted: &str| {
         actions.as_array().is_some_and(|actions| actions.iter().any(|action| action == wanted))
     };

@@ -54,7 +54,8 @@ impl Kinds {
             (true, given) => given,
             (false, "") => "",
             (false, _) => {
-                let why = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`";
+                let why =
+                    "paramRef.namespace must not be provided for a cluster-scoped `paramKind`";
                 return Err(why.to_owned());
             }
         };
