@@ -5,6 +5,7 @@ mod crd;
 mod errors;
 mod faults;
 mod hostile;
+mod policies;
 mod protobuf;
 mod verbs;
 mod watch;
