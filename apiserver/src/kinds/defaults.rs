@@ -81,7 +81,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("apps", "DaemonSet") => daemon_set(object),
         ("batch", "Job") => job(object),
         ("batch", "CronJob") => cron_job(object),
-        ("autoscaling", _) => autoscaler(object),
+        ("autoscaling", _) => autoscaler(kind, object),
         ("admissionregistration.k8s.io", name) if name.contains("Policy") => {
             settings::policy(name, object);
         }
@@ -116,9 +116,13 @@ fn endpoints(object: &mut Value) {
 }
 
 /// Defaults of autoscalers.
-fn autoscaler(object: &mut Value) {
+fn autoscaler(kind: &Kind, object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "minReplicas", json!(1));
+    // The older version has no list of metrics.
+    if kind.served.version == "v1" {
+        return;
+    }
     let target = json!({"type": "Utilization", "averageUtilization": 80});
     let metric = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
     default(spec, "metrics", metric);

@@ -89,7 +89,9 @@ impl Table {
         let mut seen = BTreeSet::new();
         // Both event APIs have one resource in the store: the first of them stands for it.
         let storable = self.kinds.values().filter(|kind| !kind.facts.review);
-        storable.filter(|kind| seen.insert(kind.storage.clone())).cloned().collect()
+        let fresh = storable.filter(|kind| seen.insert(kind.storage.clone()));
+        let stored = |kind: &Arc<Kind>| self.resource(&kind.served.group, &kind.served.plural);
+        fresh.map(|kind| stored(kind).unwrap_or_else(|| kind.clone())).collect()
     }
 }
 
