@@ -71,7 +71,7 @@ pub(super) fn is_older(kind: &Kind) -> bool {
 pub(super) fn to_older(mut object: Value) -> Value {
     let spec = child(&mut object, "spec");
     let metrics = take_list(spec, "metrics");
-    let behavior = take(spec, "behavior");
+    let behavior = renamed(take(spec, "behavior"), char::to_ascii_uppercase);
     let is_cpu = |metric: &Value| cpu(metric, "target").is_some();
     if let Some(percent) = metrics.iter().find_map(|metric| cpu(metric, "target")) {
         spec["targetCPUUtilizationPercentage"] = percent.clone();
@@ -125,7 +125,7 @@ pub(super) fn to_newer(mut object: Value) -> Value {
     metrics.extend(others);
     spec["metrics"] = Value::Array(metrics);
     if behavior.is_object() {
-        spec["behavior"] = behavior;
+        spec["behavior"] = renamed(behavior, char::to_ascii_lowercase);
     }
     let status = child(&mut object, "status");
     let percent = take(status, "currentCPUUtilizationPercentage");
@@ -150,6 +150,25 @@ fn cpu<'a>(metric: &'a Value, part: &str) -> Option<&'a Value> {
     let of_cpu = metric["type"] == "Resource" && metric["resource"]["name"] == "cpu";
     let percent = &metric["resource"][part]["averageUtilization"];
     Some(percent).filter(|percent| of_cpu && !percent.is_null())
+}
+
+/// Returns a behaviour with the first letters of its fields changed: the annotation has the names of
+/// Go's fields. Absent fields are null there.
+fn renamed(value: Value, first: fn(&char) -> char) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let named = |(name, value): (String, Value)| {
+                let mut letters = name.chars();
+                let name: String = letters.next().iter().map(first).chain(letters).collect();
+                (!value.is_null()).then(|| (name, renamed(value, first)))
+            };
+            Value::Object(fields.into_iter().filter_map(named).collect())
+        }
+        Value::Array(items) => {
+            Value::Array(items.into_iter().map(|item| renamed(item, first)).collect())
+        }
+        other => other,
+    }
 }
 
 /// Removes a field and returns its value; null if there is none.
