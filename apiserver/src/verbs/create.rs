@@ -124,7 +124,10 @@ fn store(
     // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, None, &mut object)?;
-    let causes = check(call, &object);
+    let mut causes = check(call, &object);
+    if causes.is_empty() {
+        causes.extend(admit::parameters::check(core, call, None, &object));
+    }
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&name), causes));
     }

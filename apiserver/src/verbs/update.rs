@@ -174,7 +174,10 @@ fn attempt(
     // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, Some(shown), &mut object)?;
-    let (causes, mut warnings) = check(call, shown, &object);
+    let (mut causes, mut warnings) = check(call, shown, &object);
+    if causes.is_empty() {
+        causes.extend(admit::parameters::check(core, call, Some(shown), &object));
+    }
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }

@@ -1,6 +1,7 @@
 //! Tests of the server through HTTP, by subject.
 
 mod apply;
+mod autoscalers;
 mod crd;
 mod errors;
 mod faults;

@@ -3,6 +3,7 @@
 
 pub(crate) mod grants;
 pub(crate) mod limits;
+pub(crate) mod parameters;
 pub(crate) mod policies;
 pub(crate) mod priority;
 pub(crate) mod quota;
