@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::faults::Faults;
 use crate::kinds::Kind;
 use crate::kinds::registry::Registry;
+use crate::policies::Policies;
 use crate::requests::Requests;
 use crate::seed::Rng;
 use crate::storage::Store;
@@ -28,6 +29,8 @@ pub(crate) struct Core {
     pub(crate) store: Store,
     /// Kinds that are served.
     pub(crate) registry: Registry,
+    /// Admission policies, compiled.
+    pub(crate) policies: Policies,
     /// Faults that tests have added.
     pub(crate) faults: Faults,
     /// Log of answered requests.
@@ -63,6 +66,7 @@ impl Core {
             rng,
             store: Store::new(),
             registry: Registry::new(),
+            policies: Policies::default(),
             faults: Faults::new(),
             requests: Requests::new(),
             addresses: Mutex::new(()),

@@ -21,6 +21,7 @@ mod kinds;
 mod names;
 pub mod openapi;
 pub mod patch;
+mod policies;
 mod protobuf;
 mod rbac;
 mod requests;

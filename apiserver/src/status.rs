@@ -23,6 +23,8 @@ struct Failure {
     /// Fresh token for a list whose token has expired.
     continue_token: Option<String>,
     retry_after: Option<u64>,
+    /// Warnings beside the failure.
+    warnings: Vec<String>,
     /// Whether the answer is plain text instead of a Status.
     plain: bool,
 }
@@ -295,6 +297,30 @@ impl ApiError {
             format!("{} {:?} is forbidden: {why}", about.qualified(), about.name)
         };
         Self::of(403, "Forbidden", subject).detailed(about.details())
+    }
+
+    /// An admission policy refuses the request, with a code and a reason that the policy chooses.
+    pub(crate) fn denied(about: About<'_>, code: u16, reason: &str, why: &str) -> Self {
+        let mut error = Self::forbidden(about, why).because(cause("", "", why));
+        error.0.code = code;
+        error.0.reason = match reason {
+            "Unauthorized" => "Unauthorized",
+            "Forbidden" => "Forbidden",
+            "RequestEntityTooLarge" => "RequestEntityTooLarge",
+            _ => "Invalid",
+        };
+        error
+    }
+
+    /// Adds warnings that are sent beside the failure.
+    pub(crate) fn warned(mut self, warnings: Vec<String>) -> Self {
+        self.0.warnings.extend(warnings);
+        self
+    }
+
+    /// Returns the warnings beside the failure.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.0.warnings
     }
 
     /// 403: a request for a path is not allowed.

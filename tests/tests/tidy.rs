@@ -101,6 +101,7 @@ const SERVER_LAYERS: &[(&str, u8)] = &[
     ("auth", 2),
     ("kinds", 2),
     ("openapi", 2),
+    ("policies", 2),
     ("protobuf", 2),
     ("core", 3),
     ("patch", 3),

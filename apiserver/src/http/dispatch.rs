@@ -63,6 +63,7 @@ pub(crate) async fn run(
         }
         Err(error) => {
             // The reply is made here, and not by the caller: a failure keeps its warnings.
+            warnings.extend(error.warnings().iter().cloned());
             let failure = Reply::failure(&error, codec::preferred(headers));
             return Ok(Reply { warnings, ..failure });
         }

@@ -56,6 +56,9 @@ fn kind(row: &Row) -> Kind {
     // Both event APIs show the same stored objects, which are kept in the core version.
     let (storage, stored_as) = if row.kind == "Event" {
         ("events".to_owned(), "v1".to_owned())
+    } else if row.kind == "HorizontalPodAutoscaler" {
+        // Both versions show the same objects, too.
+        (served.group_resource(), "autoscaling/v2".to_owned())
     } else {
         (served.group_resource(), row.api_version.to_owned())
     };
@@ -107,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_event_apis_share_a_store_and_no_other_kinds_do() {
+    fn events_and_autoscalers_have_two_views_and_no_other_kinds_do() {
         let mut seen = std::collections::BTreeMap::new();
         for kind in kinds() {
             seen.entry(kind.storage.clone())
@@ -117,7 +120,13 @@ mod tests {
         let shared: Vec<_> = seen.into_iter().filter(|(_, versions)| versions.len() > 1).collect();
         assert_eq!(
             shared,
-            [("events".to_owned(), vec!["v1".to_owned(), "events.k8s.io/v1".to_owned()])]
+            [
+                ("events".to_owned(), vec!["v1".to_owned(), "events.k8s.io/v1".to_owned()]),
+                (
+                    "horizontalpodautoscalers.autoscaling".to_owned(),
+                    vec!["autoscaling/v2".to_owned(), "autoscaling/v1".to_owned()]
+                ),
+            ]
         );
     }
 

@@ -81,7 +81,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("apps", "DaemonSet") => daemon_set(object),
         ("batch", "Job") => job(object),
         ("batch", "CronJob") => cron_job(object),
-        ("autoscaling", _) => autoscaler(object),
+        ("autoscaling", _) => autoscaler(kind, object),
         ("admissionregistration.k8s.io", name) if name.contains("Policy") => {
             settings::policy(name, object);
         }
@@ -116,12 +116,31 @@ fn endpoints(object: &mut Value) {
 }
 
 /// Defaults of autoscalers.
-fn autoscaler(object: &mut Value) {
+fn autoscaler(kind: &Kind, object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "minReplicas", json!(1));
+    // The older version has no list of metrics.
+    if kind.served.version == "v1" {
+        return;
+    }
     let target = json!({"type": "Utilization", "averageUtilization": 80});
+    if spec["behavior"].is_object() {
+        scaling(&mut spec["behavior"]);
+    }
     let metric = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
     default(spec, "metrics", metric);
+}
+
+/// Defaults of the behaviour of an autoscaler: down at once, up by four Pods or twice as many.
+fn scaling(behavior: &mut Value) {
+    let by = |kind: &str, value: u32| json!({"type": kind, "value": value, "periodSeconds": 15});
+    let up = child(behavior, "scaleUp");
+    default(up, "stabilizationWindowSeconds", json!(0));
+    default(up, "selectPolicy", json!("Max"));
+    default(up, "policies", json!([by("Pods", 4), by("Percent", 100)]));
+    let down = child(behavior, "scaleDown");
+    default(down, "selectPolicy", json!("Max"));
+    default(down, "policies", json!([by("Percent", 100)]));
 }
 
 /// Defaults of Services, without addresses.

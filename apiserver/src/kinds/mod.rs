@@ -4,6 +4,7 @@
 //! not known here.
 
 pub(crate) mod admission;
+mod autoscalers;
 pub(crate) mod builtin;
 pub(crate) mod custom;
 pub(crate) mod defaults;
@@ -125,6 +126,9 @@ impl Kind {
         if self.storage == "events" && self.served.group == events::GROUP {
             value = events::from_core(value);
         }
+        if autoscalers::is_older(self) {
+            value = autoscalers::to_older(value);
+        }
         // Stored objects carry the stored version, whichever version a request names.
         value["apiVersion"] = Value::from(self.served.api_version());
         value["kind"] = Value::from(self.served.kind.clone());
@@ -139,6 +143,9 @@ impl Kind {
     pub(crate) fn store(&self, mut value: Value) -> Value {
         if self.storage == "events" && self.served.group == events::GROUP {
             value = events::to_core(value);
+        }
+        if autoscalers::is_older(self) {
+            value = autoscalers::to_newer(value);
         }
         value["apiVersion"] = Value::from(self.stored_as.clone());
         value["kind"] = Value::from(self.served.kind.clone());

@@ -65,6 +65,20 @@ impl Table {
         self.resource(group, &held.served.plural)
     }
 
+    /// Returns the other served versions of a kind's resource, in order.
+    pub(crate) fn versions(&self, kind: &Kind) -> Vec<Arc<Kind>> {
+        let same = self.kinds.values().filter(|other| other.storage == kind.storage);
+        same.filter(|other| other.served.api_version() != kind.served.api_version())
+            .cloned()
+            .collect()
+    }
+
+    /// Returns a kind by group, version and name.
+    pub(crate) fn of_type(&self, group: &str, version: &str, name: &str) -> Option<Arc<Kind>> {
+        let plural = &self.by_kind(group, name)?.served.plural;
+        self.find(group, version, plural)
+    }
+
     /// Whether the group is built in.
     pub(crate) fn is_builtin_group(&self, group: &str) -> bool {
         self.builtin_groups.contains(group)
@@ -75,7 +89,9 @@ impl Table {
         let mut seen = BTreeSet::new();
         // Both event APIs have one resource in the store: the first of them stands for it.
         let storable = self.kinds.values().filter(|kind| !kind.facts.review);
-        storable.filter(|kind| seen.insert(kind.storage.clone())).cloned().collect()
+        let fresh = storable.filter(|kind| seen.insert(kind.storage.clone()));
+        let stored = |kind: &Arc<Kind>| self.resource(&kind.served.group, &kind.served.plural);
+        fresh.map(|kind| stored(kind).unwrap_or_else(|| kind.clone())).collect()
     }
 }
 

@@ -322,6 +322,9 @@ pub(super) const ROWS: &[Row] = &[
     row("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa")
         .all()
         .with(&[STATUS]),
+    row("autoscaling/v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa")
+        .all()
+        .with(&[STATUS]),
     row("batch/v1", "CronJob", "cronjobs", "cj").all().with(&[STATUS]).spec(),
     row("batch/v1", "Job", "jobs", "")
         .all()

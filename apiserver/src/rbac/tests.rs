@@ -7,7 +7,7 @@ use crate::auth::{Attributes, Authorizer, User};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::seed::Rng;
-use crate::verbs::bootstrap;
+use crate::verbs::{Call, bootstrap, create};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -181,4 +181,38 @@ async fn the_default_roles_let_everybody_discover_and_viewers_view() {
         let wanted = wants(verb, resource, "default", "");
         assert_eq!(rbac.authorize(&user, &wanted).is_ok(), allowed, "{role} {verb} {resource}");
     }
+}
+
+#[tokio::test]
+async fn policies_name_only_parameters_that_their_writer_may_read() {
+    let core = core();
+    let rules = json!([{"apiGroups": ["admissionregistration.k8s.io"], "resources": ["*"], "verbs": ["*"]}]);
+    role(&core, "", "policies", rules);
+    let alice_too = json!({"kind": "User", "name": "alice", "apiGroup": GROUP});
+    bind(&core, "", "policies", ("ClusterRole", "policies"), alice_too.clone());
+    core.install(Arc::new(crate::auth::ByConnection), Arc::new(Rbac::new(Arc::downgrade(&core))));
+    let make = |plural: &str, name: &str, spec: Value| {
+        let mut call =
+            Call::by_server(&core, "admissionregistration.k8s.io", plural, "", "").unwrap();
+        call.user = alice();
+        let object = json!({"metadata": {"name": name}, "spec": spec});
+        create::create(&core, &call, object, &mut Vec::new())
+    };
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"], "operations": ["*"]});
+    let spec = json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "true"}]});
+    let error = make("validatingadmissionpolicies", "a", spec.clone()).unwrap_err();
+    let user = "user &{alice  [dev system:authenticated] map[]}";
+    let why = "must have \"get\" permission on all objects of the referenced paramKind (kind=ConfigMap, apiVersion=v1)";
+    assert_eq!(error.causes()[0].message, format!("Forbidden: {user} {why}"));
+    let reference = json!({"selector": {}, "parameterNotFoundAction": "Deny"});
+    let binding = json!({"policyName": "a", "validationActions": ["Deny"], "paramRef": reference});
+    let error = make("validatingadmissionpolicybindings", "a", binding.clone()).unwrap_err();
+    assert!(error.message().contains("unable to get policy a to determine minimum"), "{error}");
+
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]);
+    role(&core, "", "maps", rules);
+    bind(&core, "", "maps", ("ClusterRole", "maps"), alice_too);
+    assert!(make("validatingadmissionpolicies", "a", spec).is_ok());
+    assert!(make("validatingadmissionpolicybindings", "a", binding).is_ok());
 }

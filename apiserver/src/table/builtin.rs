@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::human::{duration, labels, selector, since};
-use super::{Definition, plain, pod, workload};
+use super::{Definition, autoscaler, plain, pod, workload};
 use crate::served::Served;
 
 /// Column of the name.
@@ -64,6 +64,9 @@ pub(super) fn columns(served: &Served) -> Vec<Definition> {
                 text("Last Schedule"),
             ];
             [&between(&own)[..], &images].concat()
+        }
+        "HorizontalPodAutoscaler" => {
+            between(&["Reference", "Targets", "MinPods", "MaxPods", "Replicas"].map(text))
         }
         "Service" => {
             let own = ["Type", "Cluster-IP", "External-IP", "Port(s)"].map(text);
@@ -173,6 +176,7 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
             let (own, more) = workload::cells(&served.kind, o, now);
             then(own, more)
         }
+        "HorizontalPodAutoscaler" => around(autoscaler::cells(o)),
         "Service" => then(service(o), vec![json!(labels(&spec["selector"]))]),
         "Event" => event(o, now),
         "Node" => node(o, name, age),

@@ -4,6 +4,7 @@
 //! CRD. Not implemented: columns of kinds that an operator's tests hardly list (they get name and
 //! age).
 
+mod autoscaler;
 mod builtin;
 mod human;
 mod jsonpath;

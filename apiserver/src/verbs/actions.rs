@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::admit::policies::Operation;
 use super::decode::Body;
-
+use super::delete::Asked;
 use super::subresources::{accounts, certificates, pods};
-use super::{Call, ObjectResponse, delete, options};
+use super::{Call, ObjectResponse, admit, delete, options};
 use crate::core::Core;
 use crate::kinds::Kind;
 use crate::selectors;
@@ -28,11 +29,13 @@ pub(crate) fn act(
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => {
             check_name(call, &body.value, "Binding")?;
-            bind(core, call, &body.value)
+            let warnings = admit::policies::check(core, call, Operation::Create(&body.value))?;
+            Ok(bind(core, call, &body.value)?.warned(warnings))
         }
         ("pods", "eviction") => {
             check_name(call, &body.value, "Eviction")?;
-            evict(core, call, &body.value)
+            let warnings = admit::policies::check(core, call, Operation::Create(&body.value))?;
+            Ok(evict(core, call, &body.value)?.warned(warnings))
         }
         ("serviceaccounts", "token") => accounts::request(core, call, body.clone(), warnings),
         _ => Err(ApiError::method()),
@@ -100,7 +103,7 @@ fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<ObjectResponse, A
         }
         disrupt(core, call)?;
     }
-    delete::delete(core, &main, &options, &mut Vec::new())?;
+    delete::delete_as(core, &main, &options, Asked::Other, &mut Vec::new())?;
     Ok(ObjectResponse::created(status::accepted()))
 }
 

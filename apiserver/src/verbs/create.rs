@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::admit::policies::Operation;
 use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
 use super::{Call, ObjectResponse, addresses, admit, delete, fields};
@@ -125,10 +126,14 @@ fn store(
     // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, None, &mut object)?;
-    let causes = check(call, &object);
+    let mut causes = check(call, &object);
+    if causes.is_empty() {
+        causes.extend(admit::parameters::check(core, call, None, &object));
+    }
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&name), causes));
     }
+    let warnings = admit::policies::check(core, call, Operation::Create(&object))?;
     if version > 0 {
         let text = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::unclassified(text));
@@ -141,13 +146,13 @@ fn store(
     admit::quota::check(core, call, &object)?;
     // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
-        return Ok(ObjectResponse::created(object));
+        return Ok(ObjectResponse::created(object).warned(warnings));
     }
     let stored = core.store.put(&kind.storage, &key, None, kind.store(object));
     let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;
     // Released as soon as the Service is stored: others may choose then.
     drop(addresses);
-    let answer = ObjectResponse::created(kind.present(&stored.value));
+    let answer = ObjectResponse::created(kind.present(&stored.value)).warned(warnings);
     // Within the write: a definition is served once its POST is answered.
     delete::observe(core, kind, None, Some(&stored));
     admit::quota::record(core, call);

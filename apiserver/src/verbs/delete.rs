@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::admit::policies::Operation;
 use super::list::Selection;
 use super::options::{DeleteOptions, Propagation};
 use super::{Call, ObjectResponse, admit};
@@ -16,8 +17,21 @@ use crate::storage::{self, Object};
 
 /// Attempts under concurrent writes before a deletion gives up.
 const ATTEMPTS: usize = 64;
+/// Warning about Pods that stay without their Job.
+const ORPHANED: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
+
+/// The request that a deletion is a part of, for admission policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The deletion of the object by its name.
+    Object,
+    /// The deletion of a collection, which names no object.
+    Collection,
+    /// Another request, which has been judged as what it is: policies do not judge the deletion.
+    Other,
+}
 
 /// Deletes one object.
 pub(crate) fn delete(
@@ -26,16 +40,47 @@ pub(crate) fn delete(
     options: &DeleteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
+    delete_as(core, call, options, Asked::Object, warnings)
+}
+
+/// Deletes one object on behalf of a request.
+pub(crate) fn delete_as(
+    core: &Core,
+    call: &Call,
+    options: &DeleteOptions,
+    asked: Asked,
+    warnings: &mut Vec<String>,
+) -> Result<ObjectResponse, ApiError> {
     admit::deletion(call)?;
     for _ in 0..ATTEMPTS {
         let held = call.find(core)?;
         preconditions(call, options, &held.value)?;
         warn(call, options, warnings);
+        warnings.extend(judge(core, call, options, asked, &held.value)?);
         if let Some(answer) = attempt(core, call, options, &held) {
             return Ok(answer);
         }
     }
     Err(ApiError::modified(call.about()))
+}
+
+/// Judges a deletion by the admission policies, and returns their warnings.
+fn judge(
+    core: &Core,
+    call: &Call,
+    options: &DeleteOptions,
+    asked: Asked,
+    held: &Value,
+) -> Result<Vec<String>, ApiError> {
+    let operation = |shown| Operation::Delete(shown, options);
+    match asked {
+        Asked::Other => Ok(Vec::new()),
+        Asked::Object => admit::policies::check(core, call, operation(&call.kind.present(held))),
+        Asked::Collection => {
+            let all = Call { name: String::new(), ..call.clone() };
+            admit::policies::check(core, &all, operation(&call.kind.present(held)))
+        }
+    }
 }
 
 /// Checks the uid and the version that the options name.
@@ -62,7 +107,7 @@ fn warn(call: &Call, options: &DeleteOptions, warnings: &mut Vec<String>) {
     // A repeated attempt must not repeat the warning.
     warnings.clear();
     if call.kind.facts.orphans && options.propagation.is_none() {
-        warnings.push("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning".to_owned());
+        warnings.push(ORPHANED.to_owned());
     }
 }
 
@@ -268,7 +313,10 @@ fn instances(core: &Core, kind: &Arc<Kind>) {
         // `by_server` looks the kind up by name, which may find another version: this kind is
         // meant.
         call.kind = kind.clone();
-        if let Err(error) = delete(core, &call, &DeleteOptions::default(), &mut Vec::new()) {
+        let options = DeleteOptions::default();
+        // The deletion of the definition is the request.
+        let deleted = delete_as(core, &call, &options, Asked::Other, &mut Vec::new());
+        if let Err(error) = deleted {
             tracing::debug!(%error, "could not delete an instance of a dying definition");
         }
     }
@@ -283,14 +331,18 @@ pub(crate) fn collection(
 ) -> Result<ObjectResponse, ApiError> {
     let (snapshot, revision) = core.store.snapshot(&call.kind.storage);
     let chosen = storage::in_namespace(&snapshot, &call.namespace);
-    let mut items = Vec::new();
+    let (mut items, mut warnings) = (Vec::new(), Vec::new());
     for (_, held) in chosen.filter(|(_, held)| selection.matches(&held.value)) {
         let one = Call {
             namespace: meta::text(&held.value, "namespace").to_owned(),
             name: meta::text(&held.value, "name").to_owned(),
             ..call.clone()
         };
-        match delete(core, &one, options, &mut Vec::new()) {
+        let mut found = Vec::new();
+        let deleted = delete_as(core, &one, options, Asked::Collection, &mut found);
+        // The warnings about orphans are those of requests that name an object.
+        warnings.extend(found.into_iter().filter(|text| text != ORPHANED));
+        match deleted {
             // 404: the object was deleted meanwhile, which is the wanted outcome.
             Err(error) if error.code() != 404 => return Err(error),
             _ => items.push(call.kind.present(&held.value)),
@@ -307,5 +359,6 @@ pub(crate) fn collection(
     Ok(ObjectResponse::ok(json!({
         "apiVersion": served.api_version(), "kind": served.list_kind,
         "metadata": metadata, "items": items,
-    })))
+    }))
+    .warned(warnings))
 }

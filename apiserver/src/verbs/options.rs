@@ -77,6 +77,10 @@ pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     /// Field manager of the write.
     pub(crate) manager: String,
+    /// `fieldManager` as it was sent; may be empty.
+    pub(crate) sent_manager: String,
+    /// `fieldValidation` as it was sent; may be empty.
+    pub(crate) sent_validation: String,
     /// Treatment of unknown fields.
     pub(crate) validation: FieldValidation,
     /// Whether an apply takes over other managers' fields.
@@ -128,7 +132,14 @@ pub(crate) fn write(
         return Err(ApiError::invalid_options(kind, causes));
     }
     let manager = given.unwrap_or(default_manager).to_owned();
-    Ok(WriteOptions { dry_run, manager, validation, force: query.flag("force").unwrap_or(false) })
+    Ok(WriteOptions {
+        dry_run,
+        manager,
+        sent_manager: given.unwrap_or_default().to_owned(),
+        sent_validation: query.get("fieldValidation").unwrap_or_default().to_owned(),
+        validation,
+        force: query.flag("force").unwrap_or(false),
+    })
 }
 
 /// Treatment of dependents when their owner is deleted.

@@ -55,7 +55,7 @@ fn write(object: &mut Value, path: &[String], value: Value) {
 }
 
 /// Returns the Scale of an object.
-fn scale(call: &Call, object: &Value) -> Result<Value, ApiError> {
+pub(crate) fn scale(call: &Call, object: &Value) -> Result<Value, ApiError> {
     let paths = Paths::of(call);
     let dotted = format!(".{}", paths.spec.join("."));
     let wanted = read(object, &paths.spec).and_then(Value::as_i64);
@@ -201,7 +201,7 @@ fn store(
         write(&mut next, &paths.spec, json!(replicas));
         Ok(NextState::Update(next))
     })?;
-    Ok(ObjectResponse::ok(scale(call, &answer.value)?))
+    Ok(ObjectResponse::ok(scale(call, &answer.value)?).warned(answer.warnings))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::admit::policies::Operation;
 use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
 use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
@@ -174,10 +175,14 @@ fn attempt(
     // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, Some(shown), &mut object)?;
-    let (causes, warnings) = check(call, shown, &object);
+    let (mut causes, mut warnings) = check(call, shown, &object);
+    if causes.is_empty() {
+        causes.extend(admit::parameters::check(core, call, Some(shown), &object));
+    }
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }
+    warnings.extend(admit::policies::check(core, call, Operation::Update(shown, &object))?);
     // The store sets the next version; the old one makes an unchanged object comparable.
     meta::copy(shown, &mut object, "resourceVersion");
     // Not stored: a write without a change must wake no watch and use up no version.
@@ -186,7 +191,8 @@ fn attempt(
     }
     // The change removed the last reason to wait: the object is deleted instead of stored.
     if finished(kind, &object) {
-        return Ok(remove(core, call, held).then(|| ObjectResponse::ok(object)));
+        let removed = remove(core, call, held);
+        return Ok(removed.then(|| ObjectResponse::ok(object).warned(warnings)));
     }
     if call.options.dry_run {
         return Ok(Some(ObjectResponse::ok(object).warned(warnings)));

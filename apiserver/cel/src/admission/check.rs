@@ -12,7 +12,7 @@ use crate::library::named_format::NamedFormat;
 use crate::rules::{FieldPath, Reason, Violation, go_json};
 
 /// The failure policies in the order in which messages list them.
-const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
+pub(super) const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
 
 /// The reasons that a validation may name, in the order in which messages list them.
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
@@ -91,22 +91,22 @@ pub(super) fn list<'a>(json: &'a Value, name: &str) -> &'a [Value] {
     json.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-struct Check {
-    found: Vec<Violation>,
-    compiler: Compiler,
-    has_params: bool,
+pub(super) struct Check {
+    pub(super) found: Vec<Violation>,
+    pub(super) compiler: Compiler,
+    pub(super) has_params: bool,
 }
 
 impl Check {
-    fn required(&mut self, path: FieldPath, detail: &str) {
+    pub(super) fn required(&mut self, path: FieldPath, detail: &str) {
         self.found.push(Violation::without_value(path, Reason::Required, detail));
     }
 
-    fn invalid(&mut self, path: FieldPath, value: &str, detail: impl Into<String>) {
+    pub(super) fn invalid(&mut self, path: FieldPath, value: &str, detail: impl Into<String>) {
         self.found.push(Violation::invalid(path, Value::from(value), detail));
     }
 
-    fn scope(&self) -> Scope {
+    pub(super) fn scope(&self) -> Scope {
         Scope { has_params: self.has_params, has_authorizer: true }
     }
 
@@ -122,7 +122,7 @@ impl Check {
         }
     }
 
-    fn conditions(&mut self, conditions: &[Value], at: &FieldPath) {
+    pub(super) fn conditions(&mut self, conditions: &[Value], at: &FieldPath) {
         if conditions.len() > MAX_CONDITIONS {
             self.found.push(Violation {
                 path: at.clone(),
@@ -165,7 +165,7 @@ impl Check {
         self.found.push(Violation { reason: Reason::Duplicate, ..invalid });
     }
 
-    fn variable(&mut self, variable: &Value, at: &FieldPath) {
+    pub(super) fn variable(&mut self, variable: &Value, at: &FieldPath) {
         let (name, expression) = (text(variable, "name"), text(variable, "expression"));
         if name.trim().is_empty() {
             self.required(at.child("name"), "name is not specified");

@@ -96,6 +96,13 @@ impl Compiler {
         Variable { name: name.to_owned(), compiled: Compiled { text: text.to_owned(), program } }
     }
 
+    /// The type of an expression, or the text of the errors that it has.
+    pub(super) fn type_of(&mut self, text: &str, scope: Scope) -> Result<Type, String> {
+        let checked = self.environment(scope).compile(text);
+        let failed = |issues| format!("compilation failed: {issues}");
+        checked.map(|checked| checked.output_type().clone()).map_err(failed)
+    }
+
     fn environment(&mut self, scope: Scope) -> Environment {
         if let Some((_, found)) = self.environments.iter().find(|(known, _)| *known == scope) {
             return found.clone();

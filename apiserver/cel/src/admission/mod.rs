@@ -30,6 +30,7 @@ mod compile;
 mod conditions;
 mod constraints;
 mod environment;
+mod mutating;
 mod names;
 mod policy;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use attributes::Attributes;
 pub use binding::{Binding, Denial, Enforcement, ValidationAction};
 pub use check::{check_match_conditions, check_policy};
 pub use conditions::{Match, MatchConditions};
+pub use mutating::check_mutating_policy;
 pub use policy::{
     AuditAnnotation, Evaluation, FailurePolicy, Policy, PolicyDecision, PolicyDecisionEvaluation,
 };

@@ -1,10 +1,12 @@
 //! Tests of the server through HTTP, by subject.
 
 mod apply;
+mod autoscalers;
 mod crd;
 mod errors;
 mod faults;
 mod hostile;
+mod policies;
 mod protobuf;
 mod subresources;
 mod tokens;

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use windlass_cel::admission::{check_mutating_policy, check_policy};
+use windlass_cel::rules::Violation;
 
 use super::fields::is_empty;
+use crate::kinds::meta::text;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
 
@@ -16,28 +19,19 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
             webhooks(object, causes);
         }
         "ValidatingAdmissionPolicy" => {
-            if is_empty(&spec["validations"]) && is_empty(&spec["auditAnnotations"]) {
-                let detail = "validations or auditAnnotations must contain at least one item";
-                causes.push(required("spec.validations", detail));
-                causes.push(required("spec.auditAnnotations", detail));
-            }
-            variables(spec, causes);
+            let found = check_policy(text(object, "name"), spec);
+            causes.extend(found.iter().map(broken));
+        }
+        "MutatingAdmissionPolicy" => {
+            causes.extend(check_mutating_policy(spec).iter().map(broken));
         }
         _ => binding(spec, causes),
     }
 }
 
-/// Appends the faults of a policy's variables.
-fn variables(spec: &Value, causes: &mut Vec<Cause>) {
-    for (index, variable) in spec["variables"].as_array().into_iter().flatten().enumerate() {
-        let name = variable["name"].as_str().unwrap_or_default();
-        let starts = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
-        let rest = name.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
-        if !starts || !rest {
-            let at = format!("spec.variables[{index}].name");
-            causes.push(invalid_value(&at, &name.into(), "must be a valid CEL identifier"));
-        }
-    }
+/// Returns the cause of a fault that the engine of expressions has found.
+fn broken(found: &Violation) -> Cause {
+    cause(found.reason.name(), &found.path.to_string(), found.body())
 }
 
 /// Appends the faults of a policy's binding.
@@ -58,6 +52,13 @@ fn binding(spec: &Value, causes: &mut Vec<Cause>) {
         }
     }
     let actions = &spec["validationActions"];
+    let mut seen = BTreeSet::new();
+    for (index, action) in actions.as_array().into_iter().flatten().enumerate() {
+        if !seen.insert(action.as_str().unwrap_or_default()) {
+            let at = format!("spec.validationActions[{index}]");
+            causes.push(cause("FieldValueDuplicate", &at, format!("Duplicate value: {action}")));
+        }
+    }
     let has = |wanted: &str| {
         actions.as_array().is_some_and(|actions| actions.iter().any(|action| action == wanted))
     };

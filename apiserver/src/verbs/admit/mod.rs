@@ -1,7 +1,10 @@
-//! Checks before a write: the namespace exists and is alive, the object may be deleted.
+//! Checks before a write: the namespace exists and is alive, the object may be deleted, and no
+//! admission policy refuses the request.
 
 pub(crate) mod grants;
 pub(crate) mod limits;
+pub(crate) mod parameters;
+pub(crate) mod policies;
 pub(crate) mod priority;
 pub(crate) mod quota;
 

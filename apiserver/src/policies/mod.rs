@@ -1,0 +1,108 @@
+//! `ValidatingAdmissionPolicy` objects: compiled once per stored state, matched against requests.
+//!
+//! What a policy is and how its expressions run is in `windlass-cel`; this module decides which
+//! policies and bindings a request concerns. `verbs::admit::policies` enforces them.
+
+mod subject;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use windlass_cel::admission::Policy;
+
+use crate::storage::{Object, Store};
+
+pub(crate) use subject::Subject;
+
+/// Resource of policies in the store.
+const POLICIES: &str = "validatingadmissionpolicies.admissionregistration.k8s.io";
+/// Resource of bindings in the store.
+const BINDINGS: &str = "validatingadmissionpolicybindings.admissionregistration.k8s.io";
+
+/// A stored policy with its compiled expressions.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    /// The stored policy.
+    object: Arc<Object>,
+    /// The compiled policy; filled when the first request matches it.
+    policy: OnceLock<Policy>,
+}
+
+impl Compiled {
+    /// Returns the name of the policy.
+    pub(crate) fn name(&self) -> &str {
+        crate::kinds::meta::text(&self.object.value, "name")
+    }
+
+    /// Returns the `spec` of the policy.
+    pub(crate) fn spec(&self) -> &Value {
+        &self.object.value["spec"]
+    }
+
+    /// Returns the compiled policy.
+    pub(crate) fn policy(&self) -> &Policy {
+        // Outside of the lock of all policies: others are not held up by a large one.
+        self.policy.get_or_init(|| Policy::new(self.spec()))
+    }
+
+    /// Whether errors of the configuration refuse a request.
+    pub(crate) fn fails(&self) -> bool {
+        self.spec()["failurePolicy"] != "Ignore"
+    }
+}
+
+/// A policy with its bindings, in the order of names.
+pub(crate) type Bound = (Arc<Compiled>, Vec<Arc<Object>>);
+
+/// The compiled policies of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Policies {
+    held: Mutex<HashMap<Arc<str>, Arc<Compiled>>>,
+}
+
+impl Policies {
+    /// Returns the policies that have bindings, in the order of names. Without bindings this is one
+    /// look into the store.
+    pub(crate) fn bound(&self, store: &Store) -> Vec<Bound> {
+        let (bindings, _) = store.snapshot(BINDINGS);
+        if bindings.is_empty() {
+            return Vec::new();
+        }
+        let (policies, _) = store.snapshot(POLICIES);
+        let mut by_policy: BTreeMap<&str, Vec<Arc<Object>>> = BTreeMap::new();
+        for (_, binding) in &bindings {
+            let name = binding.value["spec"]["policyName"].as_str().unwrap_or_default();
+            by_policy.entry(name).or_default().push(binding.clone());
+        }
+        let mut held = self.held.lock();
+        // Policies that are gone stay until the next one is compiled.
+        if held.len() > policies.size() {
+            held.retain(|name, _| policies.contains_key(name));
+        }
+        let mut out = Vec::new();
+        for (name, bindings) in by_policy {
+            if let Some((key, object)) = policies.get_key_value(name) {
+                out.push((compiled(&mut held, key, object), bindings));
+            }
+        }
+        out
+    }
+}
+
+/// Returns the compiled form of a stored policy; the held one if it is of the same state.
+fn compiled(
+    held: &mut HashMap<Arc<str>, Arc<Compiled>>,
+    key: &Arc<str>,
+    object: &Arc<Object>,
+) -> Arc<Compiled> {
+    if let Some(known) = held.get(key).filter(|known| Arc::ptr_eq(&known.object, object)) {
+        return known.clone();
+    }
+    let fresh = Arc::new(Compiled { object: object.clone(), policy: OnceLock::new() });
+    held.insert(key.clone(), fresh.clone());
+    fresh
+}
