@@ -122,7 +122,6 @@ async fn an_eviction_as_a_dry_run_leaves_the_pod() {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server: see tests/README.md"]
 async fn a_token_of_a_service_account_is_issued_for_its_time() {
     let bench = Bench::start().await;
     let accounts: Api<ServiceAccount> =
@@ -138,7 +137,6 @@ async fn a_token_of_a_service_account_is_issued_for_its_time() {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server: see tests/README.md"]
 async fn a_pod_that_has_not_started_has_an_empty_log_and_a_wrong_container_is_refused() {
     let bench = Bench::start().await;
     let pods: Api<Pod> = created(
