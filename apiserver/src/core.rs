@@ -19,6 +19,9 @@ use crate::requests::Requests;
 use crate::seed::Rng;
 use crate::storage::Store;
 
+/// Most requests whose work runs at the same time, on a runtime of several threads.
+const LONG_WORK: usize = 64;
+
 /// Shared state of a server.
 pub(crate) struct Core {
     /// Wall clock of timestamps.
@@ -35,6 +38,8 @@ pub(crate) struct Core {
     pub(crate) faults: Faults,
     /// Log of answered requests.
     pub(crate) requests: Requests,
+    /// Permits of requests whose work may take long.
+    pub(crate) long_work: tokio::sync::Semaphore,
     /// Held while an address is chosen and its Service stored.
     pub(crate) addresses: Mutex<()>,
     /// Issuer of the tokens of service accounts.
@@ -69,6 +74,7 @@ impl Core {
             policies: Policies::default(),
             faults: Faults::new(),
             requests: Requests::new(),
+            long_work: tokio::sync::Semaphore::new(LONG_WORK),
             addresses: Mutex::new(()),
             issuer: Issuer::default(),
             root_ca: Mutex::new(String::new()),

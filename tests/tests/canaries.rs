@@ -30,7 +30,7 @@ fn credentials(kubeconfig: &str) -> Vec<String> {
         .lines()
         .filter_map(|line| fields.iter().find_map(|field| line.trim().strip_prefix(field)));
     let values: Vec<String> = values.map(|value| value[..20].to_owned()).collect();
-    assert_eq!(values.len(), 2, "a token and a key");
+    assert_eq!(values.len(), 3, "a token and a key, and the token of the second context");
     values
 }
 

@@ -24,6 +24,14 @@ fn texts<'a>(rule: &'a Value, key: &str) -> impl Iterator<Item = &'a str> + Clon
     rule[key].as_array().map_or(&[][..], Vec::as_slice).iter().filter_map(Value::as_str)
 }
 
+/// Returns the number of rights that a rule grants: the product of its lists.
+pub(crate) fn count(rule: &Value) -> usize {
+    let number = |key: &str| texts(rule, key).count();
+    let of_resources = [number("apiGroups"), number("resources"), number("resourceNames").max(1)];
+    let resources = of_resources.into_iter().fold(1, usize::saturating_mul);
+    resources.saturating_add(number("nonResourceURLs")).saturating_mul(number("verbs"))
+}
+
 /// Returns the rights that a rule grants.
 pub(crate) fn rights(rule: &Value) -> Vec<Right> {
     let names: Vec<Option<&str>> = texts(rule, "resourceNames").map(Some).collect();

@@ -9,7 +9,7 @@ use windlass_cel::library::regex::{Pattern as Syntax, Regex};
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     source: String,
-    /// `None` for a pattern that cannot be compiled; it matches every text.
+    /// `None` for a pattern beyond the limits of the engine; it matches no text.
     regex: Arc<OnceLock<Option<Regex>>>,
 }
 
@@ -22,7 +22,7 @@ impl Pattern {
     /// Whether the pattern matches anywhere in the text.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let regex = self.regex.get_or_init(|| Regex::compile(&self.source).ok());
-        regex.as_ref().is_none_or(|regex| regex.is_match(text))
+        regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
     /// Returns the pattern as it was written.

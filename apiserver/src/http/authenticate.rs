@@ -36,9 +36,11 @@ impl Authentication {
     }
 }
 
-/// Returns the bearer token of a request.
+/// Returns the bearer token of a request. One that cannot be read is a wrong token, and not none: without
+/// a token the client would be anonymous.
 fn bearer(request: &Parts) -> Option<&str> {
-    let header = request.headers.get(AUTHORIZATION)?.to_str().ok()?;
+    const UNREADABLE: &str = "Bearer \u{fffd}";
+    let header = request.headers.get(AUTHORIZATION)?.to_str().unwrap_or(UNREADABLE);
     let (scheme, token) = header.trim().split_once(' ')?;
     let token = token.trim();
     // Schemes of HTTP authentication are case-insensitive.

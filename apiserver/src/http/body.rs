@@ -30,9 +30,19 @@ pub(crate) enum Payload {
 impl std::fmt::Debug for Payload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
+            // The length only: it may be a Secret, or a token.
+            Self::Whole(bytes) => {
+                f.debug_tuple("Whole").field(&bytes.as_ref().map_or(0, Bytes::len)).finish()
+            }
             Self::Stream(_) => f.write_str("Stream"),
         }
+    }
+}
+
+impl Payload {
+    /// Whether events may follow.
+    pub(super) fn is_stream(&self) -> bool {
+        matches!(self, Self::Stream(_))
     }
 }
 

@@ -23,9 +23,6 @@ use crate::verbs::{
     self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
 };
 
-/// Longest body that is handled on a worker thread, in bytes.
-const SHORT: usize = 128;
-
 /// Longest wait of a read for a version that does not exist yet.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -126,7 +123,11 @@ fn check_method(asked: &DecodedRequest, kind: &Kind) -> Result<(), ApiError> {
     if *verb == Verb::default() && served.custom {
         return Err(ApiError::verb("", served));
     }
-    if asked.parts.method == http::Method::HEAD && !served.custom || *verb == Verb::default() {
+    let is_write = !matches!(asked.parts.method, http::Method::GET | http::Method::HEAD);
+    if (is_write && *verb == Verb::Watch)
+        || (asked.parts.method == http::Method::HEAD && !served.custom)
+        || *verb == Verb::default()
+    {
         return Err(ApiError::method());
     }
     if let Some(sub) = kind.subresource(&route.subresource) {
@@ -225,30 +226,32 @@ async fn execute(
             // A version that is about to exist is waited for; the list refuses it if it does not
             // come.
             wait_for(core, list::awaited(&options)).await;
-            list::list(core, &call, &options)
+            off_worker(core, || list::list(core, &call, &options)).await
         }
-        Verb::Create => off_worker(body, || post(core, asked, call, body, warnings)),
-        Verb::Update => off_worker(body, || put(core, asked, call, body, warnings)),
-        Verb::Patch => off_worker(body, || change(core, asked, call, body, warnings)),
+        Verb::Create => off_worker(core, || post(core, asked, call, body, warnings)).await,
+        Verb::Update => off_worker(core, || put(core, asked, call, body, warnings)).await,
+        Verb::Patch => off_worker(core, || change(core, asked, call, body, warnings)).await,
         Verb::Delete | Verb::DeleteCollection => {
-            off_worker(body, || remove(core, asked, call, body, warnings))
+            off_worker(core, || remove(core, asked, call, body, warnings)).await
         }
         // A watch has its own way, and unknown methods were refused before.
         Verb::Watch | Verb::Other(_) => Err(ApiError::method()),
     }
 }
 
-/// Runs work that may take long for such a body. Other tasks of a worker thread move to another one:
-/// two bodies that take seconds each would stop all answers of a server with two workers.
+/// Runs work that may take long: how long depends on what is stored, and not on the body. Other tasks of
+/// the worker thread move to another one; two requests that take seconds each would stop all answers of
+/// a server with two workers.
 ///
 /// On a runtime of one thread the work runs as it is: tests want one order of events for one seed.
-fn off_worker<T>(body: &[u8], work: impl FnOnce() -> T) -> T {
+async fn off_worker<T>(core: &Core, work: impl FnOnce() -> T) -> T {
     let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
-    if body.len() > SHORT && matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
-        tokio::task::block_in_place(work)
-    } else {
-        work()
+    if !matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
+        return work();
     }
+    // Fewer than the runtime has threads for blocking work: without a free one the tasks would not move.
+    let _permit = core.long_work.acquire().await;
+    tokio::task::block_in_place(work)
 }
 
 /// Executes a POST: creates an object, or acts on a subresource.

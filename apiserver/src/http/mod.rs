@@ -110,6 +110,9 @@ async fn serve<I>(
         let running = connection.map(OpenConnection::begin);
         async move {
             let answer = handler::handle(core, &identity, &cut, request).await;
+            // A watch runs as long as its events are read. Any other answer is made already: a client
+            // that does not read it must not keep the place of others.
+            let running = running.filter(|_| answer.body().is_stream());
             Ok::<_, Infallible>(answer.map(|body| RunningBody::new(body, running)))
         }
     });

@@ -100,13 +100,16 @@ fn place(route: &mut Route, mut rest: Vec<String>) -> bool {
 
 /// Returns the verb of a method on a route; the empty one for methods that have none.
 fn verb(method: &Method, route: &Route, query: &Query, watches: bool) -> Verb {
+    // Whatever the method: only reads are answered.
+    if watches {
+        return Verb::Watch;
+    }
     match *method {
         Method::POST => Verb::Create,
         Method::PUT => Verb::Update,
         Method::PATCH => Verb::Patch,
         Method::DELETE if route.name.is_empty() => Verb::DeleteCollection,
         Method::DELETE => Verb::Delete,
-        Method::GET | Method::HEAD if watches => Verb::Watch,
         Method::GET | Method::HEAD if !route.name.is_empty() => Verb::Get,
         Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => Verb::Watch,
         Method::GET | Method::HEAD => Verb::List,

@@ -209,3 +209,18 @@ fn the_history_is_bounded_by_bytes_of_all_resources() {
     assert!(store.follow_from("a", 1).is_err(), "the oldest changes are gone");
     assert!(store.follow_from("b", newest - 2).is_ok(), "the newest are not");
 }
+
+#[test]
+fn deleted_objects_count_in_the_history() {
+    let store = Store::new();
+    for i in 0..40 {
+        let value =
+            json!({"metadata": {"name": "a"}, "data": format!("{i}{}", "x".repeat(4 << 20))});
+        let stored = store.put("a", "k", None, value).unwrap();
+        store.remove("a", "k", &stored).unwrap();
+    }
+    let inner = store.inner.lock();
+    let log = &inner.resources["a"].log;
+    let kept = log.iter().filter(|change| change.before.is_some()).count();
+    assert!(kept < 10, "{kept} deleted objects are kept");
+}

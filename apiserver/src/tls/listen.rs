@@ -100,8 +100,12 @@ async fn accept(core: Arc<Core>, listener: TcpListener, acceptor: TlsAcceptor) {
     let socket = Socket { core, acceptor, connections: Arc::default(), slots };
     let mut pause = Duration::from_millis(5);
     loop {
-        // The slot first: a connection is accepted only when it can be served.
-        let next = async { (socket.slot().await, listener.accept().await) };
+        // The connection first: an idle one is cut only for one that is there.
+        let next = async {
+            let accepted = listener.accept().await;
+            let slot = if accepted.is_ok() { socket.slot().await } else { None };
+            (slot, accepted)
+        };
         let (slot, accepted) = tokio::select! {
             biased;
             // First: a server that stops accepts no further connection.
@@ -115,7 +119,7 @@ async fn accept(core: Arc<Core>, listener: TcpListener, acceptor: TlsAcceptor) {
                 tokio::spawn(serve(socket.clone(), stream, slot));
             }
             // The semaphore is never closed: this is not reached.
-            (None, _) => return,
+            (None, Ok(_)) => return,
             (_, Err(error)) => {
                 // Typically out of file descriptors: accepting at once would fail again in a busy
                 // loop.

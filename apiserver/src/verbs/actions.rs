@@ -37,7 +37,11 @@ pub(crate) fn act(
             let warnings = admit::policies::check(core, call, Operation::Create(&body.value))?;
             Ok(evict(core, call, &body.value)?.warned(warnings))
         }
-        ("serviceaccounts", "token") => accounts::request(core, call, body.clone(), warnings),
+        ("serviceaccounts", "token") => {
+            let more = admit::policies::check(core, call, Operation::Create(&body.value))?;
+            warnings.extend(more);
+            accounts::request(core, call, body.clone(), warnings)
+        }
         _ => Err(ApiError::method()),
     }
 }
@@ -96,12 +100,16 @@ fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<ObjectResponse, A
     let mut options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
     // A dry run in the URL's parameter counts for the deletion, too.
     options.dry_run |= call.options.dry_run;
+    // Before anything is spent: an eviction that cannot delete must cost no budget.
+    delete::preconditions(&main, &options, &held.value)?;
     if !options.dry_run {
         // Another eviction took the last disruption in between: the budget now refuses.
         if !budgets.iter().all(|key| spend(core, call, key)) {
             return evict(core, call, eviction);
         }
         disrupt(core, call)?;
+        // The condition has made another version of the Pod.
+        options.version = None;
     }
     delete::delete_as(core, &main, &options, Asked::Other, &mut Vec::new())?;
     Ok(ObjectResponse::created(status::accepted()))

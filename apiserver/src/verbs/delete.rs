@@ -84,7 +84,11 @@ fn judge(
 }
 
 /// Checks the uid and the version that the options name.
-fn preconditions(call: &Call, options: &DeleteOptions, held: &Value) -> Result<(), ApiError> {
+pub(super) fn preconditions(
+    call: &Call,
+    options: &DeleteOptions,
+    held: &Value,
+) -> Result<(), ApiError> {
     let about = About::kind(&call.kind.served, &call.name);
     let (uid, version) = (meta::text(held, "uid"), meta::text(held, "resourceVersion"));
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {

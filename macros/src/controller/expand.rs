@@ -209,7 +209,8 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     });
     let changes = attrs.on_change.iter().map(|change| on_change(change, attrs));
     let settings = attrs.settings.iter().map(|setting| setting.statement(krate));
-    let is_generic = input.generics.type_params().next().is_some();
+    // Of a generic controller the bound would be a condition, which hides its kind inside of the impl.
+    let is_generic = !input.generics.params.is_empty();
     let object = attrs.object.as_ref();
     let reconciles = object.filter(|_| is_generic).map(|object| {
         quote_spanned!(at(object.span())=> #krate::__private::reconciles::<Self, #object>();)

@@ -73,7 +73,7 @@ fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &m
         }
         match field {
             None => errors.at(name.span(), no_field(&name.to_string(), model.named())),
-            Some(field) if is_always_set(field) => {
+            Some(field) if is_always_set(field) && model.serde.default.is_none() => {
                 let why = if many == Many::AtLeast { ", and the rule never fails" } else { "" };
                 let message =
                     format!("`{name}` is always set{why}: make it an `Option` without a default");
@@ -290,7 +290,9 @@ fn number(tokens: &impl ToTokens) -> Option<f64> {
     match syn::parse2::<Expr>(tokens.to_token_stream()).ok()? {
         Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => digits.base10_parse().ok(),
         Expr::Lit(ExprLit { lit: Lit::Float(digits), .. }) => digits.base10_parse().ok(),
-        Expr::Unary(unary) => number(&unary.expr).map(|value| -value),
+        Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => {
+            number(&unary.expr).map(|value| -value)
+        }
         _ => None,
     }
 }

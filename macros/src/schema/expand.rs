@@ -169,9 +169,12 @@ fn body(model: &Model) -> TokenStream {
             _ => shape,
         };
         // The schema of the other type does not say what the conversion refuses.
-        let parsed = model.serde.is_fallible.then(|| {
-            let name = format!("a {}", syn::ext::IdentExt::unraw(&model.ident));
-            quote!(.keyword("x-windlass-parsed", #name))
+        let is_described =
+            model.converted_field().is_some_and(|field| field.remarks.describes_values())
+                || model.remarks.describes_values();
+        let parsed = (model.serde.is_fallible && !is_described).then(|| {
+            let name = format!("`{}`", syn::ext::IdentExt::unraw(&model.ident));
+            quote!(.parsed(#name))
         });
         let field = model.converted_field().map(|field| remarks(&field.remarks, Some(field), &[]));
         return quote!({

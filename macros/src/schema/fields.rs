@@ -202,9 +202,9 @@ fn list_map(field: &Field) -> Option<TokenStream> {
     let items = quote_spanned!(at(ty.span())=> __s::item_of::<#ty, _>());
     let keys = names.iter().map(|name| {
         let text = syn::ext::IdentExt::unraw(name).to_string();
-        quote!((&items.has(|item| _ = &item.#name)).json_name(#text))
+        quote!((&__items.has(|__item| _ = &__item.#name)).json_name(#text))
     });
-    Some(quote!(.list_map(&{ let items = #items; [#(#keys),*] })))
+    Some(quote!(.list_map(&{ let __items = #items; [#(#keys),*] })))
 }
 
 /// The call for a rule.

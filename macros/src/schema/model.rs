@@ -101,7 +101,6 @@ impl Model {
         }
     }
 
-    /// Every field of the type and of its variants.
     /// The only field of a type that serde converts from that field's type: the keys of the field
     /// describe both.
     pub(super) fn converted_field(&self) -> Option<&Field> {
@@ -113,6 +112,7 @@ impl Model {
         }
     }
 
+    /// Every field of the type and of its variants.
     pub(super) fn all_fields(&self) -> impl Iterator<Item = &Field> {
         let own: &[Field] = match &self.data {
             Data::Tuple(fields) | Data::Named(fields) => fields,
@@ -210,6 +210,16 @@ impl Remarks {
     /// Whether one of the keys is of that kind.
     pub(super) fn has(&self, is: impl Fn(&Kind) -> bool) -> bool {
         self.attrs.keys.iter().any(|key| is(&key.kind))
+    }
+
+    /// Whether a key says which values there are. A rule about changes does not.
+    pub(super) fn describes_values(&self) -> bool {
+        self.has(|kind| match kind {
+            Kind::Keyword(name, _) => !name.starts_with("x-") && *name != "title",
+            Kind::Rule(rule) => !rule.rule.value().contains("oldSelf"),
+            Kind::Extend(..) | Kind::Transform(_) => true,
+            _ => false,
+        })
     }
 
     /// Whether there is nothing to say.

@@ -232,6 +232,9 @@ fn each(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
 /// Reads a pattern, and refuses what the API server's regular expressions do not have.
 fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let text = keys::text(key, input)?;
+    let Err(error) = windlass_cel::library::regex::Pattern::parse(&text.value) else {
+        return Ok(LitStr::new(&text.value, text.span).to_token_stream());
+    };
     let bad =
         ["(?=", "(?!", "(?<=", "(?<!", "(?>"].iter().find(|group| text.value.contains(**group));
     if let Some(group) = bad {
@@ -249,13 +252,7 @@ fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> 
         }
         escaped = c == '\\' && !escaped;
     }
-    if let Err(error) = windlass_cel::library::regex::Pattern::parse(&text.value) {
-        return Err(syn::Error::new(
-            text.span,
-            format!("the API server refuses this pattern: {error}"),
-        ));
-    }
-    Ok(LitStr::new(&text.value, text.span).to_token_stream())
+    Err(syn::Error::new(text.span, format!("the API server refuses this pattern: {error}")))
 }
 
 /// Formats that the API server checks; it ignores others.

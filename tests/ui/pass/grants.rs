@@ -29,3 +29,22 @@ impl Reconciler for Maps {
 }
 
 pub fn main() {}
+
+/// A controller with a constant parameter, whose settings name the kind of its objects.
+#[derive(windlass::Controller)]
+#[controller(for = k8s_openapi::api::core::v1::Pod, index(windlass::store::Index::<k8s_openapi::api::core::v1::Pod, String>::new("node", |pod| {
+    pod.spec.iter().filter_map(|spec| spec.node_name.clone()).collect()
+})))]
+struct Sized<const N: usize>;
+
+impl<const N: usize> windlass::controller::Reconciler for Sized<N> {
+    type Object = k8s_openapi::api::core::v1::Pod;
+
+    async fn reconcile(
+        &self,
+        _: &Self::Object,
+        _: &windlass::controller::Context<Self>,
+    ) -> windlass::controller::Result {
+        Ok(windlass::controller::Action::done())
+    }
+}

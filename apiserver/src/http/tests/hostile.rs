@@ -169,3 +169,34 @@ async fn kept_requests_hold_no_more_than_256_bytes_of_a_text() {
     let kept = server.requests().pop().unwrap();
     assert_eq!(kept.resource.len(), 256);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_role_of_billions_of_rights_is_refused_before_they_are_made() {
+    use crate::http::test_support::Client;
+    let server = crate::Builder::default().seed(1).start();
+    let mut admin = Client::of(&server).await;
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    let rule = json!({"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["create"]});
+    let role = json!({"metadata": {"name": "writer"}, "rules": [rule]});
+    assert_eq!(admin.post(roles, role).await.code, 201);
+    let binding = json!({"metadata": {"name": "writer"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "writer"},
+        "subjects": [{"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}]});
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+    assert_eq!(admin.post(bindings, binding).await.code, 201);
+    let texts: Vec<String> = (0..300).map(|i| format!("a{i}")).collect();
+    let large = json!({"metadata": {"name": "large"}, "rules": [
+        {"apiGroups": texts, "resources": texts, "verbs": texts, "resourceNames": texts}]});
+    let headers = [("content-type", "application/json"), ("impersonate-user", "eve")];
+    let reply = admin.send("POST", roles, &headers, large.to_string()).await;
+    assert_eq!(reply.code, 403, "{}", reply.text);
+    assert!(reply.message().contains("more than 10000 rights"), "{}", reply.message());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_old_paths_of_watches_are_only_read() {
+    let (_server, mut client) = start().await;
+    let url = "/api/v1/watch/namespaces/default/configmaps";
+    assert_eq!(client.post(url, json!({"metadata": {"name": "a"}})).await.code, 405);
+    assert_eq!(client.delete(&format!("{url}/kube-root-ca.crt")).await.code, 405);
+}

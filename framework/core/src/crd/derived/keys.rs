@@ -122,6 +122,14 @@ fn allows_null(node: &Map<String, Value>) -> bool {
 pub struct Node(pub(super) Map<String, Value>);
 
 impl Node {
+    /// Marks a value that serde converts into another type, which may refuse some of them.
+    #[must_use]
+    pub fn parsed(mut self, name: &str) -> Self {
+        let mark = crate::crd::schema::parsed(name, &self.0);
+        self.0.insert("x-windlass-parsed".to_owned(), mark);
+        self
+    }
+
     /// Returns the finished schema.
     #[must_use]
     pub fn finish(self) -> Schema {

@@ -67,7 +67,7 @@ macro_rules! parsed {
     ($($ty:ident)*) => { $(
         impl KubernetesSchema for std::net::$ty {
             fn kubernetes_schema(_: &mut SchemaGenerator) -> Schema {
-                object(json!({ "type": "string", "x-windlass-parsed": concat!("a ", stringify!($ty)) }))
+                object(json!({ "type": "string", "x-windlass-parsed": { "type": concat!("`", stringify!($ty), "`"), "had": [] } }))
             }
 
             fn list_schema(generator: &mut SchemaGenerator) -> Schema {

@@ -21,11 +21,53 @@ const ALIASES: &str = "x-windlass-aliases";
 /// Mark of a variant that serde reads for every other name: `#[serde(other)]`.
 const REST: &str = "x-windlass-rest";
 
-/// Mark of a text that serde parses or a value that it converts; its value is the type of the result.
+/// Mark of a text that serde parses or a value that it converts. Its value has the type of the result, and
+/// the conditions that the value has by itself.
 const PARSED: &str = "x-windlass-parsed";
 
-/// Keywords by which a type says what its conversion accepts.
-const CONDITIONS: [&str; 5] = ["pattern", "format", "enum", "x-kubernetes-validations", "not"];
+/// Keywords by which a schema says what a conversion accepts.
+const CONDITIONS: [&str; 14] = [
+    "pattern",
+    "format",
+    "enum",
+    "not",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    RULES,
+];
+
+/// Rules of the API server in CEL.
+const RULES: &str = "x-kubernetes-validations";
+
+/// Returns the value of the mark for a type whose values have that schema before its own keys. Behind a
+/// reference the conditions are not known, so that all may be there.
+pub(in crate::crd) fn parsed(name: &str, schema: &Node) -> Value {
+    let is_there = |keyword: &&&str| schema.contains_key("$ref") || schema.contains_key(**keyword);
+    let had: Vec<&str> = CONDITIONS.iter().filter(is_there).copied().collect();
+    serde_json::json!({ "type": name, "had": had })
+}
+
+/// Whether a schema has a condition that its values have not by themselves. A rule about changes says
+/// nothing about a value.
+fn is_described(schema: &Node, had: &Value) -> bool {
+    let says = |keyword: &str| match (keyword, schema.get(keyword)) {
+        (_, None) => false,
+        (RULES, Some(Value::Array(rules))) => {
+            rules.iter().any(|rule| !rule["rule"].as_str().unwrap_or_default().contains("oldSelf"))
+        }
+        _ => true,
+    };
+    let is_own =
+        |keyword: &str| had.as_array().is_none_or(|had| !had.iter().any(|it| it == keyword));
+    CONDITIONS.iter().any(|keyword| is_own(keyword) && says(keyword))
+}
 
 /// A marked field.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,9 +91,10 @@ impl Lower<'_> {
                 "serde reads every other name as {name}, and an API server refuses it"
             ));
         }
-        if let Some(Value::String(name)) = raw.get(PARSED)
-            && !CONDITIONS.iter().any(|keyword| raw.contains_key(*keyword))
+        if let Some(mark) = raw.get(PARSED)
+            && !is_described(raw, &mark["had"])
         {
+            let name = mark["type"].as_str().unwrap_or("a type");
             self.warn(&format!(
                 "serde makes {name} of the value, and its schema does not say which values are refused: give it a \
                  `pattern` or a `rule`"

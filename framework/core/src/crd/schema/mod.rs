@@ -27,6 +27,7 @@ pub use keywords::FORMATS;
 
 use lower::Lower;
 pub(super) use marks::Mark;
+pub(in crate::crd) use marks::parsed;
 pub(super) use merge::tighten;
 
 /// Schema of a type in the form that API servers accept.

@@ -419,6 +419,24 @@ struct Lowercase(String);
 #[serde(try_from = "String", into = "String")]
 struct Described(#[schema(pattern = "^[a-z]*$")] String);
 
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "u8", into = "u8")]
+struct Percent(u8);
+
+impl TryFrom<u8> for Percent {
+    type Error = &'static str;
+
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        if number <= 100 { Ok(Self(number)) } else { Err("above 100") }
+    }
+}
+
+impl From<Percent> for u8 {
+    fn from(value: Percent) -> Self {
+        value.0
+    }
+}
+
 macro_rules! converted {
     ($($ty:ident)*) => { $(
         impl TryFrom<String> for $ty {
@@ -443,6 +461,9 @@ converted! { Lowercase Described }
 struct Parsed {
     name: Lowercase,
     described: Described,
+    #[schema(immutable)]
+    kept: Lowercase,
+    share: Percent,
     listen: std::net::SocketAddr,
     peers: Vec<std::net::SocketAddrV4>,
     #[schema(pattern = "^127[.]0[.]0[.]1:[0-9]{1,4}$")]
@@ -460,9 +481,11 @@ fn values_that_serde_parses_are_warned_of_unless_their_schema_says_how() {
     assert_eq!(
         named,
         [
-            ".listen: serde makes a SocketAddr",
-            ".name: serde makes a Lowercase",
-            ".peers.[]: serde makes a SocketAddrV4",
+            ".kept: serde makes `Lowercase`",
+            ".listen: serde makes `SocketAddr`",
+            ".name: serde makes `Lowercase`",
+            ".peers.[]: serde makes `SocketAddrV4`",
+            ".share: serde makes `Percent`",
         ],
         "{:?}",
         found.warnings
