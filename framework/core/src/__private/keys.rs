@@ -125,7 +125,7 @@ pub mod schema {
     pub const optional_old_self: () = ();
     #[doc = "`path = field`, `path = \".a.b\"`: the field that the error names: one of this type in Rust, or a JSON path"]
     pub const path: () = ();
-    #[doc = "`pattern = \"^[a-z]+$\"`: `pattern`; what RE2 does not read does not compile"]
+    #[doc = "`pattern = \"^[a-z]+$\"`: `pattern`; what RE2 does not read does not compile, a pattern of more than 10 MiB when compiled is an error of `crd()`"]
     pub const pattern: () = ();
     #[doc = "`preserve`: fields that the schema does not list are kept\n\n`preserve`: fields that the type does not list are kept"]
     pub const preserve: () = ();
