@@ -137,6 +137,48 @@ pub(crate) fn whole_numbers(value: &mut Value) {
     }
 }
 
+/// Returns the reason why a text is no quantity, in the words of Go's parser.
+pub(crate) fn quantity_fault(text: &str) -> Option<&'static str> {
+    const FORM: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+    let signed = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let end = |text: &str, is_part: fn(char) -> bool| {
+        text.find(|c: char| !is_part(c)).unwrap_or(text.len())
+    };
+    let (whole, rest) = signed.split_at(end(signed, |c| c.is_ascii_digit()));
+    let fraction =
+        rest.strip_prefix('.').map(|rest| rest.split_at(end(rest, |c| c.is_ascii_digit())));
+    let (fraction, suffix) = fraction.unwrap_or(("", rest));
+    let (letters, power) = suffix.split_at(end(suffix, |c| "eEinumkKMGTP".contains(c)));
+    let digits = power.strip_prefix(['+', '-']).unwrap_or(power);
+    if text.is_empty() || !digits.chars().all(|c| c.is_ascii_digit()) {
+        return Some(FORM);
+    }
+    if whole.is_empty() && fraction.is_empty() {
+        return Some("unable to parse numeric part of quantity");
+    }
+    let is_exponent = matches!(letters, "e" | "E") && power.parse::<i32>().is_ok();
+    let is_suffix = power.is_empty()
+        && matches!(
+            letters,
+            "" | "n"
+                | "u"
+                | "m"
+                | "k"
+                | "M"
+                | "G"
+                | "T"
+                | "P"
+                | "E"
+                | "Ki"
+                | "Mi"
+                | "Gi"
+                | "Ti"
+                | "Pi"
+                | "Ei"
+        );
+    (!is_exponent && !is_suffix).then_some("unable to parse quantity's suffix")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +202,22 @@ mod tests {
     #[test]
     fn quotes_escape_what_go_escapes() {
         assert_eq!(quote("a\u{7}\"b"), "\"a\\a\\\"b\"");
+    }
+
+    #[test]
+    fn quantities_are_read_as_go_reads_them() {
+        for text in ["0", "1", "-1.5", "+2", ".5", "1.", "500m", "1Gi", "1e3", "1E-3", "12E", "1n"]
+        {
+            assert_eq!(quantity_fault(text), None, "{text}");
+        }
+        for text in ["", "a", "1 ", "1Gi ", "1e3x", "1..2", "0x1"] {
+            assert!(
+                quantity_fault(text).is_some_and(|why| why.starts_with("quantities must")),
+                "{text}"
+            );
+        }
+        assert_eq!(quantity_fault("k"), Some("unable to parse numeric part of quantity"));
+        assert_eq!(quantity_fault("1e"), Some("unable to parse quantity's suffix"));
+        assert_eq!(quantity_fault("1K"), Some("unable to parse quantity's suffix"));
     }
 }

@@ -24,7 +24,7 @@ impl Quantity {
         Self { thousandths: i128::from(number) * 1000, binary: false }
     }
 
-    /// Reads a text or number; `None` if it is no quantity, or too large to count.
+    /// Reads a text or number; `None` if it is no quantity.
     pub(crate) fn parse(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Self::read(text),
@@ -33,9 +33,14 @@ impl Quantity {
         }
     }
 
+    /// Whether it is below zero.
+    pub(crate) fn is_negative(self) -> bool {
+        self.thousandths < 0
+    }
+
     /// Reads a text.
     fn read(text: &str) -> Option<Self> {
-        let end = text.find(|letter: char| !"+-.0123456789".contains(letter));
+        let end = text.find(|letter: char| letter.is_ascii_alphabetic());
         let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
         let power = |list: &[&str]| list.iter().position(|known| *known == suffix);
         let (numerator, denominator, binary): (i128, i128, bool) = match suffix {
@@ -43,6 +48,10 @@ impl Quantity {
             "m" => (1, 1, false),
             "u" => (1, 1000, false),
             "n" => (1, 1_000_000, false),
+            _ if suffix.starts_with("e-") || suffix.starts_with("E-") => {
+                let places: u32 = suffix[2..].parse().ok()?;
+                (1000, 10_i128.checked_pow(places.min(30))?, false)
+            }
             _ => match (power(&BINARY), power(&DECIMAL)) {
                 (Some(at), _) => (1000 * 1024_i128.pow(u32::try_from(at + 1).ok()?), 1, true),
                 (_, Some(at)) => (1000 * 1000_i128.pow(u32::try_from(at + 1).ok()?), 1, false),
@@ -51,9 +60,19 @@ impl Quantity {
         };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let fraction = fraction.get(..fraction.len().min(9))?;
-        let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let digits = format!("{whole}{fraction}");
+        let is_negative = digits.starts_with('-');
+        let (most, least) = (i128::MAX / 2, i128::MIN / 2);
+        let bound = if is_negative { least } else { most };
+        let is_number = digits.trim_start_matches(['+', '-']).bytes().all(|b| b.is_ascii_digit());
+        // Too large to count is still too large, and not nothing.
+        let digits: i128 = match digits.parse() {
+            Ok(digits) => digits,
+            Err(_) if is_number && !digits.is_empty() => bound,
+            Err(_) => return None,
+        };
         let scale = denominator.checked_mul(10_i128.pow(u32::try_from(fraction.len()).ok()?))?;
-        let product = digits.checked_mul(numerator)?;
+        let product = digits.checked_mul(numerator).unwrap_or(bound);
         // Rounded up, away from zero.
         let rest = i128::from(product % scale != 0) * product.signum();
         Some(Self { thousandths: product / scale + rest, binary })
@@ -129,7 +148,7 @@ mod tests {
             let read = Quantity::parse(&json!(text)).map(|quantity| quantity.to_string());
             assert_eq!(read.as_deref(), Some(spelled), "{text}");
         }
-        for text in ["", "x", "1x", "1.2.3", "e3", "99999999999999999999999999999999999999Ei"] {
+        for text in ["", "x", "1x", "1.2.3", "e3"] {
             assert!(Quantity::parse(&json!(text)).is_none(), "{text}");
         }
     }
@@ -140,5 +159,15 @@ mod tests {
         assert!(read("1") > read("999m"));
         assert_eq!(read("1Ki"), read("1024"));
         assert_eq!((read("700m") + read("700m")).to_string(), "1400m");
+    }
+
+    #[test]
+    fn what_is_too_large_to_count_is_still_too_large() {
+        let read = |text: &str| Quantity::parse(&Value::from(text)).unwrap();
+        for text in ["99999999999999999999999999999999999999Ei", "9".repeat(60).as_str(), "1e18"] {
+            assert!(read(text) > Quantity::whole(1_000_000), "{text}");
+        }
+        assert!(read("-99999999999999999999999999999999999999Ei").is_negative());
+        assert!(read("1e-3") == read("1m") && read("-1m").is_negative());
     }
 }

@@ -36,6 +36,9 @@ impl Checker<'_> {
             (TypeShape::List(_, items), Value::Array(list)) => {
                 list.iter().find_map(|item| self.check(*items, item))
             }
+            (TypeShape::Scalar(Scalar::Quantity, _), Value::String(text)) => {
+                go::quantity_fault(text).map(str::to_owned)
+            }
             (TypeShape::Scalar(scalar, _), value) if fits(*scalar, value) => None,
             (_, other) => {
                 let field = format!("{}.{}", self.owner, self.path);

@@ -1,5 +1,7 @@
 //! Checks of kinds of the core group, and of events.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -110,11 +112,13 @@ fn service(spec: &Value, causes: &mut Vec<Cause>) {
 /// Appends the faults of volumes and variables of a Pod.
 fn pod(spec: &Value, causes: &mut Vec<Cause>) {
     let volumes = spec["volumes"].as_array().map_or(&[][..], Vec::as_slice);
+    let volumes: BTreeSet<&str> =
+        volumes.iter().filter_map(|volume| volume["name"].as_str()).collect();
     for (index, container) in spec["containers"].as_array().into_iter().flatten().enumerate() {
         let at = format!("spec.containers[{index}]");
         let items = |list: &str| container[list].as_array().cloned().unwrap_or_default();
         for (number, mount) in items("volumeMounts").iter().enumerate() {
-            if !volumes.iter().any(|volume| volume["name"] == mount["name"]) {
+            if !mount["name"].as_str().is_some_and(|name| volumes.contains(name)) {
                 let at = format!("{at}.volumeMounts[{number}].name");
                 let message = format!("Not found: {}", mount["name"]);
                 causes.push(crate::status::cause("FieldValueNotFound", &at, message));
@@ -125,6 +129,14 @@ fn pod(spec: &Value, causes: &mut Vec<Cause>) {
                 let at = format!("{at}.env[{number}].valueFrom");
                 let detail = "may not be specified when `value` is not empty";
                 causes.push(invalid_value(&at, &"".into(), detail));
+            }
+        }
+        for part in ["limits", "requests"] {
+            for (name, amount) in container["resources"][part].as_object().into_iter().flatten() {
+                if Quantity::parse(amount).is_some_and(Quantity::is_negative) {
+                    let at = format!("{at}.resources.{part}[{name}]");
+                    causes.push(invalid_value(&at, amount, "must be greater than or equal to 0"));
+                }
             }
         }
         for (name, request) in container["resources"]["requests"].as_object().into_iter().flatten()
