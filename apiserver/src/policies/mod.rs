@@ -1,6 +1,6 @@
 //! `ValidatingAdmissionPolicy` objects: compiled once per stored state, matched against requests.
 //!
-//! What a policy is and how its expressions run is in `windlass-cel`; this module decides which
+//! The form of a policy and the run of its expressions are in `windlass-cel`; this module decides which
 //! policies and bindings a request concerns. `verbs::admit::policies` enforces them.
 
 mod subject;

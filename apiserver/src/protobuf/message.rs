@@ -63,7 +63,7 @@ pub(super) struct FieldForm {
     pub(super) name: &'static str,
     /// Whether JSON omits the zero value.
     pub(super) omits_zero: bool,
-    /// How many values there are.
+    /// The number of values.
     pub(super) count: Count,
     /// Form of one value.
     pub(super) form: Form,

@@ -67,7 +67,7 @@ fn url(addr: SocketAddr) -> String {
     }
 }
 
-/// What all connections of a socket share.
+/// State that all connections of a socket share.
 #[derive(Clone)]
 struct Socket {
     core: Arc<Core>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::compare::Level;
 use crate::script::folder;
 
-/// Where a step differs: the level that it reaches, and a sentence about the place.
+/// A difference: the level that a step reaches, and a sentence about the place.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Difference {
     /// Level at which the answers are equal.

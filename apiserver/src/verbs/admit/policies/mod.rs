@@ -32,7 +32,7 @@ const EXEMPT: [&str; 4] = [
     "mutatingadmissionpolicybindings",
 ];
 
-/// What a request does to an object.
+/// The operation of a request on an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation<'a> {
     /// The object is created, or posted to a subresource.
@@ -127,7 +127,7 @@ struct Judge<'a> {
     verdict: Verdict,
 }
 
-/// What all policies together decide.
+/// The decision of all policies together.
 #[derive(Debug, Default)]
 struct Verdict {
     /// The first refusal.
