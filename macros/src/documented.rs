@@ -153,6 +153,16 @@ const PARTS: &[(&str, &str, &str)] = &[
         "optional_old_self",
         "`rule(\"…\", optional_old_self)`: a rule with `oldSelf` holds for new objects, too.",
     ),
+    (
+        "schema",
+        "min",
+        "`length(min = 1)`, `items(min = 1)`, `properties(min = 1)`: the smallest size.",
+    ),
+    (
+        "schema",
+        "max",
+        "`length(max = 63)`, `items(max = 10)`, `properties(max = 10)`: the largest size.",
+    ),
 ];
 
 /// The rows of a text that document a key: the code that begins with it, and the effect.

@@ -1,13 +1,12 @@
 //! Rules that span several keys.
 
-use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprLit, Lit};
 
+use super::bounds::bounds;
 use super::class::{Class, class, element, is_option};
 use super::key::{Key, Kind, Many, RulePath};
-use super::model::{Data, Field, Model, Remarks};
+use super::model::{Data, Field, Model};
 use super::rules::{Subject, no_field};
 use crate::errors::Errors;
 
@@ -26,6 +25,10 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     }
     for field in model.all_fields() {
         of_field(field, errors);
+        let is_named = matches!(field.member, syn::Member::Named(_)) && !model.serde.transparent;
+        if !is_named {
+            without_name(field, errors);
+        }
     }
     if let Some(from) = &model.serde.from
         && model.converted_field().is_none()
@@ -174,8 +177,25 @@ fn of_field(field: &Field, errors: &mut Errors) {
         }
     }
     contradictions(field, errors);
-    bounds(&field.remarks, errors);
+    bounds(field, errors);
     conflicts(keys, errors);
+}
+
+/// Checks a field without a name in JSON, which cannot be absent.
+fn without_name(field: &Field, errors: &mut Errors) {
+    for key in &field.remarks.attrs.keys {
+        let name = match &key.kind {
+            Kind::Required => "required",
+            Kind::Optional => "optional",
+            Kind::Default(_) => "default",
+            _ => continue,
+        };
+        let message = format!(
+            "the value has no name in JSON, so it is neither absent nor filled in: write `{name}` on the fields of this \
+             type"
+        );
+        errors.at(key.span, message);
+    }
 }
 
 /// Checks keys that no value of the field's type could satisfy, and keys without a place.
@@ -234,66 +254,6 @@ fn fits(keyword: &str, class: Class, key: &Key, errors: &mut Errors) {
     };
     if class != Class::Unknown && !classes.contains(&class) {
         errors.at(key.span, format_args!("{subject}, and this field is {}", class.name()));
-    }
-}
-
-/// Checks that literal bounds leave a value between them, of the field and of its items.
-fn bounds(remarks: &Remarks, errors: &mut Errors) {
-    let of_field = |kind: &Kind, wanted: &str| match kind {
-        Kind::Keyword(name, value) if *name == wanted => number(value),
-        _ => None,
-    };
-    let of_items = |kind: &Kind, wanted: &str| match kind {
-        Kind::Item(name, value) if *name == wanted => number(value),
-        _ => None,
-    };
-    let keys = &remarks.attrs.keys;
-    for value in [of_field, of_items] {
-        let find = |wanted: &str| {
-            keys.iter().find_map(|key| value(&key.kind, wanted).map(|value| (key.span, value)))
-        };
-        for (least, most) in [
-            ("minimum", "maximum"),
-            ("minLength", "maxLength"),
-            ("minItems", "maxItems"),
-            ("minProperties", "maxProperties"),
-        ] {
-            between(find(least), find(most), errors);
-            if least == "minimum" {
-                continue;
-            }
-            for (place, size) in [find(least), find(most)].into_iter().flatten() {
-                if size < 0.0 {
-                    errors.at(place, "a size is not negative");
-                }
-            }
-        }
-        if let Some((place, unit)) = find("multipleOf")
-            && unit <= 0.0
-        {
-            errors.at(place, "multiples are those of a number above 0");
-        }
-    }
-}
-
-/// Checks one pair of bounds.
-fn between(least: Option<(Span, f64)>, most: Option<(Span, f64)>, errors: &mut Errors) {
-    if let (Some((_, low)), Some((place, high))) = (least, most)
-        && low > high
-    {
-        errors.at(place, format_args!("no value lies between {low} and {high}"));
-    }
-}
-
-/// The value of a literal.
-fn number(tokens: &impl ToTokens) -> Option<f64> {
-    match syn::parse2::<Expr>(tokens.to_token_stream()).ok()? {
-        Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => digits.base10_parse().ok(),
-        Expr::Lit(ExprLit { lit: Lit::Float(digits), .. }) => digits.base10_parse().ok(),
-        Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => {
-            number(&unary.expr).map(|value| -value)
-        }
-        _ => None,
     }
 }
 

@@ -61,11 +61,17 @@ pub(super) fn peeled(ty: &Type) -> &Type {
     }
 }
 
-/// Whether the type is written as an `Option`.
+/// Whether the type is written as an `Option`, or as a pointer to one, which serde reads alike.
 pub(super) fn is_option(ty: &Type) -> bool {
     match ty {
+        Type::Reference(reference) => is_option(&reference.elem),
         Type::Group(group) => is_option(&group.elem),
-        Type::Path(_) => last_segment(ty) == Some("Option"),
+        Type::Paren(paren) => is_option(&paren.elem),
+        Type::Path(_) => match last_segment(ty) {
+            Some("Option") => true,
+            Some("Box" | "Arc" | "Rc" | "Cow") => argument(ty).is_some_and(is_option),
+            _ => false,
+        },
         _ => false,
     }
 }

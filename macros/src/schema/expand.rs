@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use syn::{GenericParam, Generics};
 
 use super::attrs;
-use super::fields::{named, remarks, shape, shape_of};
+use super::fields::{list_map, named, remarks, shape, shape_of};
 use super::key::Kind;
 use super::model::{Data, Field, Model, Variant};
 use super::serde::Default;
@@ -160,7 +160,8 @@ fn collect_words(tokens: TokenStream, words: &mut BTreeSet<String>) {
 fn body(model: &Model) -> TokenStream {
     let keys = remarks(&model.remarks, None, model.named());
     if let Some(from) = &model.serde.from {
-        let shape = shape_of(from);
+        let converted = model.converted_field();
+        let shape = converted.map_or_else(|| shape_of(from), shape);
         let shape = match &model.serde.into {
             Some(into) if !same_tokens(into, from) => {
                 let into = shape_of(into);
@@ -169,14 +170,13 @@ fn body(model: &Model) -> TokenStream {
             _ => shape,
         };
         // The schema of the other type does not say what the conversion refuses.
-        let is_described =
-            model.converted_field().is_some_and(|field| field.remarks.describes_values())
-                || model.remarks.describes_values();
+        let is_described = converted.is_some_and(|field| field.remarks.describes_values())
+            || model.remarks.describes_values();
         let parsed = (model.serde.is_fallible && !is_described).then(|| {
             let name = format!("`{}`", syn::ext::IdentExt::unraw(&model.ident));
             quote!(.parsed(#name))
         });
-        let field = model.converted_field().map(|field| remarks(&field.remarks, Some(field), &[]));
+        let field = converted.map(keys_of);
         return quote!({
             let __shape = #shape;
             __s::same_as(__generator, __shape) #parsed #field #keys .finish()
@@ -236,14 +236,20 @@ fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> Token
 /// A type that is written as its field.
 fn newtype(field: &Field, keys: &TokenStream) -> TokenStream {
     let shape = shape(field);
-    let of_field = remarks(&field.remarks, Some(field), &[]);
+    let of_field = keys_of(field);
     quote!(__s::same_as(__generator, #shape) #of_field #keys .finish())
+}
+
+/// The calls for documentation and keys of a field without a name in JSON.
+fn keys_of(field: &Field) -> TokenStream {
+    let (remarks, list_map) = (remarks(&field.remarks, Some(field), &[]), list_map(field));
+    quote!(#remarks #list_map)
 }
 
 fn tuple(fields: &[Field]) -> TokenStream {
     let values = fields.iter().filter(|field| field.is_described()).map(|field| {
         let shape = shape(field);
-        let keys = remarks(&field.remarks, Some(field), &[]);
+        let keys = keys_of(field);
         quote!(.value(#shape) #keys)
     });
     values.collect()
@@ -272,7 +278,7 @@ fn variant(variant: &Variant) -> TokenStream {
         }
         Data::Tuple(fields) if fields.len() == 1 => {
             let shape = shape(&fields[0]);
-            let of_field = remarks(&fields[0].remarks, Some(&fields[0]), &[]);
+            let of_field = keys_of(&fields[0]);
             quote!(#content.newtype(#shape) #of_field .finish())
         }
         Data::Tuple(fields) => {

@@ -28,7 +28,7 @@ fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
     let place = at(field.ty.span());
     if field.serde.flatten.is_some() {
         let ty = &field.ty;
-        return quote_spanned!(place=> .flat((&&&&&&__s::Of::<#ty>::NEW).flat()));
+        return quote_spanned!(place=> .flat((&&&&&__s::Of::<#ty>::NEW).flat()));
     }
     let shape = shape(field);
     let json = &field.json;
@@ -94,7 +94,7 @@ pub(super) fn shape(field: &Field) -> TokenStream {
 
 /// The expression of a type's shape.
 pub(super) fn shape_of(ty: &Type) -> TokenStream {
-    quote_spanned!(at(ty.span())=> (&&&&&&__s::Of::<#ty>::NEW).shape())
+    quote_spanned!(at(ty.span())=> (&&&&&__s::Of::<#ty>::NEW).shape())
 }
 
 /// The calls for documentation and keys.
@@ -193,7 +193,7 @@ fn default(field: &Field, whole: Option<&Ident>) -> Option<TokenStream> {
 }
 
 /// The call for `list(map, keys(…))`: the compiler looks for the fields in the item's type.
-fn list_map(field: &Field) -> Option<TokenStream> {
+pub(super) fn list_map(field: &Field) -> Option<TokenStream> {
     let names = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
         Kind::ListMap(names) => Some(names),
         _ => None,

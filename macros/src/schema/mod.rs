@@ -5,6 +5,7 @@
 //! `expand` quotes.
 
 pub(crate) mod attrs;
+mod bounds;
 mod check;
 mod class;
 mod expand;

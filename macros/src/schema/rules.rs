@@ -63,6 +63,12 @@ impl<'a> Subject<'a> {
         if let Some(expression) = &rule.message_expression {
             self.compile(expression, old, &Type::String, "a message is a text", errors);
         }
+        let names_old = |text: &LitStr| text.value().contains("oldSelf");
+        if old && !names_old(&rule.rule) {
+            let message = "`optional_old_self` is for rules that name `oldSelf`: they are evaluated when an object is \
+                           created, too";
+            errors.at(rule.rule.span(), message);
+        }
         if let Some(reason) = &rule.reason
             && !REASONS.contains(&reason.value().as_str())
         {

@@ -60,6 +60,8 @@ fn each_mistake_has_one_message() {
         "beside_the_derive_of_schemars",
         "default_of_another_type",
         "default_that_is_no_text",
+        "flattened_option_without_schema",
+        "list_key_of_a_newtype",
         "list_key_of_no_field",
         "list_key_of_no_field_of_kubernetes",
         "list_map_of_an_alias",

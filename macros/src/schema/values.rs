@@ -29,7 +29,7 @@ pub(super) fn kinds(
     input: ParseStream<'_>,
     errors: &mut Errors,
 ) -> syn::Result<Vec<Kind>> {
-    if let Some(found) = validation(key, input)? {
+    if let Some(found) = validation(key, input, errors)? {
         return Ok(found);
     }
     Ok(match key.name.as_str() {
@@ -37,8 +37,8 @@ pub(super) fn kinds(
         "extend" => extend(key, input, errors)?,
         name => vec![match name {
             "atomic" => Kind::Atomic,
-            "list" => list(key, input)?,
-            "map" => map(key, input)?,
+            "list" => list(key, input, errors)?,
+            "map" => map(key, input, errors)?,
             "rule" => Kind::Rule(rule(key, input, errors)?),
             "immutable" => Kind::Rule(immutable(key.span)),
             "one_of" => Kind::OneOf(Many::Exactly, names(key, input)?),
@@ -62,9 +62,13 @@ pub(super) fn kinds(
 }
 
 /// Reads a key that is a keyword of the schema.
-fn validation(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Option<Vec<Kind>>> {
+fn validation(
+    key: &keys::Key,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<Option<Vec<Kind>>> {
     let one = |name, value| Ok(Some(vec![Kind::Keyword(name, value)]));
-    let range = |example, names| bounds(key, input, example, names).map(Some);
+    let mut range = |example, names| bounds(key, input, errors, example, names).map(Some);
     match key.name.as_str() {
         "min" => one("minimum", expression(key, input, "1")?),
         "max" => one("maximum", expression(key, input, "10")?),
@@ -180,6 +184,7 @@ fn expression(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Re
 fn bounds(
     key: &keys::Key,
     input: ParseStream<'_>,
+    errors: &mut Errors,
     example: &str,
     [least, most]: [&'static str; 2],
 ) -> syn::Result<Vec<Kind>> {
@@ -187,6 +192,7 @@ fn bounds(
         let mut bounds: Vec<Kind> = Vec::new();
         while !content.is_empty() {
             let name = content.call(Ident::parse_any)?;
+            errors.saw(&name);
             let part = keys::Key { name: name.to_string(), span: name.span() };
             let names: &[&str] = match part.name.as_str() {
                 "min" => &[least],
@@ -297,10 +303,11 @@ fn format(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
 }
 
 /// Reads `list(map, keys(name))`, `list(set)` or `list(atomic)`.
-fn list(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Kind> {
+fn list(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Kind> {
     let example = "list(map, keys(name))";
     keys::group(key, input, example, |content| {
         let kind = content.call(Ident::parse_any)?;
+        errors.saw(&kind);
         match kind.to_string().as_str() {
             word @ ("set" | "atomic") => Ok(Kind::Keyword(
                 "x-kubernetes-list-type",
@@ -326,9 +333,10 @@ fn list(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Kind> {
 }
 
 /// Reads `map(granular)` or `map(atomic)`.
-fn map(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Kind> {
+fn map(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Kind> {
     keys::group(key, input, "map(granular)", |content| {
         let kind = content.call(Ident::parse_any)?;
+        errors.saw(&kind);
         match kind.to_string().as_str() {
             word @ ("granular" | "atomic") => Ok(Kind::Keyword(
                 "x-kubernetes-map-type",

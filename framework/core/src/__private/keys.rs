@@ -103,13 +103,13 @@ pub mod schema {
     pub const list: () = ();
     #[doc = "`map(atomic)`: a list, map or struct that server-side apply replaces as a whole\n\n`map(granular)`: a map that server-side apply merges key by key: the default\n\n`map(atomic)`, `map(granular)`: as on a field"]
     pub const map: () = ();
-    #[doc = "`max = 10`: `minimum`, `maximum`; any expression"]
+    #[doc = "`max = 10`: `minimum`, `maximum`; any expression\n\n`length(max = 63)`, `items(max = 10)`, `properties(max = 10)`: the largest size."]
     pub const max: () = ();
     #[doc = "`message = \"…\"`: text of the error: one line"]
     pub const message: () = ();
     #[doc = "`message_expression = \"'…' + self\"`: the text as a CEL expression"]
     pub const message_expression: () = ();
-    #[doc = "`min = 1`: `minimum`, `maximum`; any expression"]
+    #[doc = "`min = 1`: `minimum`, `maximum`; any expression\n\n`length(min = 1)`, `items(min = 1)`, `properties(min = 1)`: the smallest size."]
     pub const min: () = ();
     #[doc = "`multiple_of = 5`: `multipleOf`"]
     pub const multiple_of: () = ();

@@ -115,7 +115,7 @@ fn field(field: &Field) -> TokenStream {
     let json = &field.json.value;
     let at_type = private_at(at(ty.span()));
     // As in `#[derive(Schema)]`: Kubernetes types need no attribute here either.
-    let shape = quote_spanned!(at(ty.span())=> (&&&&&&#at_type::schema::Of::<#ty>::NEW).shape());
+    let shape = quote_spanned!(at(ty.span())=> (&&&&&#at_type::schema::Of::<#ty>::NEW).shape());
     let schema = quote!(|generator| #shape.of_root(generator));
     let in_part = some(field.status().map(|inner| {
         let missing = missing(inner);

@@ -97,7 +97,7 @@ pub type Flat = fn(&mut SchemaGenerator) -> Schema;
 
 /// First: Kubernetes types, also when the feature `schemars` of `k8s-openapi` is on, whose schemas
 /// are too large and lack the list types.
-impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&&Of<T> {
+impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&Of<T> {
     fn shape(self) -> Shape {
         Shape {
             schema: T::kubernetes_schema,
@@ -132,8 +132,9 @@ known! { false:
     [T] Vec<T>; [T] VecDeque<T>; [T] BTreeSet<T>; [T, S] HashSet<T, S>; [K, V] BTreeMap<K, V>; [K, V, S] HashMap<K, V, S>;
 }
 
-/// Second: types of std.
-impl<T: JsonSchema + KnownAbsence> Probe for &&&&&Of<T> {
+/// Second: types of std, also those of a type parameter: whether a list of them may be absent does not
+/// depend on its items.
+impl<T: JsonSchema + KnownAbsence> Probe for &&&&Of<T> {
     fn shape(self) -> Shape {
         Shape::of_json::<T>(T::ANSWER, T::ANSWER)
     }
@@ -144,7 +145,7 @@ impl<T: JsonSchema + KnownAbsence> Probe for &&&&&Of<T> {
 }
 
 /// Third: every type that schemars knows and serde reads.
-impl<T: JsonSchema + DeserializeOwned> Probe for &&&&Of<T> {
+impl<T: JsonSchema + DeserializeOwned> Probe for &&&Of<T> {
     fn shape(self) -> Shape {
         Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
     }
@@ -154,18 +155,7 @@ impl<T: JsonSchema + DeserializeOwned> Probe for &&&&Of<T> {
     }
 }
 
-/// Fourth: options of a type parameter, whose `Deserialize` is not known.
-impl<T: JsonSchema> Probe for &&&Of<Option<T>> {
-    fn shape(self) -> Shape {
-        Shape::of_json::<Option<T>>(|| true, || true)
-    }
-
-    fn flat(self) -> Flat {
-        Flattened::<Option<T>>::json_schema
-    }
-}
-
-/// Fifth: other types of a type parameter, and types that serde only writes.
+/// Fourth: other types of a type parameter, and types that serde only writes.
 impl<T: JsonSchema> Probe for &&Of<T> {
     fn shape(self) -> Shape {
         Shape::of_json::<T>(|| false, || false)
@@ -226,6 +216,10 @@ pub trait NoSchemaInside {
     fn shape(self) -> Shape
     where
         Self::Inside: HasSchema;
+    /// Never called.
+    fn flat(self) -> Flat
+    where
+        Self::Inside: HasSchema;
 }
 
 macro_rules! containers {
@@ -238,6 +232,13 @@ macro_rules! containers {
                 $inside: HasSchema,
             {
                 unsupported()
+            }
+
+            fn flat(self) -> Flat
+            where
+                $inside: HasSchema,
+            {
+                unsupported().schema
             }
         }
     )*};

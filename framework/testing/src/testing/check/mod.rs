@@ -1,5 +1,6 @@
 //! A test for free: a kind's definition, its defaults and its rules, against an API server.
 
+mod examples;
 pub mod judge;
 mod report;
 mod status;
@@ -53,17 +54,20 @@ const SEED: u64 = 1;
 ///
 /// # Panics
 /// When the server refuses the definition, when serde and the server differ at a place without a
-/// warning, or when the server stores none of the objects; the text lists the differences, or the
-/// first refusal.
+/// warning, or when the server stores none of the objects or of the statuses; the text lists the
+/// differences, or the first refusal.
 pub async fn check<K: CustomResource>() -> CheckReport {
     check_from::<K>([]).await
 }
 
-/// Checks a kind as [`check`] does, with objects that are made from `examples` beside the generated
-/// ones: for rules that hardly any generated object fits.
+/// Checks a kind as [`check`] does, with objects and statuses that are made from `examples` beside the
+/// generated ones: for rules that hardly any generated object fits.
+///
+/// The server must accept each example as it is. The generated objects have the metadata of the first
+/// one.
 ///
 /// # Panics
-/// As [`check`].
+/// As [`check`], and when the server refuses an example.
 pub async fn check_from<K: CustomResource>(examples: impl IntoIterator<Item = K>) -> CheckReport {
     match try_check_from(examples).await {
         Ok(report) => report,
@@ -74,8 +78,8 @@ pub async fn check_from<K: CustomResource>(examples: impl IntoIterator<Item = K>
 /// Checks a kind as [`check`] does.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] with the differences, or when the server stored no object; the error of the
-/// definition; errors of the server.
+/// [`ErrorKind::Usage`] with the differences, or when the server stored no object, or no status; the
+/// error of the definition; errors of the server.
 pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
     try_check_from::<K>([]).await
 }
@@ -83,17 +87,11 @@ pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
 /// Checks a kind as [`check_from`] does.
 ///
 /// # Errors
-/// As [`try_check`].
+/// As [`try_check`]; [`ErrorKind::Usage`] when the server refuses an example.
 pub async fn try_check_from<K: CustomResource>(
     examples: impl IntoIterator<Item = K>,
 ) -> Result<CheckReport, Error> {
-    let examples = examples.into_iter().map(|example| {
-        let object = serde_json::to_value(&example).map_err(|error| {
-            Error::new(ErrorKind::Usage, "cannot turn an example into JSON").because(error)
-        });
-        object.map(without_head)
-    });
-    let examples: Vec<Value> = examples.collect::<Result<_, _>>()?;
+    let examples = examples::as_json(examples)?;
     let definition = K::crd()?;
     let unchecked = windlass_core::crd::warnings::<K>()?;
     let info = K::static_info().ok_or_else(|| {
@@ -106,19 +104,26 @@ pub async fn try_check_from<K: CustomResource>(
     cluster.install::<K>().await;
     let schema = schema_of(&definition);
     let api = api(&cluster, &info);
-    let head = json!({ "apiVersion": info.api_version(), "kind": info.kind });
+    let mut head = json!({ "apiVersion": info.api_version(), "kind": info.kind });
+    examples::accepted(&api, &examples, &head).await?;
+    // Rules may name the metadata: the objects that are made from examples have that of the first one.
+    if let Some(metadata) = examples.first().and_then(|it| it.get("metadata")) {
+        head["metadata"] = metadata.clone();
+    }
+    let values: Vec<Value> = examples.iter().cloned().map(without_head).collect();
+    let statuses: Vec<Value> = examples.iter().filter_map(|it| it.get("status").cloned()).collect();
     let target = Target {
         schema: &schema,
         warnings: &unchecked,
         decode: &|value| decode::<K>(&with_head(value, &head)),
         store: &|value| Box::pin(store(&api, with_head(&value, &head))),
-        examples: &examples,
+        examples: &values,
         is_exact: false,
     };
     let tally = judge(&target, Rng::seeded(SEED), VALUES).await;
-    let status = status::judge_status::<K>(&api, &definition, &target, &head).await?;
+    let status = status::judge_status::<K>(&api, &definition, &target, &head, &statuses).await?;
     let bytes = serde_json::to_vec(&definition).map_or(0, |text| text.len());
-    let rules = count_rules(&schema);
+    let rules = count_rules(&whole_schema(&definition));
     let report = CheckReport::new(&info.kind, bytes, rules, tally, status, unchecked.clone());
     report.into_result()
 }
@@ -152,7 +157,7 @@ fn with_head(value: &Value, head: &Value) -> Value {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut object = value.as_object().cloned().unwrap_or_default();
     for (key, value) in head.as_object().into_iter().flatten() {
-        object.insert(key.clone(), value.clone());
+        object.entry(key.clone()).or_insert_with(|| value.clone());
     }
     object.entry("metadata").or_insert_with(|| {
         // `Relaxed`: the number need only be unique.

@@ -49,11 +49,11 @@ impl CheckReport {
         };
         let mut found = all(&self.tally);
         found.extend(of_status.1.iter().map(|difference| format!("of its status, {difference}")));
-        if found.is_empty() && self.tally.stored > 0 {
-            return Ok(self);
-        }
         if found.is_empty() {
-            return Err(self.nothing_stored());
+            return match self.nothing_stored() {
+                Some(error) => Err(error),
+                None => Ok(self),
+            };
         }
         let shown: Vec<&str> = found.iter().take(SHOWN).map(String::as_str).collect();
         let message = format!(
@@ -68,15 +68,24 @@ impl CheckReport {
         Err(Error::new(ErrorKind::Usage, message))
     }
 
-    /// The error of a check without an object that the server stored.
-    fn nothing_stored(&self) -> Error {
-        let refusal = self.tally.refusal.as_deref().unwrap_or("all of them were changed ones");
+    /// The error of a check in which the server stored no object, or no status.
+    fn nothing_stored(&self) -> Option<Error> {
+        let (what, tally, remedy) = match &self.status {
+            _ if self.tally.stored == 0 => {
+                ("objects", &self.tally, "Give an object that the server accepts")
+            }
+            StatusTally::Tried(tally) if tally.stored == 0 => {
+                ("statuses", tally, "Give an object with a status that the server accepts")
+            }
+            _ => return None,
+        };
+        let refusal = tally.refusal.as_deref().unwrap_or("all of them were changed ones");
         let message = format!(
-            "cannot check {}: the API server stored none of {} generated objects, so nothing was compared; the first \
-             refusal: {refusal}\nGive an object that the server accepts: `check_from([…])`",
-            self.kind, self.tally.values
+            "cannot check {}: the API server stored none of {} generated {what}, so nothing was compared; the first \
+             refusal: {refusal}\n{remedy}: `check_from([…])`",
+            self.kind, tally.values
         );
-        Error::new(ErrorKind::Usage, message)
+        Some(Error::new(ErrorKind::Usage, message))
     }
 
     /// Returns the places that the API server checks less strictly than serde, with the reasons: an

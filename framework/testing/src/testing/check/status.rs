@@ -26,12 +26,13 @@ pub(super) enum StatusTally {
     Tried(Tally),
 }
 
-/// Tries values of the status of `K`, if it is a subresource.
+/// Tries values of the status of `K`, if it is a subresource; a part of them is made from `examples`.
 pub(super) async fn judge_status<K: CustomResource>(
     api: &Api<DynamicObject>,
     definition: &CustomResourceDefinition,
     whole: &Target<'_>,
     head: &Value,
+    examples: &[Value],
 ) -> Result<StatusTally, Error> {
     let version = definition.spec.versions.first();
     let is_apart = version.and_then(|it| it.subresources.as_ref()?.status.as_ref()).is_some();
@@ -53,7 +54,7 @@ pub(super) async fn judge_status<K: CustomResource>(
         warnings: &warnings,
         decode: &|status| decode::<K>(&with_status(object, status)),
         store: &|status| Box::pin(store(api, with_status(object, &status))),
-        examples: &[],
+        examples,
         is_exact: false,
     };
     let tally = judge(&target, Rng::seeded(SEED), VALUES).await;

@@ -272,3 +272,59 @@ async fn objects_are_made_from_an_example() {
     let report = check_from([example]).await;
     assert!(report.tried().1 > 50, "{report}");
 }
+
+#[tokio::test]
+async fn an_example_that_the_server_refuses_is_named() {
+    let good = Rare::new("good", RareSpec { one: 4700, two: 11 });
+    let bad = Rare::new("bad", RareSpec { one: 1, two: 1 });
+    let error = super::try_check_from([good, bad]).await.unwrap_err();
+    let text = format!("{error:?}");
+    assert!(text.contains("the API server refuses example 2 (`bad`)"), "{text}");
+    assert!(text.contains("self.one + self.two == 4711"), "{text}");
+}
+
+#[derive(windlass_macros::CustomResource, Clone, Debug)]
+#[resource(group = "check.windlass.dev", version = "v1", namespaced, plural = "namesakes")]
+#[resource(rule("self.metadata.name == self.spec.name"))]
+struct Namesake {
+    metadata: ObjectMeta,
+    spec: NamesakeSpec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct NamesakeSpec {
+    name: String,
+}
+
+#[tokio::test]
+async fn objects_have_the_metadata_of_an_example() {
+    let spec = NamesakeSpec { name: "me".to_owned() };
+    let report = check_from([Namesake::new("me", spec)]).await;
+    assert!(report.tried().1 > 50, "{report}");
+}
+
+#[derive(windlass_macros::CustomResource, Clone, Debug)]
+#[resource(group = "check.windlass.dev", version = "v1", namespaced, plural = "judgements")]
+struct Judgement {
+    metadata: ObjectMeta,
+    spec: Size,
+    status: Option<RareStatus>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.one + self.two == 4711" }]))]
+struct RareStatus {
+    one: i32,
+    two: i32,
+}
+
+#[tokio::test]
+async fn a_status_of_which_nothing_was_stored_is_an_error_and_examples_help() {
+    let error = try_check::<Judgement>().await.unwrap_err().to_string();
+    assert!(error.contains("stored none of 200 generated statuses"), "{error}");
+    let mut example = Judgement::new("example", Size { min: 1, max: 2 });
+    example.status = Some(RareStatus { one: 4700, two: 11 });
+    let report = check_from([example]).await;
+    assert!(report.tried_status().1 > 50, "{report}");
+}

@@ -6,6 +6,7 @@ mod forms;
 mod full;
 mod keys;
 mod kubernetes;
+mod newtypes;
 mod options;
 mod root;
 

@@ -1,0 +1,140 @@
+//! Types that are written as another one: newtypes, and types that serde converts.
+
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use windlass_macros::Schema;
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "String", into = "String")]
+struct Lowercase(String);
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "String", into = "String")]
+struct Described(#[schema(pattern = "^[a-z]*$")] String);
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "u8", into = "u8")]
+struct Percent(u8);
+
+impl TryFrom<u8> for Percent {
+    type Error = &'static str;
+
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        if number <= 100 { Ok(Self(number)) } else { Err("above 100") }
+    }
+}
+
+impl From<Percent> for u8 {
+    fn from(value: Percent) -> Self {
+        value.0
+    }
+}
+
+macro_rules! converted {
+    ($($ty:ident)*) => { $(
+        impl TryFrom<String> for $ty {
+            type Error = &'static str;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                let is_lower = text.chars().all(|c| c.is_ascii_lowercase());
+                if is_lower { Ok(Self(text)) } else { Err("not in lower case") }
+            }
+        }
+
+        impl From<$ty> for String {
+            fn from(value: $ty) -> Self {
+                value.0
+            }
+        }
+    )* };
+}
+converted! { Lowercase Described }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Parsed {
+    name: Lowercase,
+    described: Described,
+    #[schema(immutable)]
+    kept: Lowercase,
+    share: Percent,
+    listen: std::net::SocketAddr,
+    peers: Vec<std::net::SocketAddrV4>,
+    #[schema(pattern = "^127[.]0[.]0[.]1:[0-9]{1,4}$")]
+    debug: Option<std::net::SocketAddr>,
+}
+
+#[test]
+fn values_that_serde_parses_are_warned_of_unless_their_schema_says_how() {
+    let found = crate::crd::structural_schema::<Parsed>().unwrap();
+    let named: Vec<&str> = found
+        .warnings
+        .iter()
+        .filter_map(|text| Some(text.split_once(" of the value")?.0))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            ".kept: serde makes `Lowercase`",
+            ".listen: serde makes `SocketAddr`",
+            ".name: serde makes `Lowercase`",
+            ".peers.[]: serde makes `SocketAddrV4`",
+            ".share: serde makes `Percent`",
+        ],
+        "{:?}",
+        found.warnings
+    );
+    assert!(!found.schema.to_string().contains("x-windlass"), "{}", found.schema);
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Door {
+    name: String,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Doors(#[schema(list(map, keys(name)))] Vec<Door>);
+
+#[derive(Serialize, Deserialize, Schema)]
+#[serde(transparent)]
+struct Gates {
+    #[schema(list(map, keys(name)))]
+    gates: Vec<Door>,
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
+struct Notes(#[schema(opaque)] BTreeMap<String, String>);
+
+impl From<BTreeMap<String, String>> for Notes {
+    fn from(notes: BTreeMap<String, String>) -> Self {
+        Self(notes)
+    }
+}
+
+impl From<Notes> for BTreeMap<String, String> {
+    fn from(notes: Notes) -> Self {
+        notes.0
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct House {
+    doors: Doors,
+    gates: Gates,
+    notes: Notes,
+}
+
+#[test]
+fn the_keys_of_a_newtype_apply_where_it_is_used() {
+    let found = crate::crd::structural_schema::<House>().unwrap().schema;
+    for list in ["doors", "gates"] {
+        let list = &found["properties"][list];
+        assert_eq!(list["x-kubernetes-list-type"], "map", "{list}");
+        assert_eq!(list["x-kubernetes-list-map-keys"], serde_json::json!(["name"]), "{list}");
+    }
+    let notes = &found["properties"]["notes"]["additionalProperties"];
+    assert_eq!(notes["x-kubernetes-preserve-unknown-fields"], true, "{notes}");
+}
