@@ -45,7 +45,7 @@ impl Filling {
     }
 
     /// Returns the values, which `find` determines in the first call.
-    pub fn get(&self, find: impl FnOnce() -> Vec<Missing>) -> &[Missing] {
+    pub fn get(&self, find: fn() -> Vec<Missing>) -> &[Missing] {
         self.0.get_or_init(find)
     }
 }
@@ -149,8 +149,19 @@ pub fn reads_in_part<T>(missing: &'static [Missing]) -> Result<(), String>
 where
     T: for<'de> Readable<'de>,
 {
-    let empty = Value::Object(Map::new());
-    T::deserialize(Filled { inner: empty, missing }).map(drop).map_err(|error| error.to_string())
+    match T::deserialize(object_of(missing)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(text_of(&error)),
+    }
+}
+
+/// An object of the missing fields: [`Filled`] would have the type's `Deserialize` compiled once more.
+fn object_of(missing: &[Missing]) -> Value {
+    missing.iter().map(|it| (it.name.clone(), it.value.clone())).collect::<Map<_, _>>().into()
+}
+
+fn text_of(error: &serde_json::Error) -> String {
+    error.to_string()
 }
 
 /// Names of a struct's fields, aliases included; empty for a type that is read in another way.

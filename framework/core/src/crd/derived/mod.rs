@@ -9,6 +9,7 @@
 // DESIGN.md, 130: `#[derive(Schema)]` writes the schema itself
 
 mod ask;
+mod erased;
 mod fields;
 mod kept;
 mod keys;

@@ -12,6 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use super::ask;
+use super::erased::{self, Current};
 use crate::crd::kubernetes::KubernetesSchema;
 
 /// The schema of a field's type, and serde's opinion about its absence.
@@ -47,7 +48,7 @@ impl Shape {
     }
 
     fn of_json<T: JsonSchema>(absent: fn() -> bool, null: fn() -> bool) -> Self {
-        Self { schema: SchemaGenerator::subschema_for::<T>, inline: T::json_schema, absent, null }
+        Self { schema: erased::subschema::<T>, inline: T::json_schema, absent, null }
     }
 }
 
@@ -114,29 +115,47 @@ impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&Of<T> {
 
 /// Types of std of which serde's answers are known. It need not be asked, which would compile the
 /// `Deserialize` of each of them once more.
-pub trait KnownAbsence {
+pub trait Std {
     /// Whether the field may be absent, or null.
-    const ANSWER: fn() -> bool;
+    const ABSENT: fn() -> bool;
+    /// The schema, which schemars never puts behind a name.
+    const SCHEMA: fn(&mut SchemaGenerator) -> Schema;
 }
 
-macro_rules! known {
-    ($answer:literal: $([$($parameter:ident),*] $ty:ty;)*) => { $(
-        impl<$($parameter),*> KnownAbsence for $ty {
-            const ANSWER: fn() -> bool = || $answer;
+macro_rules! scalars {
+    ($($ty:ty)*) => { $(
+        impl Std for $ty {
+            const ABSENT: fn() -> bool = || false;
+            const SCHEMA: fn(&mut SchemaGenerator) -> Schema = <$ty>::json_schema;
         }
     )* };
 }
-known! { true: [T] Option<T>; }
-known! { false:
-    [] bool; [] char; [] String; [] f32; [] f64; [] i8; [] i16; [] i32; [] i64; [] u8; [] u16; [] u32; [] u64;
-    [T] Vec<T>; [T] VecDeque<T>; [T] BTreeSet<T>; [T, S] HashSet<T, S>; [K, V] BTreeMap<K, V>; [K, V, S] HashMap<K, V, S>;
+scalars! { bool char String f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 }
+
+macro_rules! containers_of_std {
+    ($([$($key:ident)?] [$($hash:ident)?] $name:ident: $absent:literal;)*) => { $(
+        impl<$($key: JsonSchema,)? T: JsonSchema $(, $hash)?> Std for $name<$($key,)? T $(, $hash)?> {
+            const ABSENT: fn() -> bool = || $absent;
+            const SCHEMA: fn(&mut SchemaGenerator) -> Schema =
+                |generator| erased::around::<T>(generator, $name::<$($key,)? Current $(, $hash)?>::json_schema);
+        }
+    )* };
+}
+containers_of_std! {
+    [] [] Option: true;
+    [] [] Vec: false;
+    [] [] VecDeque: false;
+    [] [] BTreeSet: false;
+    [] [S] HashSet: false;
+    [K] [] BTreeMap: false;
+    [K] [S] HashMap: false;
 }
 
-/// Second: types of std, also those of a type parameter: whether a list of them may be absent does not
-/// depend on its items.
-impl<T: JsonSchema + KnownAbsence> Probe for &&&&Of<T> {
+/// Second: types of std, also those of a type parameter: whether a list may be absent does not depend on
+/// its items.
+impl<T: JsonSchema + Std> Probe for &&&&Of<T> {
     fn shape(self) -> Shape {
-        Shape::of_json::<T>(T::ANSWER, T::ANSWER)
+        Shape { schema: T::SCHEMA, inline: T::SCHEMA, absent: T::ABSENT, null: T::ABSENT }
     }
 
     fn flat(self) -> Flat {

@@ -1,0 +1,97 @@
+//! Schemas of types without the type.
+//!
+//! `SchemaGenerator::subschema_for` is compiled once for each type, a third of all that the derives
+//! cause to be compiled. Here one type, [`Current`], stands for all of them: it is described by the functions of
+//! the type whose turn it is.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+/// The functions of [`JsonSchema`] of one type.
+struct Functions {
+    name: fn() -> Cow<'static, str>,
+    id: fn() -> Cow<'static, str>,
+    inline: fn() -> bool,
+    schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+/// The functions of `T`.
+struct Of<T>(PhantomData<T>);
+
+impl<T: JsonSchema> Of<T> {
+    const FUNCTIONS: &'static Functions = &Functions {
+        name: T::schema_name,
+        id: T::schema_id,
+        inline: T::inline_schema,
+        schema: T::json_schema,
+    };
+}
+
+thread_local! {
+    /// The type that [`Current`] stands for. Per thread, because the functions of `JsonSchema` have no
+    /// argument that could carry it.
+    static CURRENT: Cell<Option<&'static Functions>> = const { Cell::new(None) };
+}
+
+/// Sets the current type, and restores the one before when it is dropped, also by a panic: the types of
+/// fields are described while that of the struct is.
+struct Turn(Option<&'static Functions>);
+
+impl Turn {
+    fn of(functions: &'static Functions) -> Self {
+        Self(CURRENT.replace(Some(functions)))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
+}
+
+/// The type whose turn it is.
+pub(super) struct Current;
+
+impl JsonSchema for Current {
+    fn inline_schema() -> bool {
+        CURRENT.get().is_some_and(|it| (it.inline)())
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        CURRENT.get().map_or(Cow::Borrowed("Current"), |it| (it.name)())
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        CURRENT.get().map_or(Cow::Borrowed("Current"), |it| (it.id)())
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        CURRENT.get().map_or_else(|| Schema::from(true), |it| (it.schema)(generator))
+    }
+}
+
+/// Returns what `SchemaGenerator::subschema_for::<T>` returns.
+pub(super) fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    around::<T>(generator, SchemaGenerator::subschema_for::<Current>)
+}
+
+/// Returns the schema of a container of `T` by the function of that container of [`Current`].
+pub(super) fn around<T: JsonSchema>(
+    generator: &mut SchemaGenerator,
+    container: fn(&mut SchemaGenerator) -> Schema,
+) -> Schema {
+    by(Of::<T>::FUNCTIONS, generator, container)
+}
+
+/// The part of [`around`] that is compiled once.
+fn by(
+    functions: &'static Functions,
+    generator: &mut SchemaGenerator,
+    container: fn(&mut SchemaGenerator) -> Schema,
+) -> Schema {
+    let _turn = Turn::of(functions);
+    container(generator)
+}
