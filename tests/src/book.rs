@@ -58,6 +58,9 @@ pub mod controllers_permissions {}
 #[doc = include_str!("../../book/src/reference/rules.md")]
 pub mod reference_rules {}
 
+#[doc = include_str!("../../book/src/kinds/custom-resources.md")]
+pub mod kinds_custom_resources {}
+
 #[doc = include_str!("../../book/src/kinds/paths.md")]
 pub mod kinds_paths {}
 
