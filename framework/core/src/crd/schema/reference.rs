@@ -111,6 +111,13 @@ fn name_of(reference: &str) -> String {
 }
 
 impl Lower<'_> {
+    /// The schema behind a reference to a type that does not contain itself.
+    pub(super) fn without_reference(&self, branch: &Value) -> Option<&Value> {
+        let name = name_of(branch.get("$ref")?.as_str()?);
+        let target = self.definitions.get(&name)?;
+        (!self.graph.is_cycle(&name, &name)).then_some(target)
+    }
+
     /// Replaces a reference by the type's schema, or cuts it.
     pub(super) fn reference(&mut self, raw: &Node, reference: &str) -> Node {
         let name = name_of(reference);

@@ -46,6 +46,7 @@ impl Lower<'_> {
     /// `key` is `oneOf` or `anyOf`. A branch of null becomes `nullable`; a branch that allows any
     /// value removes the checks of the others.
     pub(super) fn union(&mut self, key: &str, branches: &[Value], node: &Node) -> Node {
+        let branches = &self.spliced(key, branches);
         let is_object = node.get("type").and_then(Value::as_str) == Some("object");
         let is_free = |branch: &&Value| **branch == Value::Bool(true) || **branch == json!({});
         let free = branches.iter().filter(is_free).count();
@@ -78,6 +79,18 @@ impl Lower<'_> {
             union.insert("nullable".to_owned(), true.into());
         }
         union
+    }
+
+    /// Branches with those of a branch that is no more than alternatives itself in its place: a branch
+    /// that refuses unknown fields has to know the fields of all the others.
+    fn spliced(&self, key: &str, branches: &[Value]) -> Vec<Value> {
+        let each = branches.iter().map(|branch| {
+            match alternatives(self.without_reference(branch).unwrap_or(branch)) {
+                Some(inner) if key == "anyOf" => self.spliced(key, inner),
+                _ => vec![branch.clone()],
+            }
+        });
+        each.collect::<Vec<_>>().concat()
     }
 
     /// The union of several branches, as narrow as a structural schema allows.
@@ -147,6 +160,13 @@ impl Lower<'_> {
         self.leave();
         item
     }
+}
+
+/// The alternatives of a schema that says nothing else.
+fn alternatives(branch: &Value) -> Option<&Vec<Value>> {
+    let node = branch.as_object()?;
+    let is_text = |key: &String| matches!(key.as_str(), "anyOf" | "title" | "description");
+    if node.keys().all(is_text) { node.get("anyOf")?.as_array() } else { None }
 }
 
 /// Whether null is allowed.

@@ -396,3 +396,40 @@ fn a_list_is_refused_where_a_text_with_a_format_is_expected() {
     let (status, _) = super::super::field_schema("status", generate, &mut faults);
     assert_eq!(status["properties"]["address"], json!({ "type": "string", "format": "ipv4" }));
 }
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)]
+struct Exact {
+    seconds: u64,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum InnerChoice {
+    Exact(Exact),
+    Named { name: String },
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum OuterChoice {
+    Timed { label: String, number: i64 },
+    Inner(InnerChoice),
+}
+
+#[test]
+fn a_variant_of_a_nested_enum_refuses_the_fields_of_the_outer_one_as_serde_does() {
+    let schema = schema::<OuterChoice>();
+    for (value, is_read) in [
+        (json!({ "seconds": 1 }), true),
+        (json!({ "seconds": 1, "label": "a" }), false),
+        (json!({ "label": "a", "number": 1 }), true),
+        (json!({ "label": "a", "name": "b" }), true),
+    ] {
+        assert_eq!(serde_json::from_value::<OuterChoice>(value.clone()).is_ok(), is_read);
+        assert_eq!(crate::crd::misfit(&value, &schema).is_none(), is_read, "{value} {schema}");
+    }
+}
