@@ -12,6 +12,7 @@ use crate::auth::accounts::Issuer;
 use crate::auth::{AllowAll, Authenticator, Authorizer, ByConnection};
 use crate::clock::Clock;
 use crate::faults::Faults;
+use crate::hooks;
 use crate::kinds::Kind;
 use crate::kinds::registry::Registry;
 use crate::policies::Policies;
@@ -34,6 +35,10 @@ pub(crate) struct Core {
     pub(crate) registry: Registry,
     /// Admission policies, compiled.
     pub(crate) policies: Policies,
+    /// Webhook configurations, compiled.
+    pub(crate) hooks: hooks::Configurations,
+    /// Client that calls webhooks.
+    pub(crate) webhooks: hooks::Client,
     /// Faults that tests have added.
     pub(crate) faults: Faults,
     /// Log of answered requests.
@@ -72,6 +77,8 @@ impl Core {
             store: Store::new(),
             registry: Registry::new(),
             policies: Policies::default(),
+            hooks: hooks::Configurations::default(),
+            webhooks: hooks::Client::new(stop.child_token()),
             faults: Faults::new(),
             requests: Requests::new(),
             long_work: tokio::sync::Semaphore::new(LONG_WORK),

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::controllers::{Controller, ControllerSet};
 use crate::core::Core;
 use crate::faults::Faults;
+use crate::hooks::Connector;
 use crate::requests::Request;
 use crate::seed::Rng;
 use crate::verbs::bootstrap;
@@ -32,6 +33,8 @@ pub struct Builder {
     expires_future: bool,
     /// Name of the issuer of tokens; `None` for the default.
     issuer: Option<String>,
+    /// Opens connections to webhooks; `None` for TCP.
+    connector: Option<Arc<dyn Connector>>,
 }
 
 /// A running API server. Clones are cheap and share the server.
@@ -44,13 +47,14 @@ pub struct ApiServer {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, epoch, controllers, expires_future, issuer, tokens: _ } = self;
+        let Self { seed, epoch, controllers, expires_future, issuer, tokens: _, connector } = self;
         f.debug_struct("Builder")
             .field("seed", seed)
             .field("epoch", epoch)
             .field("controllers", controllers)
             .field("expires_future", expires_future)
             .field("issuer", issuer)
+            .field("connector", &connector.is_some())
             .finish_non_exhaustive()
     }
 }
@@ -119,6 +123,17 @@ impl Builder {
         self
     }
 
+    /// Installs the connector that opens the connections to admission and conversion webhooks.
+    /// Default: TCP and TLS.
+    ///
+    /// A test whose handler runs in the same process answers on one end of an in-memory pipe, and
+    /// needs no socket and no certificate ([`WebhookStream::plain`](crate::WebhookStream::plain)).
+    #[must_use]
+    pub fn connector(mut self, connector: impl Connector) -> Self {
+        self.connector = Some(Arc::new(connector));
+        self
+    }
+
     /// Starts the server inside the current tokio runtime.
     pub fn start(self) -> ApiServer {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
@@ -126,6 +141,9 @@ impl Builder {
         let core = Core::new(clock, rng);
         if let Some(url) = &self.issuer {
             core.issuer.rename(url);
+        }
+        if let Some(connector) = self.connector {
+            core.webhooks.install(connector);
         }
         bootstrap::run(&core);
         if self.expires_future {

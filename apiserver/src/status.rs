@@ -3,6 +3,7 @@
 //! Clients branch on these fields, so each case has one constructor here and no handler writes a
 //! Status by hand. Successes are ordinary objects and are made elsewhere.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -17,7 +18,7 @@ pub struct ApiError(Box<Failure>);
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Failure {
     code: u16,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     message: String,
     details: Option<Details>,
     /// Fresh token for a list whose token has expired.
@@ -132,6 +133,7 @@ pub(crate) fn unsupported(field: &str, value: &str, supported: &[&str]) -> Cause
 impl ApiError {
     /// Returns a failure without details.
     fn of(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        let reason = Cow::Borrowed(reason);
         Self(Box::new(Failure { code, reason, message: message.into(), ..Failure::default() }))
     }
 
@@ -154,8 +156,8 @@ impl ApiError {
     }
 
     /// Returns the reason; empty for unclassified failures.
-    pub fn reason(&self) -> &'static str {
-        self.0.reason
+    pub fn reason(&self) -> &str {
+        &self.0.reason
     }
 
     /// Returns the message, a text for people.
@@ -303,13 +305,34 @@ impl ApiError {
     pub(crate) fn denied(about: About<'_>, code: u16, reason: &str, why: &str) -> Self {
         let mut error = Self::forbidden(about, why).because(cause("", "", why));
         error.0.code = code;
-        error.0.reason = match reason {
+        error.0.reason = Cow::Borrowed(match reason {
             "Unauthorized" => "Unauthorized",
             "Forbidden" => "Forbidden",
             "RequestEntityTooLarge" => "RequestEntityTooLarge",
             _ => "Invalid",
-        };
+        });
         error
+    }
+
+    /// An admission webhook refuses the request with a Status of its own.
+    pub(crate) fn rejected(code: u16, status: &Value, message: String) -> Self {
+        let reason = status["reason"].as_str().unwrap_or_default().to_owned();
+        let mut error = Self::of(code, "", message);
+        error.0.reason = Cow::Owned(reason);
+        error.0.details = Details::of(&status["details"]);
+        error
+    }
+
+    /// The request waits for webhooks: no answer, but the sign that the verb has to run again. It
+    /// never reaches a client.
+    pub(crate) fn suspended() -> Self {
+        Self::internal("the request waits for a webhook")
+    }
+
+    /// 504: the request took longer than it may.
+    pub(crate) fn deadline() -> Self {
+        let why = "request did not complete within requested timeout - context deadline exceeded";
+        Self::of(504, "Timeout", format!("Timeout: {why}")).detailed(Details::default())
     }
 
     /// Adds warnings that are sent beside the failure.
@@ -436,6 +459,23 @@ and now may show up in the list.";
 }
 
 impl Details {
+    /// Returns the details of a Status that another server made; `None` without any.
+    fn of(given: &Value) -> Option<Self> {
+        let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+        let causes = given["causes"].as_array().into_iter().flatten().take(MOST_CAUSES);
+        given.as_object()?;
+        Some(Self {
+            name: text(given, "name"),
+            group: text(given, "group"),
+            kind: text(given, "kind"),
+            uid: text(given, "uid"),
+            causes: causes
+                .map(|one| cause(&text(one, "reason"), &text(one, "field"), text(one, "message")))
+                .collect(),
+            retry_after: given["retryAfterSeconds"].as_u64(),
+        })
+    }
+
     /// Returns the details without their empty fields.
     fn json(&self) -> Value {
         let mut out = Map::new();

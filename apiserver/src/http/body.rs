@@ -94,6 +94,8 @@ impl Feed {
         let (name, object) = match event {
             // Neither shaped nor framed: faults choose every byte.
             Event::Raw(bytes) => return bytes,
+            // The watch has converted all of its events.
+            Event::Unconverted(_) => return Bytes::new(),
             Event::Error(status) => ("ERROR", status),
             Event::Bookmark(object) => ("BOOKMARK", self.shape(object)),
             Event::Object(name, mut object) => {

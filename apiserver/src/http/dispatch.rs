@@ -13,11 +13,13 @@ use super::shape::{Rows, check_shape, is_list, shaped};
 use super::verb::Verb;
 use crate::core::Core;
 use crate::faults::{Action, garble};
+use crate::hooks::Session;
 use crate::kinds::Kind;
 use crate::names;
 use crate::status::{About, ApiError};
 use crate::verbs::list::Selection;
-use crate::verbs::options::{self, DeleteOptions, Query, WriteOptions};
+use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
+use crate::verbs::run::Run;
 use crate::verbs::subresources::{certificates, connect};
 use crate::verbs::{
     self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
@@ -185,6 +187,13 @@ fn check_timeout(query: &Query) -> Result<(), ApiError> {
     Err(ApiError::bad_request(why))
 }
 
+/// Returns the time that a request allows for its answer, in whole seconds; `None` for no limit.
+fn timeout(query: &Query) -> Option<Duration> {
+    let text = query.get("timeout")?;
+    let seconds = text.strip_suffix('s')?.parse::<f64>().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
 /// Returns the call that a request describes.
 fn call(asked: &DecodedRequest, kind: Arc<Kind>) -> Call {
     let route = &asked.route;
@@ -197,6 +206,7 @@ fn call(asked: &DecodedRequest, kind: Arc<Kind>) -> Call {
         subresource: route.subresource.clone(),
         user: asked.user.clone(),
         options: WriteOptions::default(),
+        session: Arc::default(),
     }
 }
 
@@ -214,28 +224,55 @@ async fn execute(
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    match asked.route.verb {
+    // Waits before the first run: what is read must be as new as the request asks for.
+    let options = match asked.route.verb {
         Verb::Get => {
-            // Waits before the read: the object must be at least as new as the requested version.
             read_version(core, &asked.query).await?;
-            let scaled = call.subresource == "scale";
-            if scaled { scale::get(core, &call) } else { verbs::get(core, &call) }
+            None
         }
         Verb::List => {
             let options = options::list(&asked.query, false)?;
             // A version that is about to exist is waited for; the list refuses it if it does not
             // come.
             wait_for(core, list::awaited(&options)).await;
-            off_worker(core, || list::list(core, &call, &options)).await
+            Some(options)
         }
-        Verb::Create => off_worker(core, || post(core, asked, call, body, warnings)).await,
-        Verb::Update => off_worker(core, || put(core, asked, call, body, warnings)).await,
-        Verb::Patch => off_worker(core, || change(core, asked, call, body, warnings)).await,
-        Verb::Delete | Verb::DeleteCollection => {
-            off_worker(core, || remove(core, asked, call, body, warnings)).await
+        _ => None,
+    };
+    let session = Session::open();
+    let call = Call { session: session.clone(), ..call };
+    let mut run = Run::new(session.clone(), timeout(&asked.query));
+    loop {
+        warnings.clear();
+        let mut work = || once(core, asked, call.clone(), body, options.as_ref(), warnings);
+        let done =
+            if asked.route.verb == Verb::Get { work() } else { off_worker(core, work).await };
+        warnings.extend(session.take_warnings());
+        if !run.goes_on(core).await? {
+            return done;
         }
+    }
+}
+
+/// Runs the verb of a request once, with the answers of webhooks that there are.
+fn once(
+    core: &Core,
+    asked: &DecodedRequest,
+    call: Call,
+    body: &[u8],
+    options: Option<&ListOptions>,
+    warnings: &mut Vec<String>,
+) -> Result<ObjectResponse, ApiError> {
+    match (&asked.route.verb, options) {
+        (Verb::Get, _) if call.subresource == "scale" => scale::get(core, &call),
+        (Verb::Get, _) => verbs::get(core, &call),
+        (Verb::List, Some(options)) => list::list(core, &call, options),
+        (Verb::Create, _) => post(core, asked, call, body, warnings),
+        (Verb::Update, _) => put(core, asked, call, body, warnings),
+        (Verb::Patch, _) => change(core, asked, call, body, warnings),
+        (Verb::Delete | Verb::DeleteCollection, _) => remove(core, asked, call, body, warnings),
         // A watch has its own way, and unknown methods were refused before.
-        Verb::Watch | Verb::Other(_) => Err(ApiError::method()),
+        _ => Err(ApiError::method()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::conversion::Conversion;
 use super::{Generation, Kind, KindStrategy};
 use crate::crd_schema::Schema;
 use crate::served::{Cause, Column, Served, Subresource};
@@ -19,6 +20,8 @@ pub(crate) struct Custom {
     pub(crate) schema: Schema,
     /// Paths of the scale subresource: replicas in spec, in status, selector (may be empty).
     pub(crate) scale: Option<[String; 3]>,
+    /// The webhook that converts objects between versions; without it they are relabelled.
+    pub(crate) conversion: Option<Conversion>,
 }
 
 /// Verbs of custom kinds, in discovery's order.
@@ -78,6 +81,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
             definition: text(definition, "/metadata/name"),
             schema: Schema::compile(&schema),
             scale,
+            conversion: Conversion::of(definition),
         }),
         served,
     }

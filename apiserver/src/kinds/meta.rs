@@ -209,7 +209,7 @@ fn check_generate_name(kind: &Kind, object: &Value) -> Vec<Cause> {
 }
 
 /// Returns the faults of labels and annotations.
-fn check_common(object: &Value) -> Vec<Cause> {
+pub(super) fn check_common(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let entries = |field: &str| object["metadata"][field].as_object().cloned().unwrap_or_default();
     for (key, value) in entries("labels") {

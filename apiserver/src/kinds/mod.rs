@@ -6,6 +6,7 @@
 pub(crate) mod admission;
 mod autoscalers;
 pub(crate) mod builtin;
+pub(crate) mod conversion;
 pub(crate) mod custom;
 pub(crate) mod defaults;
 pub(crate) mod events;

@@ -14,19 +14,62 @@ const MAX_DEPTH: usize = 120;
 /// Most values that all operations of a patch look at to measure nesting.
 const MAX_MEASURED: usize = 4_000_000;
 
-/// Failure of an operation, without a reason: the server does not give one.
+/// Failure of an operation. The server gives its reason only for the patches of webhooks.
 #[derive(Debug)]
-struct OperationFailed;
+enum OperationFailed {
+    /// A container on the way to the path is missing.
+    Away,
+    /// The last step of the path fails; with the library's text.
+    Step(String),
+    /// Any other failure; with the library's text.
+    Other(String),
+}
 
-/// Applies a JSON patch.
+/// Applies a JSON patch of a client.
 pub(super) fn apply(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
-    let ops = decode(ops)?;
+    run(doc, decode(ops)?).map_err(|_| PatchError::rejected())
+}
+
+/// Applies a JSON patch of a webhook; the error is the library's text.
+pub(super) fn apply_with_reason(doc: &Value, ops: &Value) -> Result<Value, String> {
+    let ops = decode(ops).map_err(|error| error.message)?;
+    run(doc, ops)
+}
+
+/// Executes operations.
+fn run(doc: &Value, ops: &[Value]) -> Result<Value, String> {
     let mut doc = doc.clone();
     let mut work = Work::default();
     for op in ops {
-        operation(&mut doc, op, &mut work).map_err(|OperationFailed| PatchError::rejected())?;
+        operation(&mut doc, op, &mut work).map_err(|failed| reason(op, failed))?;
     }
     Ok(doc)
+}
+
+/// Returns the library's text for an operation that failed.
+fn reason(op: &Value, failed: OperationFailed) -> String {
+    let text = |name: &str| op.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (path, from) = (text("path"), text("from"));
+    match (text("op"), failed) {
+        (_, OperationFailed::Other(why)) => why,
+        (verb @ ("add" | "remove"), OperationFailed::Away) => {
+            format!("{verb} operation does not apply: doc is missing path: \"{path}\": missing value")
+        }
+        ("replace", OperationFailed::Away) => {
+            format!("replace operation does not apply: doc is missing path: {path}: missing value")
+        }
+        ("test", OperationFailed::Away) => {
+            format!("test operation does not apply: is missing path: {path}: missing value")
+        }
+        (verb @ ("move" | "copy"), OperationFailed::Away) => {
+            format!("{verb} operation does not apply: doc is missing from path: {from}: missing value")
+        }
+        ("replace", OperationFailed::Step(_)) => {
+            format!("replace operation does not apply: doc is missing key: {path}: missing value")
+        }
+        (verb, OperationFailed::Step(why)) => format!("error in {verb} for path: '{path}': {why}"),
+        (verb, OperationFailed::Away) => format!("Unexpected kind: {verb}"),
+    }
 }
 
 /// Work of the operations so far.
@@ -50,7 +93,7 @@ impl Work {
         while let Some((value, depth)) = open.pop() {
             self.measured += 1;
             if depth > MAX_DEPTH || self.measured > MAX_MEASURED {
-                return Err(OperationFailed);
+                return Err(other("the document is nested too deeply"));
             }
             match value {
                 Value::Array(list) => open.extend(list.iter().map(|item| (item, depth + 1))),
@@ -117,8 +160,9 @@ fn decode(ops: &Value) -> Result<&[Value], PatchError> {
 fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), OperationFailed> {
     let text = |name: &str| op.get(name).and_then(Value::as_str);
     let value = || op.get("value").cloned().unwrap_or(Value::Null);
-    let path = text("path").ok_or(OperationFailed)?;
-    match text("op").ok_or(OperationFailed)? {
+    let path = text("path").ok_or_else(|| other("operation missing path field: missing value"))?;
+    let from = || text("from").ok_or_else(|| other("operation, missing from field: missing value"));
+    match text("op").unwrap_or("unknown") {
         "add" => {
             let value = value();
             work.check_depth(path, &value)?;
@@ -132,17 +176,16 @@ fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), Operati
         }
         "move" => {
             // Removed first: positions in `path` count without the moved item.
-            let moved = remove(doc, text("from").ok_or(OperationFailed)?)?;
+            let moved = remove(doc, from()?)?;
             work.check_depth(path, &moved)?;
             add(doc, path, moved)
         }
         "copy" => {
-            let from = text("from").ok_or(OperationFailed)?;
-            let value = read(doc, from)?.cloned().unwrap_or(Value::Null);
+            let value = read(doc, from()?)?.cloned().unwrap_or(Value::Null);
             // Each copy can double the document: without a limit a short patch could fill memory.
             work.copied += value.to_string().len();
             if work.copied > MAX_COPIED {
-                return Err(OperationFailed);
+                return Err(other("the copies are too large"));
             }
             work.check_depth(path, &value)?;
             add(doc, path, value)
@@ -154,11 +197,15 @@ fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), Operati
                 Some(found) if *found == wanted => Ok(()),
                 // A missing key equals null, as in the library of the real server.
                 None if wanted.is_null() => Ok(()),
-                _ => Err(OperationFailed),
+                _ => Err(other(&format!("testing value {path} failed: test failed"))),
             }
         }
-        _ => Err(OperationFailed),
+        verb => Err(other(&format!("Unexpected kind: {verb}"))),
     }
+}
+
+fn other(why: &str) -> OperationFailed {
+    OperationFailed::Other(why.to_owned())
 }
 
 /// Returns the keys of a path, without the text before the first slash; `None` without a slash.
@@ -173,34 +220,39 @@ fn container<'d>(
     doc: &'d mut Value,
     path: &str,
 ) -> Result<(&'d mut Value, String), OperationFailed> {
-    let mut keys = keys(path).ok_or(OperationFailed)?;
-    let last = keys.pop().ok_or(OperationFailed)?;
+    let mut keys = keys(path).ok_or(OperationFailed::Away)?;
+    let last = keys.pop().ok_or(OperationFailed::Away)?;
     let mut at = doc;
     for key in keys {
         at = match at {
-            Value::Object(map) => map.get_mut(&key).ok_or(OperationFailed)?,
+            Value::Object(map) => map.get_mut(&key).ok_or(OperationFailed::Away)?,
             Value::Array(list) => {
-                let index = index(&key, list.len())?;
-                list.get_mut(index).ok_or(OperationFailed)?
+                let index = index(&key, list.len()).map_err(|_| OperationFailed::Away)?;
+                list.get_mut(index).ok_or(OperationFailed::Away)?
             }
-            _ => return Err(OperationFailed),
+            _ => return Err(OperationFailed::Away),
         };
     }
     match at {
         Value::Object(_) | Value::Array(_) => Ok((at, last)),
-        _ => Err(OperationFailed),
+        _ => Err(OperationFailed::Away),
     }
 }
 
 /// Returns a position below `len`; negative ones count from the end.
 fn index(key: &str, len: usize) -> Result<usize, OperationFailed> {
-    let number: i64 = key.parse().map_err(|_| OperationFailed)?;
-    let length = i64::try_from(len).map_err(|_| OperationFailed)?;
+    let number: i64 = key.parse().map_err(|_| {
+        OperationFailed::Step(format!("strconv.Atoi: parsing {key:?}: invalid syntax"))
+    })?;
+    let wrong = || {
+        OperationFailed::Step(format!("Unable to access invalid index: {key}: invalid index referenced"))
+    };
+    let length = i64::try_from(len).map_err(|_| wrong())?;
     let number = if number < 0 { number + length } else { number };
     if (0..length).contains(&number) {
-        usize::try_from(number).map_err(|_| OperationFailed)
+        usize::try_from(number).map_err(|_| wrong())
     } else {
-        Err(OperationFailed)
+        Err(wrong())
     }
 }
 
@@ -227,7 +279,7 @@ fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), OperationFailed>
         (Value::Object(map), key) => {
             map.insert(key, value);
         }
-        _ => return Err(OperationFailed),
+        _ => return Err(OperationFailed::Away),
     }
     Ok(())
 }
@@ -239,8 +291,10 @@ fn remove(doc: &mut Value, path: &str) -> Result<Value, OperationFailed> {
             let index = index(&key, list.len())?;
             Ok(list.remove(index))
         }
-        (Value::Object(map), key) => map.remove(&key).ok_or(OperationFailed),
-        _ => Err(OperationFailed),
+        (Value::Object(map), key) => map.remove(&key).ok_or_else(|| {
+            OperationFailed::Step(format!("Unable to remove nonexistent key: {key}: missing value"))
+        }),
+        _ => Err(OperationFailed::Away),
     }
 }
 
@@ -248,7 +302,7 @@ fn remove(doc: &mut Value, path: &str) -> Result<Value, OperationFailed> {
 fn replace(doc: &mut Value, path: &str, value: Value) -> Result<(), OperationFailed> {
     if path.is_empty() {
         if !value.is_object() && !value.is_array() {
-            return Err(OperationFailed);
+            return Err(other("replace operation value must be object or array: %!w(<nil>)"));
         }
         *doc = value;
         return Ok(());
@@ -256,12 +310,12 @@ fn replace(doc: &mut Value, path: &str, value: Value) -> Result<(), OperationFai
     match container(doc, path)? {
         (Value::Array(list), key) => {
             let index = index(&key, list.len())?;
-            *list.get_mut(index).ok_or(OperationFailed)? = value;
+            *list.get_mut(index).ok_or(OperationFailed::Away)? = value;
         }
         (Value::Object(map), key) => {
             map.insert(key, value);
         }
-        _ => return Err(OperationFailed),
+        _ => return Err(OperationFailed::Away),
     }
     Ok(())
 }

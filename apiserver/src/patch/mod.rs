@@ -71,6 +71,15 @@ pub fn json(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
     json::apply(doc, ops)
 }
 
+/// Applies the JSON patch of an admission webhook.
+///
+/// # Errors
+///
+/// The text of the library that kube-apiserver uses, which it shows only for webhooks.
+pub(crate) fn json_with_reason(doc: &Value, ops: &Value) -> Result<Value, String> {
+    json::apply_with_reason(doc, ops)
+}
+
 /// Checks that a document may be a merge patch.
 ///
 /// # Errors

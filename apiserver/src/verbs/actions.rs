@@ -29,16 +29,16 @@ pub(crate) fn act(
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => {
             check_name(call, &body.value, "Binding")?;
-            let warnings = admit::policies::check(core, call, Operation::Create(&body.value))?;
+            let warnings = admit::observe(core, call, Operation::Create(&body.value))?;
             Ok(bind(core, call, &body.value)?.warned(warnings))
         }
         ("pods", "eviction") => {
             check_name(call, &body.value, "Eviction")?;
-            let warnings = admit::policies::check(core, call, Operation::Create(&body.value))?;
+            let warnings = admit::observe(core, call, Operation::Create(&body.value))?;
             Ok(evict(core, call, &body.value)?.warned(warnings))
         }
         ("serviceaccounts", "token") => {
-            let more = admit::policies::check(core, call, Operation::Create(&body.value))?;
+            let more = admit::observe(core, call, Operation::Create(&body.value))?;
             warnings.extend(more);
             accounts::request(core, call, body.clone(), warnings)
         }

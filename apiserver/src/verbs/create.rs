@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::admit::policies::Operation;
 use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
-use super::{Call, ObjectResponse, addresses, admit, delete, fields};
+use super::{Call, ObjectResponse, addresses, admit, convert, delete, fields};
 use crate::core::Core;
 use crate::kinds::{Generation, admission, custom, defaults, meta, validate, workloads};
 use crate::served::Cause;
@@ -52,12 +52,12 @@ pub(crate) fn create_decoded(
     if !applied {
         fields::track(core, call, None, &mut object);
     }
-    for _ in 0..ATTEMPTS {
+    mutate(core, call, &mut object)?;
+    let generates = generates && meta::text(&object, "name").is_empty();
+    for number in 0..ATTEMPTS {
         // Each attempt starts from the same object: it gets a new uid and a new name.
         let mut attempt = object.clone();
-        prepare(core, call, &mut attempt, generates);
-        admit::limits::apply(core, call, &mut attempt)?;
-        admit::priority::apply(core, call, &mut attempt)?;
+        prepare(core, call, &mut attempt, generates.then_some(number));
         match store(core, call, attempt, version) {
             Err(error) if generates && error.reason() == "AlreadyExists" => {}
             other => return other,
@@ -67,15 +67,34 @@ pub(crate) fn create_decoded(
     Err(ApiError::no_unique_name(About::resource(&call.kind.served, &name)))
 }
 
-/// Sets the fields that the server owns.
-fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
+/// Lets the plugins of the server and then the mutating webhooks change a new object.
+fn mutate(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
+    admit::defaults(core, call, object)?;
+    let Some(changed) = admit::webhooks::mutate(core, call, Operation::Create(object))? else {
+        return Ok(());
+    };
+    *object = changed;
+    admit::match_namespace(call, object)?;
+    if call.kind.has_status() {
+        reset_status(call, object);
+    }
+    // What webhooks have added may need defaults and break limits.
+    admit::defaults(core, call, object)
+}
+
+/// Sets the fields that the server owns; `generated` is the number of the attempt to find a name.
+fn prepare(core: &Core, call: &Call, object: &mut Value, generated: Option<usize>) {
     let kind = &call.kind;
-    meta::set(object, "uid", core.rng.uid().into());
-    meta::set(object, "creationTimestamp", core.clock.rfc3339().into());
-    if generates {
+    // Both drawn once per attempt: a suspended verb must make the same object again.
+    let number = generated.unwrap_or(0);
+    let drawn = call.session.draw(number, || format!("{} {}", core.rng.uid(), core.rng.suffix()));
+    let (uid, suffix) = drawn.split_once(' ').unwrap_or((&drawn, ""));
+    meta::set(object, "uid", uid.into());
+    meta::set(object, "creationTimestamp", call.now(core).into());
+    if generated.is_some() {
         // With five characters of suffix a name stays within 63.
         let base: String = meta::text(object, "generateName").chars().take(58).collect();
-        meta::set(object, "name", format!("{base}{}", core.rng.suffix()).into());
+        meta::set(object, "name", format!("{base}{suffix}").into());
     }
     if kind.facts.generation != Generation::Unmanaged {
         meta::set(object, "generation", json!(1));
@@ -133,7 +152,7 @@ fn store(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&name), causes));
     }
-    let warnings = admit::policies::check(core, call, Operation::Create(&object))?;
+    let warnings = admit::judge(core, call, Operation::Create(&object))?;
     if version > 0 {
         let text = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::unclassified(text));
@@ -148,11 +167,13 @@ fn store(
     if call.options.dry_run {
         return Ok(ObjectResponse::created(object).warned(warnings));
     }
-    let stored = core.store.put(&kind.storage, &key, None, kind.store(object));
+    let object = convert::stored(core, call, object)?;
+    let back = convert::back_again(core, call, &object)?;
+    let stored = core.store.put(&kind.storage, &key, None, object);
     let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;
     // Released as soon as the Service is stored: others may choose then.
     drop(addresses);
-    let answer = ObjectResponse::created(kind.present(&stored.value)).warned(warnings);
+    let answer = ObjectResponse::created(convert::answer(call, back, &stored.value)).warned(warnings);
     // Within the write: a definition is served once its POST is answered.
     delete::observe(core, kind, None, Some(&stored));
     admit::quota::record(core, call);

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use super::admit::policies::Operation;
 use super::list::Selection;
 use super::options::{DeleteOptions, Propagation};
-use super::{Call, ObjectResponse, admit};
+use super::{Call, ObjectResponse, admit, convert};
 use crate::clock;
 use crate::core::Core;
 use crate::crds;
+use crate::hooks::Progress;
 use crate::kinds::{Kind, defaults, meta};
 use crate::status::{self, About, ApiError};
 use crate::storage::{self, Object};
@@ -56,8 +57,10 @@ pub(crate) fn delete_as(
         let held = call.find(core)?;
         preconditions(call, options, &held.value)?;
         warn(call, options, warnings);
-        warnings.extend(judge(core, call, options, asked, &held.value)?);
-        if let Some(answer) = attempt(core, call, options, &held) {
+        // Before anything is deleted: a conversion that is needed suspends the request.
+        let shown = convert::shown(core, call, &held.value)?;
+        warnings.extend(judge(core, call, options, asked, &shown)?);
+        if let Some(answer) = attempt(core, call, options, &held, &shown) {
             return Ok(answer);
         }
     }
@@ -70,15 +73,15 @@ fn judge(
     call: &Call,
     options: &DeleteOptions,
     asked: Asked,
-    held: &Value,
+    shown: &Value,
 ) -> Result<Vec<String>, ApiError> {
-    let operation = |shown| Operation::Delete(shown, options);
+    let operation = Operation::Delete(shown, options);
     match asked {
         Asked::Other => Ok(Vec::new()),
-        Asked::Object => admit::policies::check(core, call, operation(&call.kind.present(held))),
+        Asked::Object => admit::observe(core, call, operation),
         Asked::Collection => {
             let all = Call { name: String::new(), ..call.clone() };
-            admit::policies::check(core, &all, operation(&call.kind.present(held)))
+            admit::observe(core, &all, operation)
         }
     }
 }
@@ -121,11 +124,11 @@ fn attempt(
     call: &Call,
     options: &DeleteOptions,
     held: &Arc<Object>,
+    shown: &Value,
 ) -> Option<ObjectResponse> {
     let kind = &call.kind;
-    let shown = &held.value;
-    let mut marked = shown.clone();
-    let finalizers = finalizers(kind, options, shown);
+    let mut marked = held.value.clone();
+    let finalizers = finalizers(kind, options, &held.value);
     let held_back = special(core, kind, &mut marked);
     let pending = !finalizers.is_empty() || held_back;
     meta::set(&mut marked, "finalizers", json!(finalizers));
@@ -134,21 +137,21 @@ fn attempt(
         if kind.is("", "pods") { graceful(core, options, &mut marked) } else { Grace::None };
     match graceful {
         // The Pod is already terminating and no sooner end was asked for.
-        Grace::Pending => return Some(ObjectResponse::ok(kind.present(shown))),
+        Grace::Pending => return Some(ObjectResponse::ok(shown.clone())),
         Grace::None if pending => mark(core, &mut marked),
         _ => {}
     }
     let waits = pending || matches!(graceful, Grace::Wait);
     // After the checks: a dry run fails like the real deletion.
     if options.dry_run {
-        return Some(answer(kind, call, &marked, waits));
+        return Some(answer(call, shown, &marked, waits));
     }
     if !waits && matches!(graceful, Grace::None) {
-        return remove(core, call, held);
+        return remove(core, call, held, shown);
     }
     let mut current = held.clone();
     // A repeated deletion changes nothing and is not stored.
-    if marked != *shown {
+    if marked != held.value {
         current = core.store.put(&kind.storage, &call.key(), Some(held), marked).ok()?;
         observe(core, kind, Some(held), Some(&current));
     }
@@ -157,9 +160,9 @@ fn attempt(
         // unless the object was changed since.
         let newest = core.store.get(&kind.storage, &call.key());
         let newest = newest.filter(|newest| newest.revision == current.revision).unwrap_or(current);
-        return Some(ObjectResponse::ok(kind.present(&newest.value)));
+        return Some(ObjectResponse::ok(convert::restated(call, shown, &newest.value)));
     }
-    remove(core, call, &current)
+    remove(core, call, &current, shown)
 }
 
 /// Marks kinds with a deletion of their own. Returns whether the object must wait for a controller.
@@ -176,19 +179,25 @@ fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
 }
 
 /// Removes the object from the store; `None` if a concurrent write came first.
-fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> Option<ObjectResponse> {
+fn remove(
+    core: &Core,
+    call: &Call,
+    held: &Arc<Object>,
+    shown: &Value,
+) -> Option<ObjectResponse> {
     let kind = &call.kind;
     let revision = core.store.remove(&kind.storage, &call.key(), held).ok()?;
     observe(core, kind, Some(held), None);
     let mut last = held.value.clone();
     meta::set(&mut last, "resourceVersion", revision.to_string().into());
-    Some(answer(kind, call, &last, false))
+    Some(answer(call, shown, &last, false))
 }
 
 /// Returns the object if it still exists or the kind answers it, else a Status.
-fn answer(kind: &Kind, call: &Call, last: &Value, waits: bool) -> ObjectResponse {
+fn answer(call: &Call, shown: &Value, last: &Value, waits: bool) -> ObjectResponse {
+    let kind = &call.kind;
     if waits || kind.facts.returns_object {
-        return ObjectResponse::ok(kind.present(last));
+        return ObjectResponse::ok(convert::restated(call, shown, last));
     }
     ObjectResponse::ok(status::deleted(&kind.served, &call.name, meta::text(last, "uid")))
 }
@@ -333,25 +342,22 @@ pub(crate) fn collection(
     selection: &Selection,
     options: &DeleteOptions,
 ) -> Result<ObjectResponse, ApiError> {
-    let (snapshot, revision) = core.store.snapshot(&call.kind.storage);
-    let chosen = storage::in_namespace(&snapshot, &call.namespace);
-    let (mut items, mut warnings) = (Vec::new(), Vec::new());
-    for (_, held) in chosen.filter(|(_, held)| selection.matches(&held.value)) {
-        let one = Call {
-            namespace: meta::text(&held.value, "namespace").to_owned(),
-            name: meta::text(&held.value, "name").to_owned(),
-            ..call.clone()
-        };
-        let mut found = Vec::new();
-        let deleted = delete_as(core, &one, options, Asked::Collection, &mut found);
-        // The warnings about orphans are those of requests that name an object.
-        warnings.extend(found.into_iter().filter(|text| text != ORPHANED));
-        match deleted {
-            // 404: the object was deleted meanwhile, which is the wanted outcome.
-            Err(error) if error.code() != 404 => return Err(error),
-            _ => items.push(call.kind.present(&held.value)),
+    let start = || {
+        let (snapshot, revision) = core.store.snapshot(&call.kind.storage);
+        let chosen = storage::in_namespace(&snapshot, &call.namespace).map(|(_, held)| held);
+        let chosen = chosen.filter(|held| selection.matches(&held.value)).cloned();
+        Progress { revision, rest: chosen.collect(), ..Progress::default() }
+    };
+    // A suspended request goes on where it was: what it has deleted is gone.
+    let mut progress = call.session.take_progress().unwrap_or_else(start);
+    while let Some(held) = progress.rest.pop_front() {
+        if let Err(error) = one_of(core, call, options, &held, &mut progress) {
+            progress.rest.push_front(held);
+            call.session.keep_progress(progress);
+            return Err(error);
         }
     }
+    let Progress { revision, mut items, warnings, .. } = progress;
     let served = &call.kind.served;
     if !served.custom {
         items.iter_mut().for_each(super::list::anonymous);
@@ -365,4 +371,32 @@ pub(crate) fn collection(
         "metadata": metadata, "items": items,
     }))
     .warned(warnings))
+}
+
+/// Deletes one object of a collection.
+fn one_of(
+    core: &Core,
+    call: &Call,
+    options: &DeleteOptions,
+    held: &Object,
+    progress: &mut Progress,
+) -> Result<(), ApiError> {
+    let one = Call {
+        namespace: meta::text(&held.value, "namespace").to_owned(),
+        name: meta::text(&held.value, "name").to_owned(),
+        ..call.clone()
+    };
+    let shown = convert::shown(core, call, &held.value)?;
+    let mut found = Vec::new();
+    let deleted = delete_as(core, &one, options, Asked::Collection, &mut found);
+    // 404: the object was deleted meanwhile, which is the wanted outcome.
+    if let Err(error) = deleted
+        && error.code() != 404
+    {
+        return Err(error);
+    }
+    // The warnings about orphans are those of requests that name an object.
+    progress.warnings.extend(found.into_iter().filter(|text| text != ORPHANED));
+    progress.items.push(shown);
+    Ok(())
 }

@@ -8,7 +8,7 @@ use crate::typed::TypeSchema;
 
 /// Records a create or update by the call's manager.
 pub(crate) fn track(core: &Core, call: &Call, old: Option<&Value>, new: &mut Value) {
-    let now = core.clock.rfc3339();
+    let now = call.now(core);
     *new = crate::apply::track_update(
         types(call),
         old,

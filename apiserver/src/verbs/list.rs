@@ -1,17 +1,19 @@
 //! LIST: selection, revision and pages.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::options::{ListOptions, Match};
-use super::{Call, ObjectResponse};
+use super::{Call, ObjectResponse, convert};
 use crate::core::Core;
 use crate::go;
 use crate::kinds::{Kind, events};
 use crate::selectors::{FieldSelector, LabelSelector, field_value};
 use crate::status::ApiError;
-use crate::storage::{self, Snapshot};
+use crate::storage::{self, Object, Snapshot};
 
 /// Selection of a list, watch or deletion of a collection.
 #[derive(Clone, Debug)]
@@ -203,13 +205,12 @@ pub(crate) fn list(
     let kind = &call.kind;
     let selection = Selection::of(kind, options)?;
     let source = source(core, call, options)?;
+    // Converted before they are selected: labels and selectable fields are those of this version.
+    let shown = selected(core, call, &selection, &source)?;
     let mut items = Vec::new();
     let mut next = None;
     let mut rest = 0_usize;
-    for (key, held) in storage::in_namespace(&source.snapshot, &call.namespace) {
-        if **key < *source.start || !selection.matches(&held.value) {
-            continue;
-        }
+    for (key, object) in shown {
         if source.limit > 0 && items.len() == source.limit {
             // The first possible key behind the last one shown.
             next.get_or_insert_with(|| format!("{}\0", last_key(&items)));
@@ -220,16 +221,52 @@ pub(crate) fn list(
             }
             continue;
         }
-        items.push((key.clone(), held.clone()));
+        items.push((key.clone(), object));
     }
     let revision = i64::try_from(source.revision).unwrap_or(i64::MAX);
     let token = next.map(|start| Token { revision, start }.encode());
-    let items = items.iter().map(|(_, held)| kind.present(&held.value)).collect();
+    let items = items.into_iter().map(|(_, object)| object.shown(kind)).collect();
     let remaining = selection.is_everything().then_some(rest);
     Ok(ObjectResponse::ok(assemble(kind, items, source.revision, token, remaining)))
 }
 
-fn last_key<T>(items: &[(std::sync::Arc<str>, T)]) -> &str {
+/// An object of a list.
+enum Item {
+    /// As it is stored.
+    Stored(Arc<Object>),
+    /// Converted by a webhook.
+    Shown(Value),
+}
+
+impl Item {
+    fn shown(self, kind: &Kind) -> Value {
+        match self {
+            Self::Stored(held) => kind.present(&held.value),
+            Self::Shown(value) => value,
+        }
+    }
+}
+
+/// Returns the selected objects from the start of the page on, with their keys.
+fn selected<'s>(
+    core: &Core,
+    call: &Call,
+    selection: &'s Selection,
+    source: &'s ListSource,
+) -> Result<Box<dyn Iterator<Item = (&'s Arc<str>, Item)> + 's>, ApiError> {
+    let all = storage::in_namespace(&source.snapshot, &call.namespace)
+        .filter(|(key, _)| ***key >= *source.start);
+    if !convert::is_by_webhook(&call.session, &call.kind) {
+        let chosen = all.filter(|(_, held)| selection.matches(&held.value));
+        return Ok(Box::new(chosen.map(|(key, held)| (key, Item::Stored(held.clone())))));
+    }
+    let (keys, stored): (Vec<_>, Vec<_>) = all.map(|(key, held)| (key, &held.value)).unzip();
+    let shown = convert::shown_all(core, &call.session, &call.kind, stored)?;
+    let chosen = keys.into_iter().zip(shown).filter(|(_, object)| selection.matches(object));
+    Ok(Box::new(chosen.map(|(key, object)| (key, Item::Shown(object)))))
+}
+
+fn last_key<T>(items: &[(Arc<str>, T)]) -> &str {
     items.last().map_or("", |(key, _)| key)
 }
 

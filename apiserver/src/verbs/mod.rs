@@ -1,12 +1,14 @@
 //! Execution of requests: one module per verb, the same for every kind.
 //!
 //! All verbs run without waiting; only watches and reads of future versions wait, and those live
-//! beside the HTTP code. Transport is not known here.
+//! beside the HTTP code. A verb that needs a webhook's answer is suspended and runs again with it
+//! (see `run`). Transport is not known here.
 
 pub(crate) mod actions;
 pub(crate) mod addresses;
 pub(crate) mod admit;
 pub(crate) mod bootstrap;
+pub(crate) mod convert;
 pub(crate) mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
@@ -15,6 +17,7 @@ pub(crate) mod list;
 pub(crate) mod options;
 pub(crate) mod patch;
 pub(crate) mod reviews;
+pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod subresources;
 pub(crate) mod update;
@@ -26,6 +29,7 @@ use serde_json::Value;
 
 use crate::auth::User;
 use crate::core::Core;
+use crate::hooks::Session;
 use crate::kinds::Kind;
 use crate::status::{About, ApiError};
 use crate::storage::{self, Object};
@@ -46,6 +50,8 @@ pub(crate) struct Call {
     pub(crate) user: User,
     /// Options of writes.
     pub(crate) options: WriteOptions,
+    /// Questions to webhooks and their answers.
+    pub(crate) session: Arc<Session>,
 }
 
 /// A successful answer with an object.
@@ -95,7 +101,13 @@ impl Call {
             subresource: String::new(),
             user: User::server(),
             options,
+            session: Arc::default(),
         })
+    }
+
+    /// Returns the time of the request, which stays the same when a suspended verb runs again.
+    pub(crate) fn now(&self, core: &Core) -> String {
+        self.session.now(|| core.clock.rfc3339())
     }
 
     /// Returns the object's key in the store.
@@ -127,5 +139,5 @@ impl Call {
 /// Executes a GET of an object.
 pub(crate) fn get(core: &Core, call: &Call) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
-    Ok(ObjectResponse::ok(call.kind.present(&held.value)))
+    Ok(ObjectResponse::ok(convert::shown(core, call, &held.value)?))
 }

@@ -134,7 +134,7 @@ fn apply(
     let sent = SentVersion::of(&intent)?;
     // A precondition, and no field that the manager could own.
     meta::set(&mut intent, "resourceVersion", Value::Null);
-    let now = core.clock.rfc3339();
+    let now = call.now(core);
     update::change(core, call, |held| {
         warnings.clear();
         check_held(call, &intent, held, &sent)?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::decode::Body;
 use super::patch::Form;
 use super::update::{self, NextState, SentVersion};
-use super::{Call, ObjectResponse, admit};
+use super::{Call, ObjectResponse, admit, convert};
 use crate::core::Core;
 use crate::patch;
 use crate::status::{About, ApiError, invalid_value};
@@ -118,10 +118,18 @@ fn selector_text(selector: &Value) -> String {
     parts.join(",")
 }
 
+/// Returns an object with the replicas of a Scale.
+pub(crate) fn with_replicas(call: &Call, object: &Value, scale: &Value) -> Value {
+    let mut scaled = object.clone();
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+    write(&mut scaled, &Paths::of(call).spec, json!(replicas));
+    scaled
+}
+
 /// Executes a GET of a scale.
 pub(crate) fn get(core: &Core, call: &Call) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
-    Ok(ObjectResponse::ok(scale(call, &call.kind.present(&held.value))?))
+    Ok(ObjectResponse::ok(scale(call, &convert::shown(core, call, &held.value)?)?))
 }
 
 /// Executes a PUT of a scale.

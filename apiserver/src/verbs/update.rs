@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::admit::policies::Operation;
 use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
-use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
+use super::{Call, ObjectResponse, addresses, admit, convert, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
 use crate::kinds::{Generation, Kind, admission, custom, meta, validate, workloads};
@@ -134,7 +134,7 @@ pub(crate) fn change(
                 other => return other,
             }
         };
-        let shown = call.kind.present(&held.value);
+        let shown = convert::shown(core, call, &held.value)?;
         let next = make(Some(&shown))?;
         if let Some(answer) = attempt(core, call, &held, &shown, next)? {
             return Ok(answer);
@@ -170,7 +170,7 @@ fn attempt(
     // Existing objects may be changed in a terminating namespace, but not in a missing one.
     admit::namespace(core, call, None)?;
     let kind = &call.kind;
-    let mut object = prepared(core, call, shown, next);
+    let mut object = prepared(core, call, shown, next)?;
     admit::grants::check(core, call, Some(shown), &object)?;
     // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
@@ -182,7 +182,7 @@ fn attempt(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }
-    warnings.extend(admit::policies::check(core, call, Operation::Update(shown, &object))?);
+    warnings.extend(admit::judge(core, call, Operation::Update(shown, &object))?);
     // The store sets the next version; the old one makes an unchanged object comparable.
     meta::copy(shown, &mut object, "resourceVersion");
     // Not stored: a write without a change must wake no watch and use up no version.
@@ -197,16 +197,23 @@ fn attempt(
     if call.options.dry_run {
         return Ok(Some(ObjectResponse::ok(object).warned(warnings)));
     }
-    let stored = core.store.put(&kind.storage, &call.key(), Some(held), kind.store(object));
+    let object = convert::stored(core, call, object)?;
+    let back = convert::back_again(core, call, &object)?;
+    let stored = core.store.put(&kind.storage, &call.key(), Some(held), object);
     drop(addresses);
     let Ok(stored) = stored else { return Ok(None) };
-    let answer = ObjectResponse::ok(kind.present(&stored.value)).warned(warnings);
+    let answer = ObjectResponse::ok(convert::answer(call, back, &stored.value)).warned(warnings);
     delete::observe(core, kind, Some(held), Some(&stored));
     Ok(Some(answer))
 }
 
 /// Returns the next state with the fields that the server owns.
-fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Value {
+fn prepared(
+    core: &Core,
+    call: &Call,
+    shown: &Value,
+    next: NextState,
+) -> Result<Value, ApiError> {
     let (mut object, applied) = match next {
         NextState::Update(object) => (object, false),
         NextState::Apply(object) => (object, true),
@@ -222,6 +229,13 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Value {
     if !owns_all && !applied {
         fields::track(core, call, Some(shown), &mut object);
     }
+    let operation = Operation::Update(shown, &object);
+    if let Some(changed) = admit::webhooks::mutate(core, call, operation)? {
+        object = changed;
+        admit::match_namespace(call, &mut object)?;
+        // The endpoint writes no more than before, whatever webhooks have changed.
+        confine(core, call, shown, &mut object);
+    }
     meta::restore(shown, &mut object);
     if call.subresource.is_empty() {
         admission::update(&call.kind, &mut object);
@@ -229,7 +243,7 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Value {
     if matches!(call.subresource.as_str(), "" | "scale" | "ephemeralcontainers" | "resize") {
         grow(&call.kind, shown, &mut object);
     }
-    object
+    Ok(object)
 }
 
 /// Removes an object that no finalizer holds any more; false if a concurrent write came first.
@@ -303,7 +317,7 @@ fn written(
     if matches!(call.subresource.as_str(), "ephemeralcontainers" | "resize") {
         return ("spec", Some(pods::confined(call, &shown["spec"], &object["spec"])));
     }
-    let status = certificates::confined(call, shown, object, &core.clock.rfc3339());
+    let status = certificates::confined(call, shown, object, &call.now(core));
     ("status", status.or_else(|| object.get("status").cloned()))
 }
 

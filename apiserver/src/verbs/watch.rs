@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::Call;
+use super::{Call, convert};
 use super::list::{Selection, version};
 use super::options::ListOptions;
 use crate::core::Core;
@@ -33,10 +33,22 @@ pub(crate) enum Event {
     Object(&'static str, Value),
     /// A bookmark.
     Bookmark(Value),
+    /// A change that a webhook has yet to convert; it never leaves the watch.
+    Unconverted(Box<Unconverted>),
     /// An error; it is the last event.
     Error(Value),
     /// Raw bytes of a fault, in place of an event.
     Raw(Bytes),
+}
+
+/// A change before its conversion.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Unconverted {
+    /// The stored object before the change.
+    before: Option<Value>,
+    /// The stored object after the change.
+    after: Option<Value>,
+    revision: u64,
 }
 
 /// An open watch.
@@ -68,6 +80,8 @@ pub(crate) struct Watcher {
     tap: Tap,
     /// Whether the watch ends after the queued events.
     over: bool,
+    /// Whether a webhook converts the objects.
+    converts: bool,
 }
 
 /// Opens a watch; `actions` are the faults that strike it.
@@ -103,6 +117,7 @@ pub(crate) fn open(
         deadline: now + Duration::from_secs(seconds),
         tap,
         over: false,
+        converts: kind.custom.as_ref().is_some_and(|custom| custom.conversion.is_some()),
         kind,
     };
     // No version and no `sendInitialEvents` imply the initial state; a bookmark marks its end if
@@ -128,7 +143,9 @@ impl Watcher {
     /// Queues the initial state, and a bookmark behind it if `mark_end`.
     fn start(&mut self, snapshot: &storage::Snapshot, namespace: &str, mark_end: bool) {
         let held = storage::in_namespace(snapshot, namespace).map(|(_, held)| held);
-        let chosen = held.filter(|held| self.selection.matches(&held.value)).cloned();
+        // By webhook converted objects are selected after their conversion.
+        let is_open = self.converts;
+        let chosen = held.filter(|held| is_open || self.selection.matches(&held.value)).cloned();
         self.initial = chosen.collect();
         if mark_end {
             let bookmark = self.bookmark(true);
@@ -183,8 +200,39 @@ impl Watcher {
         }
     }
 
-    /// Waits for the next event; `None` ends the watch. Cancel safe.
+    /// Waits for the next event; `None` ends the watch.
     pub(crate) async fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.next_change().await? {
+                Event::Unconverted(change) => {
+                    if let Some(event) = self.converted(*change).await {
+                        return Some(event);
+                    }
+                }
+                event => return Some(event),
+            }
+        }
+    }
+
+    /// Converts a change, and returns its event; `None` if the change does not concern the
+    /// selection. A failed conversion ends the watch.
+    async fn converted(&mut self, change: Unconverted) -> Option<Event> {
+        let (before, after) = (change.before, change.after);
+        let stored: Vec<Value> = before.iter().chain(after.iter()).cloned().collect();
+        let mut shown = match convert::wait(&self.core, &self.kind, &stored).await {
+            Ok(shown) => shown.into_iter(),
+            Err(error) => {
+                self.fail(&error);
+                return None;
+            }
+        };
+        let before = before.and_then(|_| shown.next());
+        let after = after.and_then(|_| shown.next());
+        self.named(before, after, change.revision)
+    }
+
+    /// Waits for the next event, before its conversion. Cancel safe.
+    async fn next_change(&mut self) -> Option<Event> {
         loop {
             // A paused watch still ends: only its events are held back.
             if !self.tap.paused() || self.over {
@@ -208,6 +256,11 @@ impl Watcher {
             return Some(Event::Raw(bytes));
         }
         if let Some(held) = self.initial.pop_front() {
+            if self.converts {
+                let (after, revision) = (Some(held.value.clone()), held.revision);
+                let change = Unconverted { before: None, after, revision };
+                return Some(Event::Unconverted(Box::new(change)));
+            }
             return Some(Event::Object("ADDED", self.kind.present(&held.value)));
         }
         if let Some((due, _)) = self.lagging.front()
@@ -304,23 +357,37 @@ impl Watcher {
         if !change.key.starts_with(&self.prefix) {
             return None;
         }
-        let selected = |object: &Option<Arc<storage::Object>>| {
-            object.as_ref().is_some_and(|object| self.selection.matches(&object.value))
+        let value = |object: &Option<Arc<storage::Object>>| {
+            object.as_ref().map(|object| object.value.clone())
         };
-        let (was, is) = (selected(&change.before), selected(&change.after));
-        let name = match (was, is) {
-            (false, true) => "ADDED",
-            (true, true) => "MODIFIED",
-            (true, false) => "DELETED",
-            (false, false) => return None,
-        };
-        let shown = if is { &change.after } else { &change.before };
-        let mut value = self.kind.present(&shown.as_ref()?.value);
-        if !is {
-            // The last state of a deleted or deselected object carries the version of that change.
-            meta::set(&mut value, "resourceVersion", change.revision.to_string().into());
+        if self.converts {
+            let (before, after) = (value(&change.before), value(&change.after));
+            let change = Unconverted { before, after, revision: change.revision };
+            return Some(Event::Unconverted(Box::new(change)));
         }
-        Some(Event::Object(name, value))
+        let chosen = |held: &&Arc<storage::Object>| self.selection.matches(&held.value);
+        let was = change.before.as_ref().filter(chosen);
+        let is = change.after.as_ref().filter(chosen);
+        let name = name_of(was.is_some(), is.is_some())?;
+        let mut shown = self.kind.present(&is.or(was)?.value);
+        if is.is_none() {
+            // The last state of a deleted or deselected object carries the version of that change.
+            meta::set(&mut shown, "resourceVersion", change.revision.to_string().into());
+        }
+        Some(Event::Object(name, shown))
+    }
+
+    /// Returns the event of a converted change.
+    fn named(&self, before: Option<Value>, after: Option<Value>, revision: u64) -> Option<Event> {
+        let selected = |object: Option<Value>| object.filter(|one| self.selection.matches(one));
+        let (was, is) = (selected(before), selected(after));
+        let name = name_of(was.is_some(), is.is_some())?;
+        if let Some(shown) = is {
+            return Some(Event::Object(name, shown));
+        }
+        let mut last = was?;
+        meta::set(&mut last, "resourceVersion", revision.to_string().into());
+        Some(Event::Object(name, last))
     }
 
     /// Returns a bookmark; `initial` marks the end of the initial state.
@@ -333,6 +400,16 @@ impl Watcher {
         Event::Bookmark(json!({
             "kind": served.kind, "apiVersion": served.api_version(), "metadata": metadata,
         }))
+    }
+}
+
+/// Returns the name of an event, by whether the selection has held the object and holds it now.
+fn name_of(was: bool, is: bool) -> Option<&'static str> {
+    match (was, is) {
+        (false, true) => Some("ADDED"),
+        (true, true) => Some("MODIFIED"),
+        (true, false) => Some("DELETED"),
+        (false, false) => None,
     }
 }
 

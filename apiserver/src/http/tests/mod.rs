@@ -12,3 +12,4 @@ mod subresources;
 mod tokens;
 mod verbs;
 mod watch;
+mod webhooks;

@@ -7,6 +7,7 @@ pub(crate) mod parameters;
 pub(crate) mod policies;
 pub(crate) mod priority;
 pub(crate) mod quota;
+pub(crate) mod webhooks;
 
 use serde_json::Value;
 
@@ -42,6 +43,39 @@ pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result
         return Err(ApiError::forbidden(about, &why).because(cause));
     }
     Ok(())
+}
+
+/// Adds to a new object what the server's own plugins decide, and checks the limits of its
+/// namespace.
+pub(crate) fn defaults(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
+    limits::apply(core, call, object)?;
+    priority::apply(core, call, object)?;
+    if call.kind.is("", "pods") && call.subresource.is_empty() {
+        crate::kinds::admission::enter(&call.kind, object);
+    }
+    Ok(())
+}
+
+/// Lets policies and then webhooks judge a request, and returns the warnings of the policies. Those
+/// of webhooks are in the session of the call.
+pub(crate) fn judge(
+    core: &Core,
+    call: &Call,
+    operation: policies::Operation<'_>,
+) -> Result<Vec<String>, ApiError> {
+    let warnings = policies::check(core, call, operation)?;
+    webhooks::validate(core, call, operation).map_err(|error| error.warned(warnings.clone()))?;
+    Ok(warnings)
+}
+
+/// Lets the mutating webhooks see a request whose object they cannot change, and then judges it.
+pub(crate) fn observe(
+    core: &Core,
+    call: &Call,
+    operation: policies::Operation<'_>,
+) -> Result<Vec<String>, ApiError> {
+    webhooks::mutate(core, call, operation)?;
+    judge(core, call, operation)
 }
 
 /// Refuses to delete namespaces that must stay.

@@ -4,8 +4,8 @@
 //! There is no audit log: audit annotations go to the log of the program.
 
 mod params;
-mod request;
-mod rights;
+pub(super) mod request;
+pub(super) mod rights;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -41,6 +41,8 @@ pub(crate) enum Operation<'a> {
     Update(&'a Value, &'a Value),
     /// The object is deleted.
     Delete(&'a Value, &'a DeleteOptions),
+    /// A connection is made, with these options.
+    Connect(&'a Value),
 }
 
 /// Judges a request by all policies that concern it, and returns the warnings for the client.
@@ -57,6 +59,22 @@ pub(crate) fn check(
     if policies.is_empty() {
         return Ok(Vec::new());
     }
+    with_subject(core, call, operation, |subject| {
+        let mut judge = Judge { core, call, subject, operation, verdict: Verdict::default() };
+        for bound in &policies {
+            judge.policy(bound);
+        }
+        judge.verdict.result(subject)
+    })
+}
+
+/// Calls `judge` with a request in the form in which rules match it.
+pub(super) fn with_subject<T>(
+    core: &Core,
+    call: &Call,
+    operation: Operation<'_>,
+    judge: impl FnOnce(&Subject<'_>) -> T,
+) -> T {
     let (object, old) = objects(call, operation);
     // The name of a new object may be in its body alone.
     let name = match object.as_deref().filter(|_| call.name.is_empty()) {
@@ -79,21 +97,36 @@ pub(crate) fn check(
         table: &table,
         others: OnceCell::new(),
     };
-    let mut judge = Judge { core, call, subject, operation, verdict: Verdict::default() };
-    for bound in &policies {
-        judge.policy(bound);
-    }
-    let subject = judge.subject;
-    judge.verdict.result(&subject)
+    judge(&subject)
 }
 
-impl Operation<'_> {
+impl<'a> Operation<'a> {
+    /// Returns the same operation on another new object, if there is one.
+    pub(super) fn with_object(self, object: Option<&'a Value>) -> Self {
+        let Some(object) = object else { return self };
+        match self {
+            Operation::Create(_) => Operation::Create(object),
+            Operation::Update(old, _) => Operation::Update(old, object),
+            Operation::Connect(_) => Operation::Connect(object),
+            Operation::Delete(..) => self,
+        }
+    }
+
+    /// Returns the new object, if there is one.
+    pub(super) fn object(self) -> Option<&'a Value> {
+        match self {
+            Operation::Create(object) | Operation::Update(_, object) => Some(object),
+            Operation::Connect(_) | Operation::Delete(..) => None,
+        }
+    }
+
     /// Returns the name of the operation in rules and requests.
     fn name(self) -> &'static str {
         match self {
             Operation::Create(_) => "CREATE",
             Operation::Update(..) => "UPDATE",
             Operation::Delete(..) => "DELETE",
+            Operation::Connect(_) => "CONNECT",
         }
     }
 }
@@ -104,7 +137,7 @@ fn objects<'a>(
     operation: Operation<'a>,
 ) -> (Option<Cow<'a, Value>>, Option<Cow<'a, Value>>) {
     let (object, old) = match operation {
-        Operation::Create(object) => (Some(object), None),
+        Operation::Create(object) | Operation::Connect(object) => (Some(object), None),
         Operation::Update(old, object) => (Some(object), Some(old)),
         Operation::Delete(old, _) => (None, Some(old)),
     };
@@ -122,7 +155,7 @@ fn objects<'a>(
 struct Judge<'a> {
     core: &'a Core,
     call: &'a Call,
-    subject: Subject<'a>,
+    subject: &'a Subject<'a>,
     operation: Operation<'a>,
     verdict: Verdict,
 }
@@ -139,7 +172,7 @@ impl Judge<'_> {
     /// Judges the request by one policy with all its bindings.
     fn policy(&mut self, (policy, bindings): &Bound) {
         let Some(kind) = self.subject.matched(&policy.spec()["matchConstraints"]) else { return };
-        let params = match params::Kinds::of(&self.subject, policy.spec()) {
+        let params = match params::Kinds::of(self.subject, policy.spec()) {
             Ok(params) => params,
             Err(why) => return self.verdict.misconfigured(policy, None, &why),
         };
@@ -166,10 +199,10 @@ impl Judge<'_> {
         if params.is_empty() {
             return;
         }
-        let request = request::request(self.call, &self.subject, self.operation, kind);
+        let request = request::request(self.call, self.subject, self.operation, kind);
         let object = self.subject.object.map(|object| self.converted(object, kind));
         let old = self.subject.old.map(|old| self.converted(old, kind));
-        let (authorizer, resource) = rights::values(self.core, self.call, &self.subject);
+        let (authorizer, resource) = rights::values(self.core, self.call, self.subject);
         let mut attributes = Attributes::new(&request).authorizer(&authorizer, &resource);
         if let Some(object) = object.as_deref() {
             attributes = attributes.object(object);

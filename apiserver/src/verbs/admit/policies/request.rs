@@ -10,7 +10,7 @@ use crate::verbs::options::{DeleteOptions, Propagation};
 
 /// Returns group, version and kind of the objects at a subresource, if they are not those of the
 /// resource itself: `Scale`, `Eviction`.
-pub(super) fn own_type(call: &Call) -> Option<(&str, &str, &str)> {
+pub(in crate::verbs::admit) fn own_type(call: &Call) -> Option<(&str, &str, &str)> {
     let sub = call.kind.subresource(&call.subresource)?;
     let served = &call.kind.served;
     if sub.kind.is_empty() || sub.kind == served.kind {
@@ -22,7 +22,7 @@ pub(super) fn own_type(call: &Call) -> Option<(&str, &str, &str)> {
 }
 
 /// Returns `request`, for a policy that wants the objects in the version of `kind`.
-pub(super) fn request(
+pub(in crate::verbs::admit) fn request(
     call: &Call,
     subject: &Subject<'_>,
     operation: Operation<'_>,
@@ -62,6 +62,7 @@ fn options(call: &Call, operation: Operation<'_>) -> Value {
         Operation::Create(_) => write_options(call, "CreateOptions"),
         Operation::Update(..) => write_options(call, "UpdateOptions"),
         Operation::Delete(_, options) => delete_options(options),
+        Operation::Connect(_) => return Value::Null,
     };
     out.insert("apiVersion".to_owned(), json!("meta.k8s.io/v1"));
     if call.options.dry_run {

@@ -56,7 +56,7 @@ impl windlass_cel::eval::Authorizer for Rights {
 }
 
 /// Returns the values of `authorizer` and `authorizer.requestResource`.
-pub(super) fn values(
+pub(in crate::verbs::admit) fn values(
     core: &Core,
     call: &Call,
     subject: &Subject<'_>,

@@ -1,0 +1,105 @@
+//! The seam between the server and the network: a connector opens the connections to webhooks.
+
+use std::fmt;
+use std::pin::Pin;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+/// A connection to a webhook that a connector has opened.
+pub struct WebhookStream {
+    pub(super) io: Box<dyn Io>,
+    /// Whether the server makes a TLS connection out of it.
+    pub(super) is_tls: bool,
+}
+
+/// Bytes in both directions.
+pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+impl fmt::Debug for WebhookStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebhookStream").field("is_tls", &self.is_tls).finish_non_exhaustive()
+    }
+}
+
+impl WebhookStream {
+    /// Returns a connection on which the server makes a TLS handshake and checks the certificate,
+    /// as with any webhook on the network.
+    pub fn tls(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
+        Self { io: Box::new(io), is_tls: true }
+    }
+
+    /// Returns a connection on which the server sends HTTP/1.1 without TLS: for a handler in the
+    /// same process, which needs no certificate.
+    pub fn plain(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
+        Self { io: Box::new(io), is_tls: false }
+    }
+}
+
+/// The webhook that a connection is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// Host of the URL: a name or an address; for a Service `<name>.<namespace>.svc`.
+    pub host: String,
+    /// Port of the URL or of the Service.
+    pub port: u16,
+    /// Path of the URL, as the request names it.
+    pub path: String,
+    /// Host and port to connect to: those of the URL, or of a ready endpoint of the Service. The
+    /// text is the reason why the Service has none.
+    pub address: Result<(String, u16), String>,
+}
+
+/// The future of a connection.
+pub type Connecting = Pin<Box<dyn Future<Output = std::io::Result<WebhookStream>> + Send>>;
+
+/// Opens connections to webhooks. Installed with [`Builder::connector`](crate::Builder::connector).
+pub trait Connector: Send + Sync + 'static {
+    /// Opens a connection.
+    ///
+    /// The error's text is part of the message that the client gets. The server gives up when the
+    /// webhook's timeout is over.
+    fn connect(&self, destination: &Destination) -> Connecting;
+}
+
+/// The connector of a server without another one: TCP and TLS.
+#[derive(Debug)]
+pub(super) struct Sockets;
+
+impl Connector for Sockets {
+    fn connect(&self, destination: &Destination) -> Connecting {
+        let address = destination.address.clone();
+        Box::pin(async move {
+            let (host, port) = address.map_err(std::io::Error::other)?;
+            let shown = join(&host, port);
+            let stream = TcpStream::connect((host.as_str(), port)).await;
+            let stream = stream.map_err(|error| refused(&error, &host, &shown))?;
+            // Reviews are small and must not wait for an acknowledgement.
+            drop(stream.set_nodelay(true));
+            Ok(WebhookStream::tls(stream))
+        })
+    }
+}
+
+/// Returns host and port as addresses have them; IPv6 addresses in brackets.
+pub(super) fn join(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+/// Returns the failure of a connection in Go's words.
+fn refused(error: &std::io::Error, host: &str, shown: &str) -> std::io::Error {
+    use std::io::ErrorKind;
+    let why = match error.kind() {
+        ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        ErrorKind::ConnectionReset => "connect: connection reset by peer".to_owned(),
+        ErrorKind::HostUnreachable => "connect: no route to host".to_owned(),
+        ErrorKind::NetworkUnreachable => "connect: network is unreachable".to_owned(),
+        ErrorKind::TimedOut => "connect: connection timed out".to_owned(),
+        _ if host.parse::<std::net::IpAddr>().is_err() => {
+            return std::io::Error::other(format!("dial tcp: lookup {host}: no such host"));
+        }
+        _ => error.to_string(),
+    };
+    std::io::Error::other(format!("dial tcp {shown}: {why}"))
+}

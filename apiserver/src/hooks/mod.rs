@@ -1,0 +1,21 @@
+//! Calls to webhooks: the address from a configuration, the connection, the exchange, and the
+//! answers that a request has so far.
+//!
+//! Verbs run without waiting, so none of them awaits a webhook. A verb that needs an answer asks its
+//! [`Session`] for it. Without that answer the verb ends with [`suspended`](crate::status::ApiError::suspended),
+//! having changed nothing; the questions are put to the webhooks while no lock is held, and the verb
+//! runs again with the answers. Which webhooks concern a request, and what an answer means, is
+//! decided in `verbs::admit::webhooks` and in `verbs::convert`.
+
+mod client;
+mod configurations;
+mod connector;
+mod failure;
+mod session;
+mod target;
+mod tls;
+
+pub(crate) use client::Client;
+pub(crate) use configurations::{Configurations, Hook, Phase};
+pub use connector::{Connecting, Connector, Destination, WebhookStream};
+pub(crate) use session::{Answer, CallFailure, Progress, Question, Session};

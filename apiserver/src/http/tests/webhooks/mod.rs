@@ -1,0 +1,5 @@
+mod calls;
+mod conversion;
+mod mutating;
+mod support;
+mod validating;

@@ -1,0 +1,140 @@
+//! Admission webhooks: which of them a request concerns, and what their answers mean.
+//!
+//! Nothing waits here. Each function asks the request's session for the answers that it needs, and
+//! ends with `ApiError::suspended` if there are none yet. As in kube-apiserver the resources of
+//! admission itself are exempt.
+
+mod mutate;
+mod review;
+mod validate;
+
+use std::sync::Arc;
+
+use windlass_cel::admission::{Attributes, Match};
+
+use super::policies::{self, Operation, request, rights};
+use crate::core::Core;
+use crate::hooks::{Answer, Hook, Question};
+use crate::kinds::Kind;
+use crate::policies::Subject;
+use crate::status::{About, ApiError};
+use crate::verbs::{Call, convert};
+
+pub(crate) use mutate::mutate;
+pub(crate) use validate::validate;
+
+/// Group of webhook configurations and admission policies.
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// Whether webhooks are called for a request at all.
+fn concerns(call: &Call) -> bool {
+    call.session.is_open() && call.kind.served.group != GROUP
+}
+
+/// Returns the version of the kind in which a webhook wants the objects; `None` if the request does
+/// not concern it.
+fn matched(
+    core: &Core,
+    call: &Call,
+    subject: &Subject<'_>,
+    operation: Operation<'_>,
+    hook: &Hook,
+) -> Result<Option<Arc<Kind>>, ApiError> {
+    if !hook.has_rules() {
+        return Ok(None);
+    }
+    let Some(kind) = subject.matched(&hook.criteria) else { return Ok(None) };
+    let Some(conditions) = hook.conditions() else { return Ok(Some(kind)) };
+    let review = request::request(call, subject, operation, &kind);
+    let object = convert::optional(core, call, subject.object, &kind)?;
+    let old = convert::optional(core, call, subject.old, &kind)?;
+    let (authorizer, resource) = rights::values(core, call, subject);
+    let mut attributes = Attributes::new(&review).authorizer(&authorizer, &resource);
+    if let Some(object) = object.as_deref() {
+        attributes = attributes.object(object);
+    }
+    if let Some(old) = old.as_deref() {
+        attributes = attributes.old_object(old);
+    }
+    match conditions.matches(&attributes) {
+        Match::Matched => Ok(Some(kind)),
+        Match::Skipped(_) => Ok(None),
+        Match::Failed(why) => {
+            let about = About::resource(&call.kind.served, subject.name);
+            Err(ApiError::forbidden(about, &why))
+        }
+    }
+}
+
+/// Returns the question to a webhook.
+fn question(
+    core: &Core,
+    call: &Call,
+    subject: &Subject<'_>,
+    operation: Operation<'_>,
+    hook: &Hook,
+    kind: &Arc<Kind>,
+) -> Result<Question, ApiError> {
+    let object = convert::optional(core, call, subject.object, kind)?;
+    let old = convert::optional(core, call, subject.old, kind)?;
+    let request = request::request(call, subject, operation, kind);
+    Ok(Question {
+        hook: hook.name().to_owned(),
+        client: hook.spec["clientConfig"].clone(),
+        timeout: hook.timeout(),
+        review: review::review(hook, request, object.as_deref(), old.as_deref()),
+        round: 0,
+    })
+}
+
+/// Refuses a dry run for a webhook that has side effects.
+fn check_dry_run(call: &Call, hook: &Hook) -> Result<(), ApiError> {
+    if !call.options.dry_run || hook.allows_dry_run() {
+        return Ok(());
+    }
+    let name = hook.name();
+    Err(ApiError::bad_request(format!("admission webhook {name:?} does not support dry run")))
+}
+
+/// Returns what a webhook decided; `None` if its failure is ignored.
+fn verdict(
+    call: &Call,
+    hook: &Hook,
+    answer: &Answer,
+    is_mutating: bool,
+) -> Result<Option<review::Verdict>, ApiError> {
+    let verdict = match review::verdict(answer, &hook.spec, is_mutating) {
+        Ok(verdict) => verdict,
+        Err(why) => return failed(hook, &why).map(|()| None),
+    };
+    for key in &verdict.audited {
+        // Without its value, which may be made of a Secret.
+        tracing::info!(webhook = hook.name(), key, "audit annotation of a webhook");
+    }
+    call.session.warn(verdict.warnings.iter().cloned());
+    match &verdict.denial {
+        Some(status) => Err(review::denied(hook.name(), status)),
+        None => Ok(Some(verdict)),
+    }
+}
+
+/// Returns the failure of a call, unless the webhook's failures are ignored.
+fn failed(hook: &Hook, why: &str) -> Result<(), ApiError> {
+    let text = format!("failed calling webhook {:?}: {why}", hook.name());
+    if hook.ignores_failures() {
+        tracing::warn!(error = text, "the failure of a webhook is ignored");
+        return Ok(());
+    }
+    Err(ApiError::internal(&text))
+}
+
+
+/// Calls `judge` with the request in the form in which rules match it.
+fn with_subject<T>(
+    core: &Core,
+    call: &Call,
+    operation: Operation<'_>,
+    judge: impl FnOnce(&Subject<'_>) -> T,
+) -> T {
+    policies::with_subject(core, call, operation, judge)
+}

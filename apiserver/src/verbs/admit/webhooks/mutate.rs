@@ -1,0 +1,166 @@
+//! Mutating webhooks: one after another, each with the object that the one before it has left.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Operation, check_dry_run, concerns, failed, matched, question, verdict, with_subject};
+use crate::core::Core;
+use crate::go;
+use crate::hooks::{Hook, Phase};
+use crate::kinds::Kind;
+use crate::patch;
+use crate::status::ApiError;
+use crate::verbs::{Call, convert, decode, scale};
+
+/// Lets the mutating webhooks change the object of a request. Returns whether one of them did.
+pub(crate) fn mutate(
+    core: &Core,
+    call: &Call,
+    operation: Operation<'_>,
+) -> Result<Option<Value>, ApiError> {
+    if !concerns(call) {
+        return Ok(None);
+    }
+    let hooks = core.hooks.hooks(&core.store, Phase::Mutating);
+    if hooks.is_empty() {
+        return Ok(None);
+    }
+    let mut chain = Chain { core, call, operation, changed: None, invoked: BTreeSet::new() };
+    let again = chain.round(&hooks, None)?;
+    // Once more for those that have not seen the changes of later ones. Never a third time.
+    if !again.is_empty() {
+        chain.round(&hooks, Some(&again))?;
+    }
+    Ok(chain.changed)
+}
+
+/// A request on its way through the webhooks.
+struct Chain<'a> {
+    core: &'a Core,
+    call: &'a Call,
+    operation: Operation<'a>,
+    /// The object as the webhooks have changed it.
+    changed: Option<Value>,
+    /// Webhooks that have been called and want to see later changes.
+    invoked: BTreeSet<usize>,
+}
+
+impl Chain<'_> {
+    /// Calls the webhooks in their order, or only some of them. Returns those that are to be called
+    /// again.
+    fn round(
+        &mut self,
+        hooks: &[Arc<Hook>],
+        only: Option<&BTreeSet<usize>>,
+    ) -> Result<BTreeSet<usize>, ApiError> {
+        let mut again = BTreeSet::new();
+        for (index, hook) in hooks.iter().enumerate() {
+            if only.is_some_and(|only| !only.contains(&index)) {
+                continue;
+            }
+            let Some(changed) = self.call(hook, usize::from(only.is_some()))? else { continue };
+            if changed {
+                again.append(&mut self.invoked);
+            }
+            if hook.is_reinvoked() {
+                self.invoked.insert(index);
+            }
+        }
+        Ok(again)
+    }
+
+    /// Calls a webhook, and returns whether it changed the object; `None` if it is not concerned.
+    fn call(&mut self, hook: &Hook, round: usize) -> Result<Option<bool>, ApiError> {
+        let (core, call) = (self.core, self.call);
+        let current = self.changed.clone();
+        let operation = self.operation.with_object(current.as_ref());
+        let asked = with_subject(core, call, operation, |subject| {
+            let Some(kind) = matched(core, call, subject, operation, hook)? else {
+                return Ok(None);
+            };
+            check_dry_run(call, hook)?;
+            Ok(Some((question(core, call, subject, operation, hook, &kind)?, kind)))
+        })?;
+        let Some((mut question, kind)) = asked else { return Ok(None) };
+        question.round = round;
+        let seen = question.review["request"]["object"].clone();
+        let answers = call.session.ask(vec![question], || core.rng.uid());
+        let Some(answers) = answers else { return Err(ApiError::suspended()) };
+        let Some(answer) = answers.first() else { return Ok(Some(false)) };
+        let Some(verdict) = verdict(call, hook, answer, true)? else { return Ok(Some(false)) };
+        let Some((patch, form)) = verdict.patch else { return Ok(Some(false)) };
+        self.apply(hook, &kind, &seen, &patch, &form).map(Some)
+    }
+
+    /// Applies the patch of a webhook to the object that it has seen.
+    fn apply(
+        &mut self,
+        hook: &Hook,
+        kind: &Arc<Kind>,
+        seen: &Value,
+        patch: &[u8],
+        form: &str,
+    ) -> Result<bool, ApiError> {
+        let operations = match operations(patch) {
+            Ok(operations) => operations,
+            Err(why) => {
+                let why = format!("received undecodable patch in webhook response: {why}");
+                return failed(hook, &why).map(|()| false);
+            }
+        };
+        if operations.as_array().is_none_or(Vec::is_empty) {
+            return Ok(false);
+        }
+        if seen.is_null() {
+            return Err(ApiError::internal(&format!(
+                "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
+                hook.name()
+            )));
+        }
+        if form != "JSONPatch" {
+            let why = format!("unsupported patch type {}", go::quote(form));
+            return failed(hook, &why).map(|()| false);
+        }
+        let patched = patch::json_with_reason(seen, &operations)
+            .map_err(|why| ApiError::internal(&why))?;
+        let settled = self.settled(kind, patched)?;
+        if settled == *seen {
+            return Ok(false);
+        }
+        let changed = convert::back(self.core, self.call, settled, kind)?;
+        // The webhook has seen the Scale of the object.
+        let is_scale = self.call.subresource == "scale";
+        let whole = self.changed.as_ref().or(self.operation.object()).filter(|_| is_scale);
+        let scaled = whole.map(|whole| scale::with_replicas(self.call, whole, &changed));
+        self.changed = Some(scaled.unwrap_or(changed));
+        Ok(true)
+    }
+
+    /// Returns a patched object in its kind's form, with defaults.
+    fn settled(&self, kind: &Arc<Kind>, mut object: Value) -> Result<Value, ApiError> {
+        // Objects of subresources have a kind of their own.
+        if super::request::own_type(self.call).is_some() {
+            return Ok(object);
+        }
+        let shown = Call { kind: kind.clone(), ..self.call.clone() };
+        let mismatch = kind.types.mismatch(&object);
+        if let Some(why) = mismatch {
+            return Err(ApiError::internal(&why));
+        }
+        decode::settle(&shown, &mut object);
+        Ok(object)
+    }
+}
+
+/// Reads the operations of a patch; the error is that of upstream's decoder.
+fn operations(patch: &[u8]) -> Result<Value, String> {
+    let operations: Value =
+        serde_json::from_slice(patch).map_err(|error| go::json_error(&error, patch))?;
+    if operations.is_array() || operations.is_null() {
+        return Ok(operations);
+    }
+    let found = go::type_name(&operations);
+    Err(format!("json: cannot unmarshal {found} into Go value of type jsonpatch.Patch"))
+}

@@ -1,0 +1,63 @@
+//! Runs of a verb: until it has all the answers of webhooks that it needs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::core::Core;
+use crate::hooks::{Answer, CallFailure, Session};
+use crate::status::ApiError;
+
+/// Most runs of one verb. Each but the last ends with a question that has not been asked before; a
+/// collection of many objects asks for each of them.
+const RUNS: usize = 100_000;
+/// Longest time for a request, as in kube-apiserver.
+const LONGEST: Duration = Duration::from_secs(34);
+
+/// The calls that one request may still make.
+#[derive(Debug)]
+pub(crate) struct Run {
+    session: Arc<Session>,
+    deadline: Instant,
+    runs: usize,
+}
+
+impl Run {
+    /// Returns the run of a request that may take `limit`, and no longer than upstream allows.
+    pub(crate) fn new(session: Arc<Session>, limit: Option<Duration>) -> Self {
+        let limit = limit.filter(|limit| !limit.is_zero()).unwrap_or(LONGEST).min(LONGEST);
+        Self { session, deadline: Instant::now() + limit, runs: 0 }
+    }
+
+    /// Puts the open questions of a suspended verb to their webhooks, all at once. False if there
+    /// are none: the verb has ended.
+    pub(crate) async fn goes_on(&mut self, core: &Arc<Core>) -> Result<bool, ApiError> {
+        let pending = self.session.take_pending();
+        if pending.is_empty() {
+            return Ok(false);
+        }
+        self.runs += 1;
+        if self.runs > RUNS {
+            return Err(ApiError::internal("the object changes with every call of its webhooks"));
+        }
+        let mut calls = JoinSet::new();
+        for (question, uid) in pending {
+            let (core, deadline) = (core.clone(), self.deadline);
+            calls.spawn(async move {
+                let result = core.webhooks.call(&core.store, &question, &uid, deadline).await;
+                (question, Answer { uid, result })
+            });
+        }
+        let mut is_over = false;
+        while let Some(done) = calls.join_next().await {
+            // A call that panicked stays unanswered, and is asked again.
+            let Ok((question, answer)) = done else { continue };
+            is_over |= matches!(answer.result, Err(CallFailure::Deadline));
+            self.session.answer(question, answer);
+        }
+        // Not for the webhook's failure policy to decide: the time of the request is over.
+        if is_over { Err(ApiError::deadline()) } else { Ok(true) }
+    }
+}
