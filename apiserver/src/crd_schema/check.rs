@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::cause::{
     child, duplicate, forbidden, index, invalid, invalid_printed, not_supported, required, too_many,
 };
-use super::{names, openapi};
+use super::{client_config, names, openapi};
 use crate::served::Cause;
 
 /// Returns every fault of a CRD; an empty list means that the CRD may be stored.
@@ -390,18 +390,9 @@ fn conversion(spec: &Value, out: &mut Vec<Cause>) {
     }
     match client {
         None => out.push(required(client_at, "required when strategy is set to Webhook")),
-        // Both or neither.
-        Some(c) if c.get("url").is_some() == c.get("service").is_some() => {
-            out.push(required(client_at, "exactly one of url or service is required"));
-        }
-        Some(_) => {}
+        Some(client) => client_config::check(client, client_at, out),
     }
-    if reviews.is_empty() {
-        out.push(required(reviews_at, ""));
-    } else if !reviews.iter().any(|v| v == "v1" || v == "v1beta1") {
-        let text = "must include at least one of v1, v1beta1";
-        out.push(invalid(reviews_at, &json!(reviews), text));
-    }
+    client_config::check_versions(&json!(reviews), reviews_at, "", out);
 }
 
 /// Checks the fields that must not change; scope and kind are fixed once the names are established.

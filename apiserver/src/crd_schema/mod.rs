@@ -9,6 +9,7 @@
 
 mod cause;
 mod check;
+pub(crate) mod client_config;
 mod formats;
 mod lists;
 mod names;

@@ -41,7 +41,7 @@ pub(crate) fn shown_all(
         return Ok(stored.into_iter().map(|object| kind.present(object)).collect());
     };
     let objects = converted(core, session, conversion, stored, &wanted)?;
-    Ok(objects.iter().map(|object| kind.present(object)).collect())
+    Ok(objects.into_iter().map(|object| pruned(kind, object)).collect())
 }
 
 /// Returns an object of the call's version in its stored form.
@@ -52,6 +52,14 @@ pub(crate) fn stored(core: &Core, call: &Call, object: Value) -> Result<Value, A
     let mut stored = all.pop().unwrap_or_default();
     prune(core, kind, &mut stored);
     Ok(stored)
+}
+
+/// Returns a converted object without fields that the schema does not know, and with its defaults.
+fn pruned(kind: &Kind, mut object: Value) -> Value {
+    if let Some(custom) = &kind.custom {
+        custom.schema.prune(&mut object);
+    }
+    kind.present(&object)
 }
 
 /// Removes the fields that the schema of the stored version does not know.
@@ -146,7 +154,7 @@ fn between(
     };
     let wanted = to.served.api_version();
     let mut all = converted(core, session, conversion, vec![object], &wanted)?;
-    Ok(to.present(&all.pop().unwrap_or_default()))
+    Ok(pruned(to, all.pop().unwrap_or_default()))
 }
 
 /// Converts stored objects for a watch, whose events are not part of a verb.
@@ -223,9 +231,16 @@ fn review(
     let Some(version) = versions.find(|version| matches!(*version, "v1" | "v1beta1")) else {
         return Err(ApiError::unclassified("no supported conversion review versions"));
     };
+    let mut sent: Vec<Value> = objects.iter().map(|object| (*object).clone()).collect();
+    for object in &mut sent {
+        // Upstream stores objects without it.
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+            metadata.remove("resourceVersion");
+        }
+    }
     Ok(json!({
         "kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{version}"),
-        "request": {"desiredAPIVersion": wanted, "objects": objects},
+        "request": {"desiredAPIVersion": wanted, "objects": sent},
         "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}},
     }))
 }
@@ -258,6 +273,9 @@ fn read(
             made.len(),
             objects.len()
         ));
+    }
+    if let ([_], [Value::Null]) = (objects, made) {
+        return Err("unexpected end of JSON input".to_owned());
     }
     let mut checked = Vec::new();
     for (index, (object, made)) in objects.iter().zip(made).enumerate() {

@@ -185,8 +185,9 @@ fn attempt(
     warnings.extend(admit::judge(core, call, Operation::Update(shown, &object))?);
     // The store sets the next version; the old one makes an unchanged object comparable.
     meta::copy(shown, &mut object, "resourceVersion");
-    // Not stored: a write without a change must wake no watch and use up no version.
-    if fields::unchanged(shown, &object) {
+    // Not stored: a write without a change must wake no watch and use up no version. An object of an
+    // older storage version is stored anew: so its version is migrated.
+    if held.value["apiVersion"] == *kind.stored_as && fields::unchanged(shown, &object) {
         return Ok(Some(ObjectResponse::ok(shown.clone()).warned(warnings)));
     }
     // The change removed the last reason to wait: the object is deleted instead of stored.

@@ -9,6 +9,7 @@ mod fields;
 mod policies;
 mod rights;
 mod table;
+mod webhooks;
 mod workload;
 
 use serde_json::Value;

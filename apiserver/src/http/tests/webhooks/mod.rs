@@ -1,4 +1,5 @@
 mod calls;
+mod configurations;
 mod conversion;
 mod mutating;
 mod support;
