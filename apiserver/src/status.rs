@@ -461,7 +461,8 @@ and now may show up in the list.";
 impl Details {
     /// Returns the details of a Status that another server made; `None` without any.
     fn of(given: &Value) -> Option<Self> {
-        let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+        let text =
+            |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
         let causes = given["causes"].as_array().into_iter().flatten().take(MOST_CAUSES);
         given.as_object()?;
         Some(Self {

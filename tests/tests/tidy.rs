@@ -104,6 +104,7 @@ const SERVER_LAYERS: &[(&str, u8)] = &[
     ("policies", 2),
     ("protobuf", 2),
     ("core", 3),
+    ("hooks", 3),
     ("patch", 3),
     ("crds", 4),
     ("verbs", 5),

@@ -16,12 +16,7 @@ const FORM: &str = "; desired format: https://host[/path]";
 
 /// Appends the faults of the versions of reviews that a webhook knows; `missing` is the detail of
 /// the fault that there are none.
-pub(crate) fn check_versions(
-    versions: &Value,
-    at: &str,
-    missing: &str,
-    causes: &mut Vec<Cause>,
-) {
+pub(crate) fn check_versions(versions: &Value, at: &str, missing: &str, causes: &mut Vec<Cause>) {
     let list = versions.as_array().into_iter().flatten().filter_map(Value::as_str);
     let list: Vec<&str> = list.collect();
     if list.is_empty() {

@@ -63,11 +63,7 @@ impl fmt::Debug for Client {
 impl Client {
     /// Returns a client that connects by TCP.
     pub(crate) fn new(stop: CancellationToken) -> Self {
-        Self {
-            connector: Mutex::new(Arc::new(Sockets)),
-            webhooks: Mutex::default(),
-            stop,
-        }
+        Self { connector: Mutex::new(Arc::new(Sockets)), webhooks: Mutex::default(), stop }
     }
 
     /// Installs another connector.
@@ -155,7 +151,9 @@ impl Client {
         let (connection, answer) = answer;
         let (parts, body) = answer.into_parts();
         let body = Limited::new(body, LIMIT).collect().await.map_err(|error| {
-            format!("unexpected error when reading response body. Please retry. Original error: {error}")
+            format!(
+                "unexpected error when reading response body. Please retry. Original error: {error}"
+            )
         })?;
         self.keep(key, connection);
         let media = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -207,10 +205,7 @@ impl Client {
 }
 
 /// Returns the request with a review.
-fn request(
-    url: &str,
-    body: Bytes,
-) -> Result<http::Request<Full<Bytes>>, String> {
+fn request(url: &str, body: Bytes) -> Result<http::Request<Full<Bytes>>, String> {
     let rest = url.strip_prefix("https://").unwrap_or(url);
     let (authority, _) = rest.split_once('/').unwrap_or((rest, ""));
     let target = rest.get(authority.len()..).unwrap_or("/");

@@ -7,15 +7,17 @@ use crate::go;
 
 /// Most bytes of a body that a message repeats.
 const SHOWN: usize = 2048;
-/// Types of the fields that a review must have, if it has them: path, Go's field, type.
-const TYPED: [(&str, &str, fn(&Value) -> bool, &str); 7] = [
-    ("uid", "uid", Value::is_string, "types.UID"),
-    ("allowed", "allowed", Value::is_boolean, "bool"),
-    ("patchType", "patchType", Value::is_string, "v1.PatchType"),
-    ("warnings", "warnings", Value::is_array, "[]string"),
-    ("auditAnnotations", "auditAnnotations", Value::is_object, "map[string]string"),
-    ("status", "status", Value::is_object, "v1.Status"),
-    ("convertedObjects", "convertedObjects", Value::is_array, "[]runtime.RawExtension"),
+/// A field of an answer: its name, the test of its type, and that type in Go.
+type TypedField = (&'static str, fn(&Value) -> bool, &'static str);
+/// Fields that must have their type, if an answer has them.
+const TYPED: [TypedField; 7] = [
+    ("uid", Value::is_string, "types.UID"),
+    ("allowed", Value::is_boolean, "bool"),
+    ("patchType", Value::is_string, "v1.PatchType"),
+    ("warnings", Value::is_array, "[]string"),
+    ("auditAnnotations", Value::is_object, "map[string]string"),
+    ("status", Value::is_object, "v1.Status"),
+    ("convertedObjects", Value::is_array, "[]runtime.RawExtension"),
 ];
 
 /// Returns the review in an answer; the error is what the client of kube-apiserver says.
@@ -96,10 +98,10 @@ fn check_fields(review: &Value) -> Result<(), String> {
         let wanted = "v1.AdmissionResponse";
         return Err(go::mismatch(response, "AdmissionReview.response", wanted));
     }
-    for (field, name, fits, wanted) in TYPED {
+    for (field, fits, wanted) in TYPED {
         let value = &response[field];
         if !value.is_null() && !fits(value) {
-            let name = format!("AdmissionResponse.response.{name}");
+            let name = format!("AdmissionResponse.response.{field}");
             return Err(go::mismatch(value, &name, wanted));
         }
     }

@@ -147,6 +147,13 @@ impl Session {
         self.state.lock().answered.push((question, answer));
     }
 
+    /// Drops all answers: a part of the request is done, and will not run again.
+    pub(crate) fn forget(&self) {
+        let mut state = self.state.lock();
+        state.answered.clear();
+        state.converted.clear();
+    }
+
     /// Returns the time of the request: a repeated run must make the same object, or its reviews
     /// would never equal the answered ones.
     pub(crate) fn now(&self, read: impl FnOnce() -> String) -> String {

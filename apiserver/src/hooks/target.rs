@@ -83,9 +83,7 @@ fn split(authority: &str) -> Result<(String, Option<u16>), String> {
             None => (authority, None),
         },
     };
-    let number = |port: &str| {
-        port.parse().map_err(|_| format!("address {port}: invalid port"))
-    };
+    let number = |port: &str| port.parse().map_err(|_| format!("address {port}: invalid port"));
     let port = port.filter(|port| !port.is_empty()).map(number).transpose()?;
     Ok((host.to_owned(), port))
 }
@@ -94,12 +92,7 @@ fn split(authority: &str) -> Result<(String, Option<u16>), String> {
 ///
 /// kube-apiserver connects to the cluster IP, which kube-proxy forwards. Here is no kube-proxy, so
 /// the endpoints come first; the cluster IP is for a machine that can route it.
-fn resolve(
-    store: &Store,
-    namespace: &str,
-    name: &str,
-    port: u16,
-) -> Result<(String, u16), String> {
+fn resolve(store: &Store, namespace: &str, name: &str, port: u16) -> Result<(String, u16), String> {
     let Some(held) = store.get("services", &storage::key(namespace, name)) else {
         return Err(format!("service {name:?} not found"));
     };
@@ -130,9 +123,8 @@ fn resolve(
 fn in_slices(store: &Store, namespace: &str, service: &str, port: &str) -> Option<(String, u16)> {
     let (slices, _) = store.snapshot(SLICES);
     let own = storage::in_namespace(&slices, namespace).map(|(_, slice)| &slice.value);
-    let own = own.filter(|slice| {
-        slice["metadata"]["labels"]["kubernetes.io/service-name"] == service
-    });
+    let own =
+        own.filter(|slice| slice["metadata"]["labels"]["kubernetes.io/service-name"] == service);
     own.into_iter().find_map(|slice| {
         let number = numbered(&slice["ports"], port)?;
         let endpoints = slice["endpoints"].as_array().into_iter().flatten();

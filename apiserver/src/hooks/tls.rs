@@ -34,7 +34,9 @@ fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
         drop(roots.add(certificate));
     }
     if roots.is_empty() {
-        return Err("unable to load root certificates: unable to parse bytes as PEM block".to_owned());
+        return Err(
+            "unable to load root certificates: unable to parse bytes as PEM block".to_owned()
+        );
     }
     Ok(roots)
 }
@@ -90,7 +92,10 @@ fn text(error: &std::io::Error, host: &str) -> String {
 
 fn certificate(fault: &CertificateError, host: &str) -> String {
     match fault {
-        CertificateError::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
+        // A bad signature is that of another authority with the same name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "certificate signed by unknown authority".to_owned()
+        }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "certificate has expired or is not yet valid".to_owned()
         }

@@ -19,7 +19,7 @@ use crate::names;
 use crate::status::{About, ApiError};
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
-use crate::verbs::run::Run;
+use crate::verbs::suspend::run::Run;
 use crate::verbs::subresources::{certificates, connect};
 use crate::verbs::{
     self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
@@ -44,8 +44,7 @@ pub(crate) async fn run(
     let accepted = codec::accept(headers, &kind, &asked.route.verb)?;
     let call = call(asked, kind.clone());
     if connect::is_connection(&call) {
-        connect::connect(core, &call, &asked.query)?;
-        return Ok(Reply::bytes(204, "", ""));
+        return connection(core, asked, call).await;
     }
     // The warning about a deprecated version comes before those of the verb.
     let mut warnings: Vec<String> = kind.served.deprecated.iter().cloned().collect();
@@ -68,6 +67,23 @@ pub(crate) async fn run(
         }
     };
     reply(core, asked, &kind, accepted, answer, warnings)
+}
+
+/// Answers a connection to something outside of the server, once admission has allowed it.
+async fn connection(
+    core: &Arc<Core>,
+    asked: &DecodedRequest,
+    call: Call,
+) -> Result<Reply, ApiError> {
+    let session = Session::open();
+    let call = Call { session: session.clone(), ..call };
+    let mut run = Run::new(session, timeout(&asked.query));
+    loop {
+        let done = connect::connect(core, &call, &asked.query);
+        if !run.goes_on(core).await? {
+            return done.map(|()| Reply::bytes(204, "", ""));
+        }
+    }
 }
 
 /// Returns the kind that a path names, or the answer that there is none.

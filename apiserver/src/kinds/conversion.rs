@@ -150,7 +150,9 @@ fn restored(original: &Value, made: &Value) -> Result<Value, String> {
             }
             Some(other) => {
                 let found = go_type(other);
-                return Err(format!("invalid metadata.{field} of type {found} in converted object"));
+                return Err(format!(
+                    "invalid metadata.{field} of type {found} in converted object"
+                ));
             }
         }
     }
@@ -163,7 +165,9 @@ fn check_texts(field: &str, texts: &Map<String, Value>) -> Result<(), String> {
         None => Ok(()),
         Some((key, value)) => {
             let found = go_type(value);
-            Err(format!("metadata.{field}[{key}] must be a string, but is {found} in converted object"))
+            Err(format!(
+                "metadata.{field}[{key}] must be a string, but is {found} in converted object"
+            ))
         }
     }
 }
@@ -174,7 +178,9 @@ fn check_names(field: &str, texts: &Map<String, Value>) -> Result<(), String> {
     let shown: Vec<String> = causes
         .iter()
         // As upstream writes the path here.
-        .map(|cause| format!("{}: {}", cause.field.replace("annotations", "annotation"), cause.message))
+        .map(|cause| {
+            format!("{}: {}", cause.field.replace("annotations", "annotation"), cause.message)
+        })
         .collect();
     match shown.as_slice() {
         [] => Ok(()),

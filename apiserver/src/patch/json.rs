@@ -53,7 +53,9 @@ fn reason(op: &Value, failed: OperationFailed) -> String {
     match (text("op"), failed) {
         (_, OperationFailed::Other(why)) => why,
         (verb @ ("add" | "remove"), OperationFailed::Away) => {
-            format!("{verb} operation does not apply: doc is missing path: \"{path}\": missing value")
+            format!(
+                "{verb} operation does not apply: doc is missing path: \"{path}\": missing value"
+            )
         }
         ("replace", OperationFailed::Away) => {
             format!("replace operation does not apply: doc is missing path: {path}: missing value")
@@ -62,7 +64,9 @@ fn reason(op: &Value, failed: OperationFailed) -> String {
             format!("test operation does not apply: is missing path: {path}: missing value")
         }
         (verb @ ("move" | "copy"), OperationFailed::Away) => {
-            format!("{verb} operation does not apply: doc is missing from path: {from}: missing value")
+            format!(
+                "{verb} operation does not apply: doc is missing from path: {from}: missing value"
+            )
         }
         ("replace", OperationFailed::Step(_)) => {
             format!("replace operation does not apply: doc is missing key: {path}: missing value")
@@ -245,7 +249,9 @@ fn index(key: &str, len: usize) -> Result<usize, OperationFailed> {
         OperationFailed::Step(format!("strconv.Atoi: parsing {key:?}: invalid syntax"))
     })?;
     let wrong = || {
-        OperationFailed::Step(format!("Unable to access invalid index: {key}: invalid index referenced"))
+        OperationFailed::Step(format!(
+            "Unable to access invalid index: {key}: invalid index referenced"
+        ))
     };
     let length = i64::try_from(len).map_err(|_| wrong())?;
     let number = if number < 0 { number + length } else { number };

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::admit::policies::Operation;
 use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
-use super::{Call, ObjectResponse, addresses, admit, convert, delete, fields};
+use super::suspend::convert;
+use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
 use crate::kinds::{Generation, admission, custom, defaults, meta, validate, workloads};
 use crate::served::Cause;
@@ -173,7 +174,8 @@ fn store(
     let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;
     // Released as soon as the Service is stored: others may choose then.
     drop(addresses);
-    let answer = ObjectResponse::created(convert::answer(call, back, &stored.value)).warned(warnings);
+    let answer =
+        ObjectResponse::created(convert::answer(call, back, &stored.value)).warned(warnings);
     // Within the write: a definition is served once its POST is answered.
     delete::observe(core, kind, None, Some(&stored));
     admit::quota::record(core, call);

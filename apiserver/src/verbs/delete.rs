@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::admit::policies::Operation;
 use super::list::Selection;
 use super::options::{DeleteOptions, Propagation};
-use super::{Call, ObjectResponse, admit, convert};
+use super::suspend::convert;
+use super::{Call, ObjectResponse, admit};
 use crate::clock;
 use crate::core::Core;
 use crate::crds;
@@ -179,12 +180,7 @@ fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
 }
 
 /// Removes the object from the store; `None` if a concurrent write came first.
-fn remove(
-    core: &Core,
-    call: &Call,
-    held: &Arc<Object>,
-    shown: &Value,
-) -> Option<ObjectResponse> {
+fn remove(core: &Core, call: &Call, held: &Arc<Object>, shown: &Value) -> Option<ObjectResponse> {
     let kind = &call.kind;
     let revision = core.store.remove(&kind.storage, &call.key(), held).ok()?;
     observe(core, kind, Some(held), None);
@@ -398,5 +394,7 @@ fn one_of(
     // The warnings about orphans are those of requests that name an object.
     progress.warnings.extend(found.into_iter().filter(|text| text != ORPHANED));
     progress.items.push(shown);
+    // What was asked about this object is of no use for the next one.
+    call.session.forget();
     Ok(())
 }

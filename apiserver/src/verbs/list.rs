@@ -7,7 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::options::{ListOptions, Match};
-use super::{Call, ObjectResponse, convert};
+use super::suspend::convert;
+use super::{Call, ObjectResponse};
 use crate::core::Core;
 use crate::go;
 use crate::kinds::{Kind, events};
@@ -247,13 +248,16 @@ impl Item {
     }
 }
 
+/// Objects of a list with their keys.
+type Items<'s> = Box<dyn Iterator<Item = (&'s Arc<str>, Item)> + 's>;
+
 /// Returns the selected objects from the start of the page on, with their keys.
 fn selected<'s>(
     core: &Core,
     call: &Call,
     selection: &'s Selection,
     source: &'s ListSource,
-) -> Result<Box<dyn Iterator<Item = (&'s Arc<str>, Item)> + 's>, ApiError> {
+) -> Result<Items<'s>, ApiError> {
     let all = storage::in_namespace(&source.snapshot, &call.namespace)
         .filter(|(key, _)| ***key >= *source.start);
     if !convert::is_by_webhook(&call.session, &call.kind) {

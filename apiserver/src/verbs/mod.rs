@@ -2,13 +2,12 @@
 //!
 //! All verbs run without waiting; only watches and reads of future versions wait, and those live
 //! beside the HTTP code. A verb that needs a webhook's answer is suspended and runs again with it
-//! (see `run`). Transport is not known here.
+//! (see `suspend`). Transport is not known here.
 
 pub(crate) mod actions;
 pub(crate) mod addresses;
 pub(crate) mod admit;
 pub(crate) mod bootstrap;
-pub(crate) mod convert;
 pub(crate) mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
@@ -17,9 +16,9 @@ pub(crate) mod list;
 pub(crate) mod options;
 pub(crate) mod patch;
 pub(crate) mod reviews;
-pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod subresources;
+pub(crate) mod suspend;
 pub(crate) mod update;
 pub(crate) mod watch;
 
@@ -34,6 +33,7 @@ use crate::kinds::Kind;
 use crate::status::{About, ApiError};
 use crate::storage::{self, Object};
 use options::WriteOptions;
+use suspend::convert;
 
 /// A decoded request for a resource.
 #[derive(Clone, Debug)]

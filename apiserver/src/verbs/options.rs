@@ -40,7 +40,7 @@ impl Query {
     }
 
     /// Iterates over all values of a key.
-    fn all(&self, key: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn all(&self, key: &str) -> impl Iterator<Item = &str> {
         self.pairs.iter().filter(move |(held, _)| held == key).map(|(_, value)| value.as_str())
     }
 

@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::admit::policies::Operation;
 use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
-use super::{Call, ObjectResponse, addresses, admit, convert, create, delete, fields};
+use super::suspend::convert;
+use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
 use crate::kinds::{Generation, Kind, admission, custom, meta, validate, workloads};
@@ -209,12 +210,7 @@ fn attempt(
 }
 
 /// Returns the next state with the fields that the server owns.
-fn prepared(
-    core: &Core,
-    call: &Call,
-    shown: &Value,
-    next: NextState,
-) -> Result<Value, ApiError> {
+fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<Value, ApiError> {
     let (mut object, applied) = match next {
         NextState::Update(object) => (object, false),
         NextState::Apply(object) => (object, true),

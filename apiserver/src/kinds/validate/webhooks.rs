@@ -160,8 +160,7 @@ fn resources(resources: &Value, at: &str, causes: &mut Vec<Cause>) {
         causes.push(invalid_value(at, resources, detail));
     }
     if list.contains(&"*") && is_plain {
-        let detail =
-            "if '*' is present, must not specify other resources without subresources";
+        let detail = "if '*' is present, must not specify other resources without subresources";
         causes.push(invalid_value(at, resources, detail));
     }
 }

@@ -3,13 +3,14 @@
 //! This server has neither. It answers like a cluster whose kubelets cannot be reached: with the
 //! faults of the request first, and then with the failure to connect.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::auth::{self, Attributes};
 use crate::core::Core;
 use crate::status::{About, ApiError, forbidden_field, invalid_value};
-use crate::verbs::Call;
+use crate::verbs::admit::policies::Operation;
 use crate::verbs::options::Query;
+use crate::verbs::{Call, admit};
 
 /// Port of a kubelet that reports none.
 const PORT: i64 = 10250;
@@ -25,6 +26,9 @@ pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<(), Api
     let name = call.subresource.as_str();
     if matches!(name, "attach" | "exec" | "portforward") {
         may_create(core, call)?;
+    }
+    if let Some(options) = options(call, query) {
+        admit::observe(core, call, Operation::Connect(&options))?;
     }
     if name == "proxy" {
         return proxy(core, call);
@@ -55,6 +59,34 @@ pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<(), Api
     } else {
         format!("error dialing backend: {refused}")
     }))
+}
+
+/// Returns the options of a connection as admission sees them; a log is read, and not connected to.
+fn options(call: &Call, query: &Query) -> Option<Value> {
+    let kind = match call.subresource.as_str() {
+        "attach" => "PodAttachOptions",
+        "exec" => "PodExecOptions",
+        "portforward" => "PodPortForwardOptions",
+        "proxy" => "PodProxyOptions",
+        _ => return None,
+    };
+    let mut options = json!({"kind": kind, "apiVersion": "v1"});
+    if matches!(kind, "PodAttachOptions" | "PodExecOptions") {
+        for field in ["stdin", "stdout", "stderr", "tty"] {
+            // Upstream's defaults turn both outputs on, whatever the client says.
+            if matches!(field, "stdout" | "stderr") || query.flag(field) == Some(true) {
+                options[field] = json!(true);
+            }
+        }
+    }
+    if let Some(container) = query.get("container") {
+        options["container"] = json!(container);
+    }
+    let command: Vec<&str> = query.all("command").collect();
+    if !command.is_empty() {
+        options["command"] = json!(command);
+    }
+    Some(options)
 }
 
 /// Checks the right to create, which a connection needs whatever its method is.

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -16,8 +17,10 @@ async fn message(code: u16, body: &'static str) -> String {
     let reply = client.post(MAPS, map("m")).await;
     assert_eq!((reply.code, &reply.value["reason"]), (500, &json!("InternalError")));
     let message = reply.message().strip_prefix(FAILED).unwrap().to_owned();
-    assert_eq!(reply.value["details"]["causes"][0]["message"],
-        reply.message().strip_prefix("Internal error occurred: ").unwrap());
+    assert_eq!(
+        reply.value["details"]["causes"][0]["message"],
+        reply.message().strip_prefix("Internal error occurred: ").unwrap()
+    );
     message
 }
 
@@ -150,9 +153,7 @@ async fn a_service_is_called_at_its_first_ready_endpoint() {
         address: Ok(("10.0.0.9".to_owned(), 443)),
     };
     assert_eq!(hooks.opened(), [expected]);
-    let endpoint = |address: &str, ready: bool| {
-        json!({"addresses": [address], "conditions": {"ready": ready}})
-    };
+    let endpoint = |address: &str, ready: bool| json!({"addresses": [address], "conditions": {"ready": ready}});
     let slice = json!({"metadata": {"name": "s-1", "labels": {"kubernetes.io/service-name": "s"}},
         "addressType": "IPv4", "ports": [{"name": "https", "port": 9443}],
         "endpoints": [endpoint("10.1.0.1", false), endpoint("10.1.0.2", true)]});
@@ -178,7 +179,8 @@ async fn by_socket(config: Value) -> String {
 
 #[tokio::test]
 async fn a_webhook_that_cannot_be_reached_is_described_as_by_upstream() {
-    let post = |url: &str, why: &str| format!("failed to call webhook: Post \"{url}?timeout=10s\": {why}");
+    let post =
+        |url: &str, why: &str| format!("failed to call webhook: Post \"{url}?timeout=10s\": {why}");
     let refused = "dial tcp 127.0.0.1:1: connect: connection refused";
     for (config, text) in [
         (json!({"url": "https://127.0.0.1:1/a/b/"}), post("https://127.0.0.1:1/a/b", refused)),
@@ -211,4 +213,75 @@ async fn the_text_of_a_connector_is_part_of_the_message() {
     let reply = client.post(MAPS, map("m")).await;
     let why = "failed to call webhook: Post \"https://hooks.test/a?timeout=10s\": not today";
     assert_eq!(reply.message(), format!("{FAILED}{why}"));
+}
+
+/// Certificates of a webhook for `127.0.0.1` and `good.example`.
+fn certificates() -> (String, rustls::ServerConfig) {
+    let mut authority = rcgen::CertificateParams::default();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = authority.self_signed(&key).unwrap();
+    let issuer = rcgen::Issuer::new(authority, key);
+    let names = ["127.0.0.1".to_owned(), "good.example".to_owned()];
+    let own = rcgen::CertificateParams::new(names).unwrap();
+    let own_key = rcgen::KeyPair::generate().unwrap();
+    let signed = own.signed_by(&own_key, &issuer).unwrap();
+    let key = rustls_pki_types::PrivatePkcs8KeyDer::from(own_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![signed.der().clone()], key.into())
+        .unwrap();
+    use base64::Engine as _;
+    let bundle = base64::engine::general_purpose::STANDARD.encode(certificate.pem());
+    (bundle, config)
+}
+
+#[tokio::test]
+async fn the_certificate_of_a_webhook_is_verified_with_its_bundle() {
+    let (bundle, config) = certificates();
+    let (other, _) = certificates();
+    let hooks = Hooks::answering(|_| json!({"allowed": false}));
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let served = hooks.clone();
+    let task = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, hooks) = (acceptor.clone(), served.clone());
+            tokio::spawn(async move {
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    hooks.serve(stream).await;
+                }
+            });
+        }
+    });
+    let server = Builder::default().seed(1).controllers(false).start();
+    let mut client = Client::of(&server).await;
+    let url = format!("https://127.0.0.1:{port}/a");
+    let config = json!({"url": url, "caBundle": bundle});
+    configure(&mut client, VALIDATING, "c", &[hook("a", json!({"clientConfig": config}))]).await;
+    let reply = client.post(MAPS, map("m")).await;
+    let text = "admission webhook \"a.example.com\" denied the request without explanation";
+    assert_eq!((reply.code, reply.message()), (400, text));
+    let verify = "tls: failed to verify certificate: x509: ";
+    let unknown = "certificate signed by unknown authority";
+    let wrong = "certificate is valid for good.example, not localhost";
+    for (host, bundle, why) in [
+        ("127.0.0.1", json!(other), unknown),
+        ("127.0.0.1", Value::Null, unknown),
+        ("localhost", json!(bundle), wrong),
+    ] {
+        client.delete(&format!("{VALIDATING}/c")).await;
+        let url = format!("https://{host}:{port}/a");
+        let config = json!({"url": url, "caBundle": bundle});
+        configure(&mut client, VALIDATING, "c", &[hook("a", json!({"clientConfig": config}))])
+            .await;
+        let reply = client.post(MAPS, map("m")).await;
+        let call = format!("failed to call webhook: Post \"{url}?timeout=10s\": {verify}{why}");
+        assert_eq!(reply.message(), format!("{FAILED}{call}"));
+    }
+    task.abort();
 }

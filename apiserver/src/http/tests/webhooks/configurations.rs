@@ -19,9 +19,10 @@ async fn configurations_are_checked_as_upstream_does() {
         if case[1].is_null() {
             webhook.as_object_mut().unwrap().remove(field);
         }
-        for (url, kind) in
-            [(VALIDATING, "ValidatingWebhookConfiguration"), (MUTATING, "MutatingWebhookConfiguration")]
-        {
+        for (url, kind) in [
+            (VALIDATING, "ValidatingWebhookConfiguration"),
+            (MUTATING, "MutatingWebhookConfiguration"),
+        ] {
             // A policy that only mutating webhooks have.
             if field == "reinvocationPolicy" && url == VALIDATING {
                 continue;
@@ -29,8 +30,7 @@ async fn configurations_are_checked_as_upstream_does() {
             let body = json!({"metadata": {"name": "c"}, "webhooks": [webhook]});
             let reply = client.post(url, body).await;
             let faults = case[2].as_str().unwrap();
-            let text =
-                format!("{kind}.admissionregistration.k8s.io \"c\" is invalid: {faults}");
+            let text = format!("{kind}.admissionregistration.k8s.io \"c\" is invalid: {faults}");
             assert_eq!((reply.code, reply.message()), (422, &*text));
         }
     }

@@ -88,7 +88,10 @@ async fn an_object_is_written_in_one_version_and_read_in_another() {
     let hooks = converting();
     let (server, mut client) = start(&hooks).await;
     let created = client.post(OLD, old("a", 3)).await;
-    assert_eq!((created.code, &created.value["spec"]), (201, &json!({"size": 3, "mode": "auto-v1"})));
+    assert_eq!(
+        (created.code, &created.value["spec"]),
+        (201, &json!({"size": 3, "mode": "auto-v1"}))
+    );
     let stored = server.get_object("g.io", "widgets", "default", "a").unwrap();
     assert_eq!((&stored["apiVersion"], &stored["spec"]["count"]), (&json!("g.io/v2"), &json!(3)));
     let wanted: Vec<_> =
@@ -102,7 +105,10 @@ async fn an_object_is_written_in_one_version_and_read_in_another() {
     assert_eq!(client.post(NEW, new("b", 4)).await.code, 201);
     assert_eq!(client.get(&format!("{NEW}/b")).await.code, 200);
     assert_eq!(hooks.paths().len(), calls);
-    assert_eq!(client.get(&format!("{OLD}/b")).await.value["spec"], json!({"size": 4, "mode": "auto-v2"}));
+    assert_eq!(
+        client.get(&format!("{OLD}/b")).await.value["spec"],
+        json!({"size": 4, "mode": "auto-v2"})
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,13 +120,17 @@ async fn a_list_is_converted_at_once_and_selected_afterwards() {
     }
     let list = client.get(OLD).await;
     assert_eq!(list.names(), ["a", "b", "c"]);
-    assert!(list.value["items"].as_array().unwrap().iter().all(|item| item["apiVersion"] == "g.io/v1"));
+    assert!(
+        list.value["items"].as_array().unwrap().iter().all(|item| item["apiVersion"] == "g.io/v1")
+    );
     assert_eq!(hooks.requests().len(), 1);
     assert_eq!(hooks.requests()[0]["objects"].as_array().unwrap().len(), 3);
     assert_eq!(client.get(&format!("{OLD}?fieldSelector=spec.size%3D2")).await.names(), ["b", "c"]);
     let page = client.get(&format!("{OLD}?limit=2")).await;
-    assert_eq!((page.names(), &page.value["metadata"]["remainingItemCount"]),
-        (vec!["a".to_owned(), "b".to_owned()], &json!(1)));
+    assert_eq!(
+        (page.names(), &page.value["metadata"]["remainingItemCount"]),
+        (vec!["a".to_owned(), "b".to_owned()], &json!(1))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,8 +146,12 @@ async fn changes_start_from_the_version_of_the_request() {
     let reply = client.merge(&format!("{url}/status"), json!({"status": {"n": 6}})).await;
     assert_eq!((&reply.value["status"]["n"], &reply.value["spec"]["size"]), (&json!(6), &json!(5)));
     let scale = client.merge(&format!("{url}/scale"), json!({"spec": {"replicas": 7}})).await;
-    assert_eq!((&scale.value["spec"]["replicas"], &scale.value["status"]["replicas"]),
-        (&json!(7), &json!(6)), "{}", scale.text);
+    assert_eq!(
+        (&scale.value["spec"]["replicas"], &scale.value["status"]["replicas"]),
+        (&json!(7), &json!(6)),
+        "{}",
+        scale.text
+    );
     let reply =
         client.patch("apply", &format!("{url}?fieldManager=f&force=true"), old("b", 9)).await;
     assert_eq!((reply.code, &reply.value["spec"]["size"]), (200, &json!(9)), "{}", reply.text);
@@ -157,7 +171,8 @@ async fn events_of_a_watch_are_converted_and_selected_in_its_version() {
     let (server, mut client) = start(&hooks).await;
     client.post(NEW, new("a", 1)).await;
     let mut all = Watch::open(&server, &format!("{OLD}?watch=1")).await;
-    let mut twos = Watch::open(&server, &format!("{OLD}?watch=1&fieldSelector=spec.size%3D2")).await;
+    let mut twos =
+        Watch::open(&server, &format!("{OLD}?watch=1&fieldSelector=spec.size%3D2")).await;
     let event = all.event().await.unwrap();
     assert_eq!((&event["type"], &event["object"]["spec"]["size"]), (&json!("ADDED"), &json!(1)));
     client.merge(&format!("{NEW}/a"), json!({"spec": {"count": 2}})).await;
@@ -175,24 +190,82 @@ async fn events_of_a_watch_are_converted_and_selected_in_its_version() {
 async fn answers_of_a_conversion_are_checked() {
     type Change = fn(&mut Value);
     let cases: [(Change, &str); 19] = [
-        (|r| r["response"]["result"] = json!({"status": "Failure", "message": "cannot do"}), "failed: cannot do"),
-        (|r| r["response"]["result"] = json!({"status": "Failure"}), "failed: response.result.status was 'Failure', not 'Success'"),
-        (|r| drop(r["response"].as_object_mut().unwrap().remove("result")), "failed: response.result.status was '', not 'Success'"),
+        (
+            |r| r["response"]["result"] = json!({"status": "Failure", "message": "cannot do"}),
+            "failed: cannot do",
+        ),
+        (
+            |r| r["response"]["result"] = json!({"status": "Failure"}),
+            "failed: response.result.status was 'Failure', not 'Success'",
+        ),
+        (
+            |r| drop(r["response"].as_object_mut().unwrap().remove("result")),
+            "failed: response.result.status was '', not 'Success'",
+        ),
         (|r| r["response"]["convertedObjects"] = json!([]), "returned 0 objects, expected 1"),
-        (|r| { let one = r["response"]["convertedObjects"][0].clone(); r["response"]["convertedObjects"] = json!([one, one]) }, "returned 2 objects, expected 1"),
-        (|r| r["response"]["convertedObjects"][0]["apiVersion"] = json!("g.io/v2"), "returned invalid object at index 0: invalid groupVersion (expected g.io/v1, received g.io/v2)"),
-        (|r| r["response"]["convertedObjects"][0]["kind"] = json!("Foo"), "returned invalid object at index 0: invalid kind (expected Widget, received Foo)"),
-        (|r| r["response"]["convertedObjects"][0]["metadata"]["name"] = json!("zz"), "returned invalid object: must have the same name: b != zz"),
-        (|r| r["response"]["convertedObjects"][0]["metadata"]["namespace"] = json!("zz"), "returned invalid object: must have the same namespace: default != zz"),
-        (|r| drop(r["response"]["convertedObjects"][0].as_object_mut().unwrap().remove("metadata")), "returned invalid object: must have the same name: b != "),
-        (|r| r["response"]["convertedObjects"][0]["metadata"]["labels"] = json!({"a b": "c"}), "returned invalid metadata: metadata.labels: Invalid value: \"a b\": name part must consist"),
-        (|r| r["response"]["convertedObjects"][0]["metadata"]["annotations"] = json!({"a b": "c"}), "returned invalid metadata: metadata.annotation: Invalid value: \"a b\": name part must consist"),
-        (|r| r["response"]["convertedObjects"][0]["metadata"]["labels"] = json!({"a": 5}), "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object"),
-        (|r| r["response"]["convertedObjects"][0]["metadata"]["labels"] = json!("x"), "returned invalid metadata: invalid metadata.labels of type string in converted object"),
+        (
+            |r| {
+                let one = r["response"]["convertedObjects"][0].clone();
+                r["response"]["convertedObjects"] = json!([one, one])
+            },
+            "returned 2 objects, expected 1",
+        ),
+        (
+            |r| r["response"]["convertedObjects"][0]["apiVersion"] = json!("g.io/v2"),
+            "returned invalid object at index 0: invalid groupVersion (expected g.io/v1, received g.io/v2)",
+        ),
+        (
+            |r| r["response"]["convertedObjects"][0]["kind"] = json!("Foo"),
+            "returned invalid object at index 0: invalid kind (expected Widget, received Foo)",
+        ),
+        (
+            |r| r["response"]["convertedObjects"][0]["metadata"]["name"] = json!("zz"),
+            "returned invalid object: must have the same name: b != zz",
+        ),
+        (
+            |r| r["response"]["convertedObjects"][0]["metadata"]["namespace"] = json!("zz"),
+            "returned invalid object: must have the same namespace: default != zz",
+        ),
+        (
+            |r| {
+                drop(
+                    r["response"]["convertedObjects"][0]
+                        .as_object_mut()
+                        .unwrap()
+                        .remove("metadata"),
+                )
+            },
+            "returned invalid object: must have the same name: b != ",
+        ),
+        (
+            |r| r["response"]["convertedObjects"][0]["metadata"]["labels"] = json!({"a b": "c"}),
+            "returned invalid metadata: metadata.labels: Invalid value: \"a b\": name part must consist",
+        ),
+        (
+            |r| {
+                r["response"]["convertedObjects"][0]["metadata"]["annotations"] =
+                    json!({"a b": "c"})
+            },
+            "returned invalid metadata: metadata.annotation: Invalid value: \"a b\": name part must consist",
+        ),
+        (
+            |r| r["response"]["convertedObjects"][0]["metadata"]["labels"] = json!({"a": 5}),
+            "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object",
+        ),
+        (
+            |r| r["response"]["convertedObjects"][0]["metadata"]["labels"] = json!("x"),
+            "returned invalid metadata: invalid metadata.labels of type string in converted object",
+        ),
         (|r| drop(r.as_object_mut().unwrap().remove("response")), "failed: no response provided"),
-        (|r| *r = json!({"response": r["response"]}), "failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind="),
+        (
+            |r| *r = json!({"response": r["response"]}),
+            "failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind=",
+        ),
         (|r| r["response"]["uid"] = json!("x"), "failed: expected response.uid="),
-        (|r| r["kind"] = json!("Foo"), "failed: no kind \"Foo\" is registered for version \"apiextensions.k8s.io/v1\""),
+        (
+            |r| r["kind"] = json!("Foo"),
+            "failed: no kind \"Foo\" is registered for version \"apiextensions.k8s.io/v1\"",
+        ),
         (|r| *r = json!("oops"), "failed: couldn't get version/kind; json parse error"),
     ];
     for (change, text) in cases {
@@ -243,10 +316,14 @@ async fn a_failed_conversion_fails_the_request_and_changes_nothing() {
     fails.store(true, Ordering::SeqCst);
     let before = server.revision();
     let url = format!("{OLD}/b");
-    let why = "failed: an error on the server (\"unknown\") has prevented the request from succeeding";
+    let why =
+        "failed: an error on the server (\"unknown\") has prevented the request from succeeding";
     let stored = format!("conversion webhook for g.io/v2, Kind=Widget {why}");
     for (reply, text) in [
-        (client.post(OLD, old("z", 1)).await, format!("conversion webhook for g.io/v1, Kind=Widget {why}")),
+        (
+            client.post(OLD, old("z", 1)).await,
+            format!("conversion webhook for g.io/v1, Kind=Widget {why}"),
+        ),
         (client.get(&url).await, stored.clone()),
         (client.get(OLD).await, stored.clone()),
         (client.merge(&url, json!({"spec": {"size": 1}})).await, stored.clone()),
@@ -304,7 +381,12 @@ async fn admission_webhooks_see_the_version_of_their_rules() {
     let reviews = hooks.reviews();
     let review = reviews.iter().find(|one| one["kind"] == "AdmissionReview").unwrap();
     let request = &review["request"];
-    assert_eq!((&request["kind"]["version"], &request["requestKind"]["version"]), (&json!("v2"), &json!("v1")));
-    assert_eq!((&request["object"]["apiVersion"], &request["object"]["spec"]["count"]),
-        (&json!("g.io/v2"), &json!(3)));
+    assert_eq!(
+        (&request["kind"]["version"], &request["requestKind"]["version"]),
+        (&json!("v2"), &json!("v1"))
+    );
+    assert_eq!(
+        (&request["object"]["apiVersion"], &request["object"]["spec"]["count"]),
+        (&json!("g.io/v2"), &json!(3))
+    );
 }

@@ -24,7 +24,11 @@ async fn a_patch_changes_what_is_validated_and_stored() {
     assert_eq!(owned, &json!({".": {}, "f:k": {}}));
     assert_eq!(client.get(&format!("{MAPS}/m")).await.value, reply.value);
     let reply = client.post(MAPS, map("bad")).await;
-    assert!(reply.message().starts_with("ConfigMap \"bad\" is invalid: data[a b]"), "{}", reply.text);
+    assert!(
+        reply.message().starts_with("ConfigMap \"bad\" is invalid: data[a b]"),
+        "{}",
+        reply.text
+    );
     // Not yet what the server itself decides.
     let seen = &hooks.requests()[0]["object"]["metadata"];
     assert_eq!((seen.get("uid"), seen.get("creationTimestamp")), (None, None));
@@ -81,7 +85,12 @@ async fn a_webhook_is_called_again_if_a_later_one_changes_the_object() {
     });
     let (_server, mut client) = hooks.start().await;
     let again = json!({"reinvocationPolicy": "IfNeeded"});
-    let all = [hook("a", again.clone()), hook("n", json!({})), hook("b", again.clone()), hook("c", again)];
+    let all = [
+        hook("a", again.clone()),
+        hook("n", json!({})),
+        hook("b", again.clone()),
+        hook("c", again),
+    ];
     configure(&mut client, MUTATING, "c", &all).await;
     assert_eq!(client.post(MAPS, map("m")).await.code, 201);
     let names: Vec<_> = hooks.paths().iter().map(|path| path[1..2].to_owned()).collect();
@@ -92,20 +101,30 @@ async fn a_webhook_is_called_again_if_a_later_one_changes_the_object() {
 async fn patches_that_do_not_apply_fail_the_request() {
     let of = |op: &str, path: &str| json!([{"op": op, "path": path, "value": 1}]);
     for (operations, text) in [
-        (of("remove", "/data/zz"),
-            "error in remove for path: '/data/zz': Unable to remove nonexistent key: zz: missing value"),
-        (of("add", "/nope/zz/y"),
-            "add operation does not apply: doc is missing path: \"/nope/zz/y\": missing value"),
+        (
+            of("remove", "/data/zz"),
+            "error in remove for path: '/data/zz': Unable to remove nonexistent key: zz: missing value",
+        ),
+        (
+            of("add", "/nope/zz/y"),
+            "add operation does not apply: doc is missing path: \"/nope/zz/y\": missing value",
+        ),
         (of("test", "/data/k"), "testing value /data/k failed: test failed"),
         (of("frob", "/data/k"), "Unexpected kind: frob"),
-        (json!([{"op": "add", "path": "/data", "value": 5}]),
-            "json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string"),
+        (
+            json!([{"op": "add", "path": "/data", "value": 5}]),
+            "json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string",
+        ),
     ] {
         let hooks = Hooks::answering(move |_| patch(operations.clone()));
         let (_server, mut client) = hooks.start().await;
-        configure(&mut client, MUTATING, "c", &[hook("a", json!({"failurePolicy": "Ignore"}))]).await;
+        configure(&mut client, MUTATING, "c", &[hook("a", json!({"failurePolicy": "Ignore"}))])
+            .await;
         let reply = client.post(MAPS, map("m")).await;
-        assert_eq!((reply.code, reply.message()), (500, &*format!("Internal error occurred: {text}")));
+        assert_eq!(
+            (reply.code, reply.message()),
+            (500, &*format!("Internal error occurred: {text}"))
+        );
     }
 }
 
@@ -113,18 +132,30 @@ async fn patches_that_do_not_apply_fail_the_request() {
 async fn answers_with_an_unusable_patch_count_as_failed_calls() {
     let failed = |response: Value, text: &'static str| (response, text);
     for (response, text) in [
-        failed(json!({"patch": "W10="}),
-            "received invalid webhook response: webhook returned response.patch but not response.patchType"),
-        failed(json!({"patchType": "JSONPatch"}),
-            "received invalid webhook response: webhook returned response.patchType but not response.patch"),
-        failed(json!({"patch": "W10=", "patchType": ""}),
-            "received invalid webhook response: webhook returned invalid response.patchType of \"\""),
-        failed(json!({"patch": "W3sib3AiOiJhZGQiLCJwYXRoIjoiL2EiLCJ2YWx1ZSI6MX1d", "patchType": "Foo"}),
-            "unsupported patch type \"Foo\""),
-        failed(json!({"patch": "e30=", "patchType": "JSONPatch"}),
-            "received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
-        failed(json!({"patch": "***", "patchType": "JSONPatch"}),
-            "failed to call webhook: illegal base64 data at input byte 0"),
+        failed(
+            json!({"patch": "W10="}),
+            "received invalid webhook response: webhook returned response.patch but not response.patchType",
+        ),
+        failed(
+            json!({"patchType": "JSONPatch"}),
+            "received invalid webhook response: webhook returned response.patchType but not response.patch",
+        ),
+        failed(
+            json!({"patch": "W10=", "patchType": ""}),
+            "received invalid webhook response: webhook returned invalid response.patchType of \"\"",
+        ),
+        failed(
+            json!({"patch": "W3sib3AiOiJhZGQiLCJwYXRoIjoiL2EiLCJ2YWx1ZSI6MX1d", "patchType": "Foo"}),
+            "unsupported patch type \"Foo\"",
+        ),
+        failed(
+            json!({"patch": "e30=", "patchType": "JSONPatch"}),
+            "received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch",
+        ),
+        failed(
+            json!({"patch": "***", "patchType": "JSONPatch"}),
+            "failed to call webhook: illegal base64 data at input byte 0",
+        ),
     ] {
         for policy in ["Fail", "Ignore"] {
             let sent = response.clone();
@@ -134,14 +165,16 @@ async fn answers_with_an_unusable_patch_count_as_failed_calls() {
                 response
             });
             let (_server, mut client) = hooks.start().await;
-            configure(&mut client, MUTATING, "c", &[hook("a", json!({"failurePolicy": policy}))]).await;
+            configure(&mut client, MUTATING, "c", &[hook("a", json!({"failurePolicy": policy}))])
+                .await;
             let reply = client.post(MAPS, map("m")).await;
             if policy == "Ignore" {
                 assert_eq!(reply.code, 201, "{}", reply.text);
                 continue;
             }
-            let text =
-                format!("Internal error occurred: failed calling webhook \"a.example.com\": {text}");
+            let text = format!(
+                "Internal error occurred: failed calling webhook \"a.example.com\": {text}"
+            );
             assert_eq!((reply.code, reply.message()), (500, &*text));
         }
     }

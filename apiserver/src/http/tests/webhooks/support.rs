@@ -71,7 +71,10 @@ impl Hooks {
         (server, client)
     }
 
-    async fn serve(self, stream: tokio::io::DuplexStream) {
+    pub(super) async fn serve(
+        self,
+        stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+    ) {
         let answer = service_fn(move |request: http::Request<Incoming>| {
             let hooks = self.clone();
             async move {
@@ -143,4 +146,3 @@ pub(super) async fn configure(client: &mut Client, url: &str, name: &str, hooks:
     let reply = client.post(url, json!({"metadata": {"name": name}, "webhooks": hooks})).await;
     assert_eq!(reply.code, 201, "{}", reply.text);
 }
-

@@ -9,11 +9,15 @@ async fn a_denied_request_names_the_webhook_and_stores_nothing() {
         (Value::Null, 400, Value::Null, " without explanation"),
         (json!({"message": "no way"}), 400, Value::Null, ": no way"),
         (json!({"reason": "Weird", "code": 200}), 400, json!("Weird"), ": Weird"),
-        (json!({"message": "x", "reason": "Forbidden", "code": 403}), 403, json!("Forbidden"), ": x"),
+        (
+            json!({"message": "x", "reason": "Forbidden", "code": 403}),
+            403,
+            json!("Forbidden"),
+            ": x",
+        ),
         (json!({"message": "x", "code": 418}), 418, Value::Null, ": x"),
     ] {
-        let hooks =
-            Hooks::answering(move |_| json!({"allowed": false, "status": status.clone()}));
+        let hooks = Hooks::answering(move |_| json!({"allowed": false, "status": status.clone()}));
         let (_server, mut client) = hooks.start().await;
         configure(&mut client, VALIDATING, "c", &[hook("a", json!({}))]).await;
         let reply = client.post(MAPS, map("m")).await;
@@ -29,9 +33,9 @@ async fn the_details_of_a_denial_are_those_of_the_webhook() {
     let details = json!({"name": "n", "kind": "k",
         "causes": [{"reason": "R", "message": "m", "field": "f"}]});
     let sent = details.clone();
-    let hooks = Hooks::answering(move |_| {
-        json!({"allowed": false, "status": {"message": "x", "code": 403, "details": sent}})
-    });
+    let hooks = Hooks::answering(
+        move |_| json!({"allowed": false, "status": {"message": "x", "code": 403, "details": sent}}),
+    );
     let (_server, mut client) = hooks.start().await;
     configure(&mut client, VALIDATING, "c", &[hook("a", json!({}))]).await;
     assert_eq!(client.post(MAPS, map("m")).await.value["details"], details);
@@ -65,7 +69,10 @@ async fn a_review_describes_the_request() {
     let options = json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1",
         "fieldManager": "me"});
     assert_eq!((&create["options"], &create["dryRun"]), (&options, &json!(false)));
-    assert_eq!((&update["object"]["data"]["k"], &update["oldObject"]), (&json!("w"), &created.value));
+    assert_eq!(
+        (&update["object"]["data"]["k"], &update["oldObject"]),
+        (&json!("w"), &created.value)
+    );
     assert_eq!(update["dryRun"], true);
     assert_eq!((&delete["object"], &delete["oldObject"]), (&Value::Null, &created.value));
     assert_eq!(delete["options"]["gracePeriodSeconds"], 5);
@@ -160,8 +167,10 @@ async fn another_version_of_a_resource_is_matched_unless_the_policy_is_exact() {
         let requests = hooks.requests();
         assert_eq!(requests.len(), usize::from(is_called));
         for request in requests {
-            assert_eq!((&request["kind"]["group"], &request["requestKind"]["group"]),
-                (&json!(""), &json!("events.k8s.io")));
+            assert_eq!(
+                (&request["kind"]["group"], &request["requestKind"]["group"]),
+                (&json!(""), &json!("events.k8s.io"))
+            );
             assert_eq!(request["object"]["message"], "hello");
         }
     }
@@ -216,4 +225,56 @@ async fn the_deletion_of_a_collection_is_judged_object_by_object() {
     assert_eq!(client.get(MAPS).await.names(), ["c", "d"]);
     assert_eq!(client.delete(&format!("{VALIDATING}/c")).await.code, 200);
     assert_eq!(client.delete(MAPS).await.names(), ["c", "d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_actions_and_subresources_are_judged() {
+    let hooks = Hooks::answering(|request| json!({"allowed": request["subResource"] == "status"}));
+    let (_server, mut client) = hooks.start().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "p"}, "spec": {
+        "containers": [{"name": "main", "image": "nginx"}]}});
+    assert_eq!(client.post(pods, pod).await.code, 201);
+    let all = json!({"rules": [{"apiGroups": [""], "apiVersions": ["v1"],
+        "resources": ["pods/*", "serviceaccounts/token"], "operations": ["*"]}]});
+    configure(&mut client, VALIDATING, "c", &[hook("a", all)]).await;
+    let url = format!("{pods}/p");
+    let denied = "admission webhook \"a.example.com\" denied the request without explanation";
+    let exec = format!("{url}/exec?command=ls&command=-l&stdin=true&container=main");
+    for reply in [
+        client.post(&exec, json!({})).await,
+        client.post(&format!("{url}/eviction"), json!({"metadata": {"name": "p"}})).await,
+        client
+            .post(
+                &format!("{url}/binding"),
+                json!({"metadata": {"name": "p"},
+            "target": {"name": "n"}}),
+            )
+            .await,
+    ] {
+        assert_eq!((reply.code, reply.message()), (400, denied));
+    }
+    let status = json!({"status": {"phase": "Running"}});
+    assert_eq!(client.merge(&format!("{url}/status"), status).await.code, 200);
+    let requests = hooks.requests();
+    let seen: Vec<_> = requests
+        .iter()
+        .map(|one| format!("{} {} {}", one["operation"], one["subResource"], one["kind"]["kind"]))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            r#""CONNECT" "exec" "PodExecOptions""#,
+            r#""CREATE" "eviction" "Eviction""#,
+            r#""CREATE" "binding" "Binding""#,
+            r#""UPDATE" "status" "Pod""#,
+        ]
+    );
+    assert_eq!(
+        requests[0]["object"],
+        json!({"kind": "PodExecOptions", "apiVersion": "v1",
+        "stdin": true, "stdout": true, "stderr": true, "container": "main",
+        "command": ["ls", "-l"]})
+    );
+    assert_eq!(requests[0]["options"], Value::Null);
 }

@@ -18,7 +18,8 @@ use crate::hooks::{Answer, Hook, Question};
 use crate::kinds::Kind;
 use crate::policies::Subject;
 use crate::status::{About, ApiError};
-use crate::verbs::{Call, convert};
+use crate::verbs::Call;
+use crate::verbs::suspend::convert;
 
 pub(crate) use mutate::mutate;
 pub(crate) use validate::validate;
@@ -127,7 +128,6 @@ fn failed(hook: &Hook, why: &str) -> Result<(), ApiError> {
     }
     Err(ApiError::internal(&text))
 }
-
 
 /// Calls `judge` with the request in the form in which rules match it.
 fn with_subject<T>(

@@ -12,7 +12,8 @@ use crate::hooks::{Hook, Phase};
 use crate::kinds::Kind;
 use crate::patch;
 use crate::status::ApiError;
-use crate::verbs::{Call, convert, decode, scale};
+use crate::verbs::suspend::convert;
+use crate::verbs::{Call, decode, scale};
 
 /// Lets the mutating webhooks change the object of a request. Returns whether one of them did.
 pub(crate) fn mutate(
@@ -123,8 +124,8 @@ impl Chain<'_> {
             let why = format!("unsupported patch type {}", go::quote(form));
             return failed(hook, &why).map(|()| false);
         }
-        let patched = patch::json_with_reason(seen, &operations)
-            .map_err(|why| ApiError::internal(&why))?;
+        let patched =
+            patch::json_with_reason(seen, &operations).map_err(|why| ApiError::internal(&why))?;
         let settled = self.settled(kind, patched)?;
         if settled == *seen {
             return Ok(false);

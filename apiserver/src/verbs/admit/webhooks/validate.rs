@@ -7,11 +7,7 @@ use crate::status::ApiError;
 use crate::verbs::Call;
 
 /// Lets the validating webhooks judge a request. Their warnings are added to the session.
-pub(crate) fn validate(
-    core: &Core,
-    call: &Call,
-    operation: Operation<'_>,
-) -> Result<(), ApiError> {
+pub(crate) fn validate(core: &Core, call: &Call, operation: Operation<'_>) -> Result<(), ApiError> {
     if !concerns(call) {
         return Ok(());
     }

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Call;
 use super::run::Run;
 use crate::core::Core;
 use crate::hooks::{Answer, CallFailure, Question, Session};
@@ -19,6 +18,7 @@ use crate::kinds::Kind;
 use crate::kinds::conversion::{self, Conversion};
 use crate::kinds::meta;
 use crate::status::ApiError;
+use crate::verbs::Call;
 
 /// Longest time for a conversion, as in kube-apiserver.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -222,11 +222,7 @@ fn converted(
 }
 
 /// Returns the review that asks for a conversion.
-fn review(
-    conversion: &Conversion,
-    objects: &[&Value],
-    wanted: &str,
-) -> Result<Value, ApiError> {
+fn review(conversion: &Conversion, objects: &[&Value], wanted: &str) -> Result<Value, ApiError> {
     let mut versions = conversion.versions.iter().map(String::as_str);
     let Some(version) = versions.find(|version| matches!(*version, "v1" | "v1beta1")) else {
         return Err(ApiError::unclassified("no supported conversion review versions"));
@@ -263,7 +259,8 @@ fn read(
             return Err(format!("{prefix} failed: context deadline exceeded"));
         }
     };
-    let is_v1 = conversion.versions.iter().find(|version| matches!(version.as_str(), "v1" | "v1beta1"));
+    let is_v1 =
+        conversion.versions.iter().find(|version| matches!(version.as_str(), "v1" | "v1beta1"));
     let is_v1 = is_v1.is_some_and(|version| version == "v1");
     let made = conversion::results(review, &answer.uid, is_v1)
         .map_err(|why| format!("{prefix} failed: {why}"))?;

@@ -1,0 +1,4 @@
+//! Verbs that need answers of webhooks: their runs, and conversions between versions.
+
+pub(crate) mod convert;
+pub(crate) mod run;
