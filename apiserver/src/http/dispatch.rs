@@ -19,8 +19,8 @@ use crate::names;
 use crate::status::{About, ApiError};
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
-use crate::verbs::suspend::run::Run;
 use crate::verbs::subresources::{certificates, connect};
+use crate::verbs::suspend::run::Run;
 use crate::verbs::{
     self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
 };

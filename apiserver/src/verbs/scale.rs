@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::decode::Body;
 use super::patch::Form;
-use super::update::{self, NextState, SentVersion};
 use super::suspend::convert;
+use super::update::{self, NextState, SentVersion};
 use super::{Call, ObjectResponse, admit};
 use crate::core::Core;
 use crate::patch;

@@ -183,9 +183,10 @@ fn attempt(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }
-    warnings.extend(admit::judge(core, call, Operation::Update(shown, &object))?);
-    // The store sets the next version; the old one makes an unchanged object comparable.
+    // The store sets the next version; the old one makes an unchanged object comparable, and is what
+    // admission sees.
     meta::copy(shown, &mut object, "resourceVersion");
+    warnings.extend(admit::judge(core, call, Operation::Update(shown, &object))?);
     // Not stored: a write without a change must wake no watch and use up no version. An object of an
     // older storage version is stored anew: so its version is migrated.
     if held.value["apiVersion"] == *kind.stored_as && fields::unchanged(shown, &object) {

@@ -11,10 +11,10 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::Call;
 use super::list::{Selection, version};
 use super::options::ListOptions;
 use super::suspend::convert;
-use super::Call;
 use crate::core::Core;
 use crate::faults::{Action, Order, Tap};
 use crate::kinds::{Kind, meta};

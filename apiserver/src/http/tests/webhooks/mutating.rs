@@ -115,6 +115,10 @@ async fn patches_that_do_not_apply_fail_the_request() {
             json!([{"op": "add", "path": "/data", "value": 5}]),
             "json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string",
         ),
+        (
+            json!([{"op": "add", "path": "/kind", "value": "Foo"}]),
+            "no kind \"Foo\" is registered for version \"v1\" in scheme \"pkg/runtime/scheme.go:111\"",
+        ),
     ] {
         let hooks = Hooks::answering(move |_| patch(operations.clone()));
         let (_server, mut client) = hooks.start().await;

@@ -74,6 +74,9 @@ async fn a_review_describes_the_request() {
         (&json!("w"), &created.value)
     );
     assert_eq!(update["dryRun"], true);
+    let versions =
+        [&update["object"], &update["oldObject"]].map(|one| &one["metadata"]["resourceVersion"]);
+    assert_eq!(versions[0], versions[1]);
     assert_eq!((&delete["object"], &delete["oldObject"]), (&Value::Null, &created.value));
     assert_eq!(delete["options"]["gracePeriodSeconds"], 5);
 }

@@ -146,8 +146,15 @@ impl Chain<'_> {
             return Ok(object);
         }
         let shown = Call { kind: kind.clone(), ..self.call.clone() };
-        let mismatch = kind.types.mismatch(&object);
-        if let Some(why) = mismatch {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        let (given, version) = (text("kind"), text("apiVersion"));
+        if given != kind.name() || version != kind.served.api_version() {
+            let (given, version) = (go::quote(given), go::quote(version));
+            return Err(ApiError::internal(&format!(
+                "no kind {given} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
+            )));
+        }
+        if let Some(why) = kind.types.mismatch(&object) {
             return Err(ApiError::internal(&why));
         }
         decode::settle(&shown, &mut object);
