@@ -90,9 +90,10 @@ fn address(url: &str, at: &str, causes: &mut Vec<Cause>) {
 
 /// Appends the faults of a reference to a Service.
 fn check_service(service: &Value, at: &str, causes: &mut Vec<Cause>) {
-    for field in ["name", "namespace"] {
+    // Upstream confuses the two: the fault of one is reported at the other.
+    for (field, reported) in [("namespace", "name"), ("name", "namespace")] {
         if service[field].as_str().unwrap_or_default().is_empty() {
-            causes.push(required(&format!("{at}.{field}"), ""));
+            causes.push(required(&format!("{at}.{reported}"), ""));
         }
     }
     if let Some(port) = service["port"].as_i64().filter(|port| !(1..=65535).contains(port)) {

@@ -7,6 +7,8 @@
 //! runs again with the answers. Which webhooks concern a request, and what an answer means, is
 //! decided in `verbs::admit::webhooks` and in `verbs::convert`.
 
+// DESIGN.md, 146: A verb that needs a webhook ends, and runs again with the answer
+
 mod client;
 mod configurations;
 mod connector;

@@ -285,3 +285,23 @@ async fn the_certificate_of_a_webhook_is_verified_with_its_bundle() {
     }
     task.abort();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_requests_that_wait_for_a_webhook_leave_room_for_others() {
+    let hooks = Hooks::new(|_, _| None);
+    let (server, mut client) = hooks.start().await;
+    configure(&mut client, VALIDATING, "c", &[hook("a", json!({"timeoutSeconds": 30}))]).await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for number in 0..200 {
+        let mut client = Client::of(&server).await;
+        waiting.spawn(async move { client.post(MAPS, map(&format!("m{number}"))).await });
+    }
+    // All of them wait now: each has opened its connection.
+    while hooks.paths().len() < 200 {
+        tokio::task::yield_now().await;
+    }
+    let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    let written = client.post("/api/v1/namespaces/default/services", service).await;
+    assert_eq!((written.code, client.get(MAPS).await.code), (201, 200));
+    assert!(waiting.try_join_next().is_none());
+}
