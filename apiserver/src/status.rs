@@ -329,9 +329,13 @@ impl ApiError {
         Self::internal("the request waits for a webhook")
     }
 
-    /// 504: the request took longer than it may.
-    pub(crate) fn deadline() -> Self {
-        let why = "request did not complete within requested timeout - context deadline exceeded";
+    /// 504: the request took longer than it may, or than it allows itself (`is_own`).
+    pub(crate) fn deadline(is_own: bool) -> Self {
+        let why = if is_own {
+            "request did not complete within the allotted timeout"
+        } else {
+            "request did not complete within requested timeout - context deadline exceeded"
+        };
         Self::of(504, "Timeout", format!("Timeout: {why}")).detailed(Details::default())
     }
 

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use windlass_cel::admission::{FailurePolicy, MatchConditions};
 
-use crate::kinds::meta;
 use crate::storage::{Object, Store};
 
 /// Phase of admission.
@@ -104,6 +103,11 @@ pub(crate) struct Configurations {
 }
 
 impl Configurations {
+    /// Whether there are configurations of a phase.
+    pub(crate) fn has_any(store: &Store, phase: Phase) -> bool {
+        !store.snapshot(phase.storage()).0.is_empty()
+    }
+
     /// Returns the webhooks of a phase: configurations by name, webhooks in their order. Without
     /// configurations this is one look into the store.
     pub(crate) fn hooks(&self, store: &Store, phase: Phase) -> Vec<Arc<Hook>> {
@@ -114,11 +118,10 @@ impl Configurations {
         let mut held = self.held.lock();
         // Configurations that are gone stay until others have been read.
         held.retain(|(of, name), _| *of != phase || stored.contains_key(name));
-        let mut all: Vec<&Arc<Object>> = stored.values().collect();
-        all.sort_by_key(|object| meta::text(&object.value, "name"));
         let mut hooks = Vec::new();
-        for object in all {
-            let key = (phase, Arc::from(meta::text(&object.value, "name")));
+        // The keys of the store are the names, in their order.
+        for (name, object) in &stored {
+            let key = (phase, name.clone());
             let known = held.get(&key).filter(|(of, _)| Arc::ptr_eq(of, object));
             let own = match known {
                 Some((_, own)) => own.clone(),

@@ -203,10 +203,19 @@ fn check_timeout(query: &Query) -> Result<(), ApiError> {
     Err(ApiError::bad_request(why))
 }
 
-/// Returns the time that a request allows for its answer, in whole seconds; `None` for no limit.
+/// Returns the time that a request allows for its answer; `None` for no limit.
 fn timeout(query: &Query) -> Option<Duration> {
-    let text = query.get("timeout")?;
-    let seconds = text.strip_suffix('s')?.parse::<f64>().ok()?;
+    let mut rest = query.get("timeout")?;
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at_checked(end)?;
+        let units =
+            [("ms", 0.001), ("us", 0.000_001), ("ns", 0.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+        let (unit, factor) = units.into_iter().find(|(unit, _)| tail.starts_with(unit))?;
+        seconds += number.parse::<f64>().ok()? * factor;
+        rest = tail.strip_prefix(unit)?;
+    }
     Duration::try_from_secs_f64(seconds).ok()
 }
 

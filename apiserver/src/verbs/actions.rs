@@ -8,7 +8,7 @@ use super::delete::Asked;
 use super::subresources::{accounts, certificates, pods};
 use super::{Call, ObjectResponse, admit, delete, options};
 use crate::core::Core;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, meta};
 use crate::selectors;
 use crate::served::Cause;
 use crate::status::{self, About, ApiError, cause, forbidden_field, invalid_value};
@@ -29,21 +29,40 @@ pub(crate) fn act(
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => {
             check_name(call, &body.value, "Binding")?;
-            let warnings = admit::observe(core, call, Operation::Create(&body.value))?;
+            let warnings =
+                admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
             Ok(bind(core, call, &body.value)?.warned(warnings))
         }
         ("pods", "eviction") => {
             check_name(call, &body.value, "Eviction")?;
-            let warnings = admit::observe(core, call, Operation::Create(&body.value))?;
+            let warnings =
+                admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
             Ok(evict(core, call, &body.value)?.warned(warnings))
         }
         ("serviceaccounts", "token") => {
-            let more = admit::observe(core, call, Operation::Create(&body.value))?;
+            let more = admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
             warnings.extend(more);
             accounts::request(core, call, body.clone(), warnings)
         }
         _ => Err(ApiError::method()),
     }
+}
+
+/// Returns the body of an action as admission sees it: with its type, and in the namespace of the URL.
+fn shown(call: &Call, body: &Value) -> Value {
+    let mut shown = body.clone();
+    if let Some(sub) = call.kind.subresource(&call.subresource) {
+        let version = if sub.group.is_empty() {
+            call.kind.served.api_version()
+        } else {
+            format!("{}/{}", sub.group, sub.version)
+        };
+        shown["apiVersion"] = version.into();
+        shown["kind"] = sub.kind.clone().into();
+    }
+    meta::set(&mut shown, "name", call.name.clone().into());
+    meta::set(&mut shown, "namespace", call.namespace.clone().into());
+    shown
 }
 
 /// Checks that the body of an action names the Pod of the URL.

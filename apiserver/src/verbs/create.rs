@@ -43,6 +43,7 @@ pub(crate) fn create_decoded(
     let version = meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or(0);
     let generates =
         meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
+    let sent = object.get("status").cloned();
     if call.kind.has_status() {
         reset_status(call, &mut object);
     }
@@ -53,7 +54,7 @@ pub(crate) fn create_decoded(
     if !applied {
         fields::track(core, call, None, &mut object);
     }
-    mutate(core, call, &mut object)?;
+    mutate(core, call, &mut object, sent)?;
     let generates = generates && meta::text(&object, "name").is_empty();
     for number in 0..ATTEMPTS {
         // Each attempt starts from the same object: it gets a new uid and a new name.
@@ -68,10 +69,24 @@ pub(crate) fn create_decoded(
     Err(ApiError::no_unique_name(About::resource(&call.kind.served, &name)))
 }
 
-/// Lets the plugins of the server and then the mutating webhooks change a new object.
-fn mutate(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
+/// Lets the plugins of the server and then the mutating webhooks change a new object. Webhooks see the
+/// status that the client has `sent`, although it is not stored.
+fn mutate(
+    core: &Core,
+    call: &Call,
+    object: &mut Value,
+    sent: Option<Value>,
+) -> Result<(), ApiError> {
     admit::defaults(core, call, object)?;
-    let Some(changed) = admit::webhooks::mutate(core, call, Operation::Create(object))? else {
+    // No copy of the object without a webhook that could see it.
+    if !admit::webhooks::may_mutate(core, call) {
+        return Ok(());
+    }
+    let mut shown = object.clone();
+    if let (Value::Object(fields), Some(status)) = (&mut shown, sent) {
+        fields.insert("status".to_owned(), status);
+    }
+    let Some(changed) = admit::webhooks::mutate(core, call, Operation::Create(&shown))? else {
         return Ok(());
     };
     *object = changed;

@@ -76,7 +76,12 @@ fn judge(
     asked: Asked,
     shown: &Value,
 ) -> Result<Vec<String>, ApiError> {
-    let operation = Operation::Delete(shown, options);
+    let mut options = options.clone();
+    if call.kind.is("", "namespaces") {
+        // The deletion of a Namespace is always that of one with this uid.
+        options.uid.get_or_insert_with(|| meta::text(shown, "uid").to_owned());
+    }
+    let operation = Operation::Delete(shown, &options);
     match asked {
         Asked::Other => Ok(Vec::new()),
         Asked::Object => admit::observe(core, call, operation),

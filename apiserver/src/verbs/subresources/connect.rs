@@ -73,11 +73,14 @@ fn options(call: &Call, query: &Query) -> Option<Value> {
     let mut options = json!({"kind": kind, "apiVersion": "v1"});
     if matches!(kind, "PodAttachOptions" | "PodExecOptions") {
         for field in ["stdin", "stdout", "stderr", "tty"] {
-            // Upstream's defaults turn both outputs on, whatever the client says.
-            if matches!(field, "stdout" | "stderr") || query.flag(field) == Some(true) {
+            if query.flag(field) == Some(true) {
                 options[field] = json!(true);
             }
         }
+    }
+    let ports: Vec<u16> = query.all("ports").filter_map(|port| port.parse().ok()).collect();
+    if !ports.is_empty() {
+        options["ports"] = json!(ports);
     }
     if let Some(container) = query.get("container") {
         options["container"] = json!(container);

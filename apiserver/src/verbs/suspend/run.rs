@@ -21,14 +21,17 @@ const LONGEST: Duration = Duration::from_secs(34);
 pub(crate) struct Run {
     session: Arc<Session>,
     deadline: Instant,
+    /// Whether the client has set the deadline.
+    is_own: bool,
     runs: usize,
 }
 
 impl Run {
     /// Returns the run of a request that may take `limit`, and no longer than upstream allows.
     pub(crate) fn new(session: Arc<Session>, limit: Option<Duration>) -> Self {
-        let limit = limit.filter(|limit| !limit.is_zero()).unwrap_or(LONGEST).min(LONGEST);
-        Self { session, deadline: Instant::now() + limit, runs: 0 }
+        let own = limit.filter(|limit| !limit.is_zero() && *limit < LONGEST);
+        let deadline = Instant::now() + own.unwrap_or(LONGEST);
+        Self { session, deadline, is_own: own.is_some(), runs: 0 }
     }
 
     /// Puts the open questions of a suspended verb to their webhooks, all at once. False if there
@@ -58,6 +61,6 @@ impl Run {
             self.session.answer(question, answer);
         }
         // Not for the webhook's failure policy to decide: the time of the request is over.
-        if is_over { Err(ApiError::deadline()) } else { Ok(true) }
+        if is_over { Err(ApiError::deadline(self.is_own)) } else { Ok(true) }
     }
 }

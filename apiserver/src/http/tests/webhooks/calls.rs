@@ -118,9 +118,15 @@ async fn a_request_ends_after_its_own_time_whatever_the_webhooks_allow() {
     let begun = tokio::time::Instant::now();
     let reply = client.post(MAPS, map("m")).await;
     assert_eq!((reply.code, begun.elapsed().as_secs()), (504, 34), "{}", reply.text);
-    assert_eq!(reply.value["reason"], "Timeout");
+    let text =
+        "Timeout: request did not complete within requested timeout - context deadline exceeded";
+    assert_eq!((&reply.value["reason"], reply.message()), (&json!("Timeout"), text));
     let reply = client.post(&format!("{MAPS}?timeout=2s"), map("m")).await;
     assert_eq!((reply.code, begun.elapsed().as_secs()), (504, 36), "{}", reply.text);
+    let text = "Timeout: request did not complete within the allotted timeout";
+    assert_eq!(reply.message(), text);
+    let reply = client.post(&format!("{MAPS}?timeout=1m500ms"), map("m")).await;
+    assert_eq!((reply.code, begun.elapsed().as_secs()), (504, 70), "{}", reply.text);
 }
 
 #[tokio::test(start_paused = true)]

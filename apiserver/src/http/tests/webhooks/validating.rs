@@ -276,7 +276,7 @@ async fn connections_actions_and_subresources_are_judged() {
     assert_eq!(
         requests[0]["object"],
         json!({"kind": "PodExecOptions", "apiVersion": "v1",
-        "stdin": true, "stdout": true, "stderr": true, "container": "main",
+        "stdin": true, "container": "main",
         "command": ["ls", "-l"]})
     );
     assert_eq!(requests[0]["options"], Value::Null);

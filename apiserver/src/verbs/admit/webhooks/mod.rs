@@ -14,7 +14,7 @@ use windlass_cel::admission::{Attributes, Match};
 
 use super::policies::{self, Operation, request, rights};
 use crate::core::Core;
-use crate::hooks::{Answer, Hook, Question};
+use crate::hooks::{Answer, Configurations, Hook, Phase, Question};
 use crate::kinds::Kind;
 use crate::policies::Subject;
 use crate::status::{About, ApiError};
@@ -30,6 +30,11 @@ const GROUP: &str = "admissionregistration.k8s.io";
 /// Whether webhooks are called for a request at all.
 fn concerns(call: &Call) -> bool {
     call.session.is_open() && call.kind.served.group != GROUP
+}
+
+/// Whether there are mutating webhooks that could change the object of a request.
+pub(crate) fn may_mutate(core: &Core, call: &Call) -> bool {
+    concerns(call) && Configurations::has_any(&core.store, Phase::Mutating)
 }
 
 /// Returns the version of the kind in which a webhook wants the objects; `None` if the request does
