@@ -55,6 +55,26 @@ pub struct Destination {
 pub type Connecting = Pin<Box<dyn Future<Output = std::io::Result<WebhookStream>> + Send>>;
 
 /// Opens connections to webhooks. Installed with [`Builder::connector`](crate::Builder::connector).
+///
+/// ```rust
+/// use windlass_apiserver::{ApiServer, Connecting, Connector, Destination, WebhookStream};
+///
+/// struct InProcess;
+///
+/// impl Connector for InProcess {
+///     fn connect(&self, destination: &Destination) -> Connecting {
+///         let path = destination.path.clone();
+///         Box::pin(async move {
+///             let (near, far) = tokio::io::duplex(64 * 1024);
+///             tokio::spawn(async move { drop((path, far)) /* an HTTP/1.1 server on `far` */ });
+///             Ok(WebhookStream::plain(near)) // without TLS; `WebhookStream::tls` verifies the certificate
+///         })
+///     }
+/// }
+///
+/// let builder = ApiServer::builder().connector(InProcess);
+/// # drop(builder);
+/// ```
 pub trait Connector: Send + Sync + 'static {
     /// Opens a connection.
     ///
