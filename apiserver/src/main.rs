@@ -28,6 +28,11 @@ struct Arguments {
     #[arg(long, default_value = "*")]
     controllers: ControllerSet,
 
+    /// File that keeps everything across restarts: objects, versions, keys and certificates. It is created
+    /// if it does not exist; a write is answered once it is in the file. Default: all is in memory.
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+
     /// Report Deployments available, as if pods ran: `deployment-controller`.
     #[arg(long)]
     stand_ins: bool,
@@ -59,7 +64,10 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         ApiServer::check_tokens(&csv).map_err(|error| format!("{}: {error}", path.display()))?;
         builder = builder.tokens(&csv);
     }
-    let server = builder.start();
+    let server = match &arguments.data {
+        Some(path) => builder.start_on(path).await.map_err(|error| error.to_string())?,
+        None => builder.start(),
+    };
     let listening = server.listen(arguments.listen).await.map_err(|error| error.to_string())?;
     let path = &arguments.kubeconfig;
     write_private(path, &listening.kubeconfig)
@@ -72,8 +80,12 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         );
     }
     println!("windlass-apiserver ready at {url}, kubeconfig {}", path.display());
-    signals.received().await;
-    server.shutdown().await;
+    tokio::select! {
+        biased;
+        () = signals.received() => server.shutdown().await,
+        // Only a data file that fails stops the server from inside.
+        why = server.stopped() => return Err(why.unwrap_or_default()),
+    }
     Ok(())
 }
 

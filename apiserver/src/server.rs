@@ -11,6 +11,7 @@ use crate::auth::{ConnectionIdentity, Tokens, User};
 use crate::clock::Clock;
 use crate::controllers::{Controller, ControllerSet};
 use crate::core::Core;
+use crate::data::Writer;
 use crate::faults::Faults;
 use crate::requests::Request;
 use crate::seed::Rng;
@@ -40,6 +41,25 @@ pub struct ApiServer {
     pub(crate) core: Arc<Core>,
     /// Bearer tokens, shared with the authentication hook.
     tokens: Arc<Tokens>,
+    /// The data file and what it keeps beside objects; `None` for a server in memory.
+    pub(crate) kept: Option<Arc<Kept>>,
+}
+
+/// Data file of a server.
+pub(crate) struct Kept {
+    /// The authority that signs all certificates.
+    pub(crate) authority: tls::PemIdentity,
+    /// The administrator's token.
+    pub(crate) token: String,
+    /// The thread that writes the file.
+    pub(crate) writer: Writer,
+}
+
+/// Shows no key and no token.
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").field("writer", &self.writer).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Builder {
@@ -119,14 +139,29 @@ impl Builder {
         self
     }
 
-    /// Starts the server inside the current tokio runtime.
+    /// Starts the server inside the current tokio runtime, with everything in memory.
     pub fn start(self) -> ApiServer {
+        let core = self.core(None);
+        self.run(core)
+    }
+
+    /// Returns the state of a server that has no objects yet; `revision` is that of its data.
+    pub(crate) fn core(&self, revision: Option<u64>) -> Arc<Core> {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
-        let rng = self.seed.map_or_else(Rng::system, Rng::seeded);
+        let rng = match (self.seed, revision) {
+            (None, _) => Rng::system(),
+            (Some(seed), None) => Rng::seeded(seed),
+            (Some(seed), Some(revision)) => Rng::seeded_after(seed, revision),
+        };
         let core = Core::new(clock, rng);
         if let Some(url) = &self.issuer {
             core.issuer.rename(url);
         }
+        core
+    }
+
+    /// Creates the objects that exist from the start, and starts the controllers.
+    pub(crate) fn run(self, core: Arc<Core>) -> ApiServer {
         bootstrap::run(&core);
         if self.expires_future {
             core.store.refuse_future();
@@ -151,8 +186,13 @@ impl Builder {
         if self.controllers != ControllerSet::NONE {
             controllers::start(&core, self.controllers);
         }
-        ApiServer { core, tokens }
+        ApiServer { core, tokens, kept: None }
     }
+}
+
+/// Returns a new bearer token.
+pub(crate) fn new_token(rng: &Rng) -> String {
+    rng.bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl ApiServer {
@@ -208,14 +248,17 @@ impl ApiServer {
 
     /// Listens with TLS until [`ApiServer::shutdown`]; port 0 picks a free one.
     ///
-    /// Each call makes its own authority, certificates and administrator's token.
+    /// Each call makes its own authority, certificates and administrator's token; with a data file
+    /// ([`Builder::start_on`]) authority and token are those of the file.
     ///
     /// # Errors
     /// The address cannot be bound, or the certificates cannot be made.
     pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<tls::Listening> {
-        let authority = tls::Authority::generate(addr.ip())?;
-        let token: String =
-            self.core.rng.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let (own, token) = match &self.kept {
+            Some(kept) => (kept.authority.clone(), kept.token.clone()),
+            None => (tls::PemIdentity::generate_authority()?, new_token(&self.core.rng)),
+        };
+        let authority = tls::Authority::new(&own, addr.ip())?;
         let admin = User::new("kubernetes-admin", &[rbac::MASTERS]);
         self.tokens.add(&token, admin);
         // Published before the server listens: the first client may already read the certificate.
@@ -290,9 +333,13 @@ impl ApiServer {
         tokio::task::yield_now().await;
     }
 
-    /// Stops the server: connections, controllers and sockets end.
+    /// Stops the server: connections, controllers and sockets end, and the data file is closed.
     pub async fn shutdown(&self) {
         self.core.stop.cancel();
         tokio::task::yield_now().await;
+        if let (Some(kept), Some(journal)) = (&self.kept, self.core.store.journal()) {
+            journal.close();
+            kept.writer.closed().await;
+        }
     }
 }

@@ -53,6 +53,8 @@ pub(crate) async fn handle(
         Some(reply) => reply,
         None => unless_panicking(&core, answer(&core, &asked, body)).await,
     };
+    // An answer shows or promises a state: not before that state outlives the process.
+    core.store.durable().await;
     after(&core, &asked, &mut reply, cut).await;
     record(&core, &asked, reply.code);
     respond(reply)

@@ -10,9 +10,10 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
+use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// A certificate and its key, in PEM.
+/// A certificate and its key, in PEM. Has no `Debug`.
 #[derive(Clone)]
 pub(crate) struct PemIdentity {
     /// The certificate, in PEM.
@@ -81,22 +82,41 @@ fn names(addr: IpAddr) -> Result<Vec<SanType>, rcgen::Error> {
     Ok(names)
 }
 
+/// Returns the parameters of an authority. They do not change: its issuer is made from them again.
+fn own_params() -> CertificateParams {
+    let mut own = params("windlass-apiserver-ca", None);
+    own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    own.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    own
+}
+
+impl PemIdentity {
+    /// Generates a certificate that signs others, and its key.
+    pub(crate) fn generate_authority() -> std::io::Result<Self> {
+        let made = KeyPair::generate().and_then(|key| {
+            let certificate = own_params().self_signed(&key)?.pem();
+            Ok(Self { certificate, key: key.serialize_pem() })
+        });
+        made.map_err(|error| failed("make an authority", error))
+    }
+}
+
 impl Authority {
-    /// Generates an authority, a server certificate (also for `addr`) and the administrator's
-    /// certificate.
-    pub(crate) fn generate(addr: IpAddr) -> std::io::Result<Self> {
-        Self::try_generate(addr).map_err(|error| failed("make certificates", error))
+    /// Makes an authority of its certificate and key, and generates a server certificate (also for
+    /// `addr`) and the administrator's certificate.
+    pub(crate) fn new(own: &PemIdentity, addr: IpAddr) -> std::io::Result<Self> {
+        let der = CertificateDer::from_pem_slice(own.certificate.as_bytes())
+            .map_err(|error| failed("read the authority's certificate", error))?;
+        Self::try_new(own, der, addr).map_err(|error| failed("make certificates", error))
     }
 
     /// Generates the certificates.
-    fn try_generate(addr: IpAddr) -> Result<Self, rcgen::Error> {
-        let mut own = params("windlass-apiserver-ca", None);
-        own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        own.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate()?;
-        let certificate = own.self_signed(&key)?;
-        let issuer = Issuer::new(own, key);
-
+    fn try_new(
+        own: &PemIdentity,
+        der: CertificateDer<'static>,
+        addr: IpAddr,
+    ) -> Result<Self, rcgen::Error> {
+        let issuer = Issuer::new(own_params(), KeyPair::from_pem(&own.key)?);
         let mut server = params("windlass-apiserver", None);
         server.subject_alt_names = names(addr)?;
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -108,9 +128,9 @@ impl Authority {
         let admin_key = KeyPair::generate()?;
         let admin = admin.signed_by(&admin_key, &issuer)?;
         Ok(Self {
-            certificate: certificate.pem(),
+            certificate: own.certificate.clone(),
             admin: PemIdentity { certificate: admin.pem(), key: admin_key.serialize_pem() },
-            der: certificate.der().clone(),
+            der,
             server: server.der().clone(),
             server_key: server_key.serialize_der(),
         })

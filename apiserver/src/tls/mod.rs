@@ -10,6 +10,6 @@ mod listen;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use authority::Authority;
+pub(crate) use authority::{Authority, PemIdentity};
 pub use listen::Listening;
 pub(crate) use listen::listen;

@@ -1,10 +1,11 @@
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
-use super::Authority;
+use super::{Authority, PemIdentity};
 
 fn authority() -> Authority {
-    Authority::generate([192, 0, 2, 7].into()).unwrap()
+    let own = PemIdentity::generate_authority().unwrap();
+    Authority::new(&own, [192, 0, 2, 7].into()).unwrap()
 }
 
 #[test]
