@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use windlass_apiserver::{ApiServer, ControllerSet};
+use windlass_apiserver::{ApiServer, Builder, ControllerSet};
 
 /// A Kubernetes API server for development: in memory, with TLS, tokens and RBAC.
 #[derive(Debug, Parser)]
@@ -22,6 +22,20 @@ struct Arguments {
     /// More users, as CSV: token,user,uid,"group1,group2".
     #[arg(long)]
     token_auth_file: Option<PathBuf>,
+
+    /// A user that the kubeconfig gets a context for: `windlass-NAME`, with a token; may be repeated.
+    #[arg(long = "user", value_name = "NAME[=GROUP,GROUP]")]
+    users: Vec<String>,
+
+    /// Certificates (PEM) of further authorities: clients with a certificate of one of them are let in as
+    /// the user of its common name, with its organizations as groups.
+    #[arg(long, value_name = "FILE")]
+    client_ca_file: Option<PathBuf>,
+
+    /// Whether requests without credentials are those of `system:anonymous`; 401 otherwise.
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = clap::ArgAction::Set)]
+    anonymous_auth: bool,
 
     /// Controllers to run, by the names of kube-controller-manager: `*` for those that are on by default,
     /// `name` and `-name` for single ones, nothing for none (a lone kube-apiserver).
@@ -54,16 +68,7 @@ async fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Result<(), String> {
     // Installed first: a signal during the start also ends the program in the orderly way.
     let signals = Signals::new().map_err(|error| format!("cannot wait for signals: {error}"))?;
-    let mut builder = ApiServer::builder().controller_set(arguments.controllers);
-    if arguments.stand_ins {
-        builder = builder.stand_ins(true);
-    }
-    if let Some(path) = &arguments.token_auth_file {
-        let csv = std::fs::read_to_string(path)
-            .map_err(|error| format!("cannot read the tokens {}: {error}", path.display()))?;
-        ApiServer::check_tokens(&csv).map_err(|error| format!("{}: {error}", path.display()))?;
-        builder = builder.tokens(&csv);
-    }
+    let builder = configured(&arguments)?;
     let server = match &arguments.data {
         Some(path) => builder.start_on(path).await.map_err(|error| error.to_string())?,
         None => builder.start(),
@@ -87,6 +92,39 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         why = server.stopped() => return Err(why.unwrap_or_default()),
     }
     Ok(())
+}
+
+/// Returns a builder with the settings of the command line.
+fn configured(arguments: &Arguments) -> Result<Builder, String> {
+    let mut builder = ApiServer::builder()
+        .controller_set(arguments.controllers)
+        .anonymous_auth(arguments.anonymous_auth);
+    if arguments.stand_ins {
+        builder = builder.stand_ins(true);
+    }
+    for user in &arguments.users {
+        let (name, groups) = user.split_once('=').unwrap_or((user, ""));
+        if name.is_empty() {
+            return Err(format!("--user {user:?} lacks a name; write NAME or NAME=GROUP,GROUP"));
+        }
+        let groups: Vec<&str> = groups.split(',').filter(|group| !group.is_empty()).collect();
+        builder = builder.user(name, &groups);
+    }
+    if let Some(path) = &arguments.token_auth_file {
+        let csv = read("the tokens", path)?;
+        ApiServer::check_tokens(&csv).map_err(|error| format!("{}: {error}", path.display()))?;
+        builder = builder.tokens(&csv);
+    }
+    if let Some(path) = &arguments.client_ca_file {
+        builder = builder.client_authorities(&read("the client authorities", path)?);
+    }
+    Ok(builder)
+}
+
+/// Reads a file of the command line.
+fn read(what: &str, path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {what} {}: {error}", path.display()))
 }
 
 /// Writes a file that only its owner may read. Readers see the whole file or none.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::io::DuplexStream;
 
 use crate::auth::{ConnectionIdentity, Tokens, User};
@@ -33,6 +34,18 @@ pub struct Builder {
     expires_future: bool,
     /// Name of the issuer of tokens; `None` for the default.
     issuer: Option<String>,
+    /// Whether requests without credentials are refused.
+    refuses_anonymous: bool,
+    access: Access,
+}
+
+/// Clients of the sockets beside the administrator.
+#[derive(Clone, Debug, Default)]
+struct Access {
+    /// Users that kubeconfigs have contexts for.
+    users: Vec<User>,
+    /// Certificates of further authorities, in PEM.
+    authorities: String,
 }
 
 /// A running API server. Clones are cheap and share the server.
@@ -41,6 +54,7 @@ pub struct ApiServer {
     pub(crate) core: Arc<Core>,
     /// Bearer tokens, shared with the authentication hook.
     tokens: Arc<Tokens>,
+    access: Arc<Access>,
     /// The data file and what it keeps beside objects; `None` for a server in memory.
     pub(crate) kept: Option<Arc<Kept>>,
 }
@@ -64,7 +78,7 @@ impl fmt::Debug for Kept {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, epoch, controllers, expires_future, issuer, tokens: _ } = self;
+        let Self { seed, epoch, controllers, expires_future, issuer, .. } = self;
         f.debug_struct("Builder")
             .field("seed", seed)
             .field("epoch", epoch)
@@ -131,6 +145,30 @@ impl Builder {
         self
     }
 
+    /// Lets in clients of sockets whose certificates these authorities have signed, given in PEM: the common
+    /// name is the user, the organizations are the groups. [`ApiServer::listen`] fails if the text holds
+    /// no certificate. Default: the server's own authority only.
+    #[must_use]
+    pub fn client_authorities(mut self, pem: &str) -> Self {
+        pem.clone_into(&mut self.access.authorities);
+        self
+    }
+
+    /// Answers requests without credentials as those of `system:anonymous`, or 401 if off. Default: on.
+    #[must_use]
+    pub fn anonymous_auth(mut self, on: bool) -> Self {
+        self.refuses_anonymous = !on;
+        self
+    }
+
+    /// Adds a user that the kubeconfig of each socket has a context for: `windlass-` and the name, with a
+    /// token.
+    #[must_use]
+    pub fn user(mut self, name: &str, groups: &[&str]) -> Self {
+        self.access.users.push(User::new(name, groups));
+        self
+    }
+
     /// Sets the URL that names the issuer of service accounts' tokens, and their default audience.
     /// Default: `https://kubernetes.default.svc.cluster.local`.
     #[must_use]
@@ -174,7 +212,11 @@ impl Builder {
         // ever.
         let weak = Arc::downgrade(&core);
         core.install(
-            Arc::new(http::Authentication::new(tokens.clone(), weak.clone())),
+            Arc::new(http::Authentication::new(
+                tokens.clone(),
+                weak.clone(),
+                self.refuses_anonymous,
+            )),
             Arc::new(rbac::Rbac::new(weak)),
         );
         // Before the controllers: role aggregation finds the default roles when it starts.
@@ -186,8 +228,14 @@ impl Builder {
         if self.controllers != ControllerSet::NONE {
             controllers::start(&core, self.controllers);
         }
-        ApiServer { core, tokens, kept: None }
+        ApiServer { core, tokens, access: Arc::new(self.access), kept: None }
     }
+}
+
+/// Returns the token of a user; it follows from the administrator's, so that a data file keeps it as well.
+fn user_token(secret: &str, name: &str) -> String {
+    let digest = Sha256::digest(format!("{secret}\0{name}"));
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns a new bearer token.
@@ -252,18 +300,25 @@ impl ApiServer {
     /// ([`Builder::start_on`]) authority and token are those of the file.
     ///
     /// # Errors
-    /// The address cannot be bound, or the certificates cannot be made.
+    /// The address cannot be bound, or the certificates cannot be made or read.
     pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<tls::Listening> {
         let (own, token) = match &self.kept {
             Some(kept) => (kept.authority.clone(), kept.token.clone()),
             None => (tls::PemIdentity::generate_authority()?, new_token(&self.core.rng)),
         };
-        let authority = tls::Authority::new(&own, addr.ip())?;
+        let further = tls::authorities(&self.access.authorities)?;
+        let authority = tls::Authority::new(&own, addr.ip(), further)?;
         let admin = User::new("kubernetes-admin", &[rbac::MASTERS]);
         self.tokens.add(&token, admin);
+        let more = self.access.users.iter().map(|user| {
+            let own = user_token(&token, &user.name);
+            self.tokens.add(&own, user.clone());
+            (user.name.clone(), own)
+        });
+        let more: Vec<(String, String)> = more.collect();
         // Published before the server listens: the first client may already read the certificate.
         controllers::publish_root(&self.core, &authority.certificate);
-        tls::listen(self.core.clone(), addr, &authority, &token).await
+        tls::listen(self.core.clone(), addr, &authority, &token, &more).await
     }
 
     /// Returns the newest resourceVersion.

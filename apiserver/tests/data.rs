@@ -42,7 +42,13 @@ impl Seen {
 }
 
 /// Creates, changes and deletes objects until the server is gone.
-async fn write(mut client: Client, who: String, seen: Arc<Mutex<Seen>>, enough: Arc<Notify>, limit: usize) {
+async fn write(
+    mut client: Client,
+    who: String,
+    seen: Arc<Mutex<Seen>>,
+    enough: Arc<Notify>,
+    limit: usize,
+) {
     for i in 0.. {
         let name = format!("{who}-{}", i / 3);
         let (method, url, body) = match i % 3 {
@@ -121,17 +127,28 @@ async fn a_server_that_is_killed_while_clients_write_loses_no_acknowledged_write
             let identity = (kubeconfig.certificate.as_str(), kubeconfig.key.as_str());
             let mut other = program.client_with(&kubeconfig, Some(identity)).await.unwrap();
             assert_eq!(other.get(MAPS).await.code, 200);
-            let old = other.open("GET", &format!("{MAPS}?watch=1&resourceVersion={oldest}"), "").await;
+            let old =
+                other.open("GET", &format!("{MAPS}?watch=1&resourceVersion={oldest}"), "").await;
             let event = Events::of(old.unwrap()).next().await.unwrap();
             assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
         }
-        let watcher = program.client().await.open("GET", &format!("{MAPS}?watch=1&resourceVersion={listed}"), "").await;
+        let watcher = program
+            .client()
+            .await
+            .open("GET", &format!("{MAPS}?watch=1&resourceVersion={listed}"), "")
+            .await;
         let mut tasks = vec![tokio::spawn(watch(Events::of(watcher.unwrap()), seen.clone()))];
         let enough = Arc::new(Notify::new());
         let limit = seen.lock().writes + 20 + 37 * round;
         for writer in 0..6 {
             let who = format!("r{round}-w{writer}");
-            tasks.push(tokio::spawn(write(program.client().await, who, seen.clone(), enough.clone(), limit)));
+            tasks.push(tokio::spawn(write(
+                program.client().await,
+                who,
+                seen.clone(),
+                enough.clone(),
+                limit,
+            )));
         }
         enough.notified().await;
         program.kill();
@@ -213,10 +230,20 @@ async fn definitions_objects_and_tokens_are_served_after_a_restart() {
     let fresh = client.post(MAPS, json!({"metadata": {"name": "fresh"}})).await;
     assert!(fresh.version() > widget.version());
     let maps = client.get("/api/v1/configmaps").await;
-    let same = maps.value["items"].as_array().unwrap().iter().filter(|item| item["metadata"]["uid"] == uid(&fresh));
+    let same = maps.value["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item["metadata"]["uid"] == uid(&fresh));
     assert_eq!(same.count(), 1);
     // Deleted with its instances, and not served at the next start.
-    assert_eq!(client.send("DELETE", &format!("{DEFINITIONS}/widgets.example.dev"), Value::Null).await.code, 200);
+    assert_eq!(
+        client
+            .send("DELETE", &format!("{DEFINITIONS}/widgets.example.dev"), Value::Null)
+            .await
+            .code,
+        200
+    );
     server.shutdown().await;
     let (server, mut client) = start(&folder, ApiServer::builder()).await;
     assert_eq!(client.get(WIDGETS).await.code, 404);
@@ -231,7 +258,9 @@ async fn a_deletion_that_was_begun_goes_on_after_the_restart() {
     // Nothing empties a namespace or collects garbage here, as if the server was killed just then.
     let (server, mut client) = start(&folder, ApiServer::builder().controllers(false)).await;
     client.post("/api/v1/namespaces", json!({"metadata": {"name": "gone"}})).await;
-    client.post("/api/v1/namespaces/gone/configmaps", json!({"metadata": {"name": "inside"}})).await;
+    client
+        .post("/api/v1/namespaces/gone/configmaps", json!({"metadata": {"name": "inside"}}))
+        .await;
     let owner = client.post(MAPS, json!({"metadata": {"name": "owner"}})).await;
     let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.value["metadata"]["uid"]});
     client.post(MAPS, json!({"metadata": {"name": "owned", "ownerReferences": [reference]}})).await;

@@ -99,7 +99,8 @@ impl DataFile {
 }
 
 /// Text about a file whose contents are not those of a database.
-const DAMAGED: &str = "it is damaged or no data file of this program; restore a copy, or name another file";
+const DAMAGED: &str =
+    "it is damaged or no data file of this program; restore a copy, or name another file";
 /// Text about a file that lost commits.
 const REPAIRED: &str = "it was damaged, and its last commits are lost; the state before them is in place \
      and is served at the next start, unless you restore a copy";
@@ -112,7 +113,10 @@ fn explain(error: &DatabaseError) -> String {
         }
         DatabaseError::Storage(StorageError::Corrupted(why)) => format!("{DAMAGED} ({why})"),
         DatabaseError::Storage(StorageError::Io(error))
-            if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            ) =>
         {
             DAMAGED.to_owned()
         }

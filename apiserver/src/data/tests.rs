@@ -11,7 +11,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("windlass-data-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("windlass-data-{}-{name}", std::process::id()));
         drop(std::fs::remove_dir_all(&path));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -82,7 +83,8 @@ async fn a_restored_backup_takes_the_place_of_everything_in_the_file() {
     writer.closed().await;
     let state = opened(&folder).state.unwrap();
     assert_eq!(state.revision(), backup.revision());
-    let names: Vec<_> = state.resources().iter().map(|(name, held)| (name.as_str(), held.size())).collect();
+    let names: Vec<_> =
+        state.resources().iter().map(|(name, held)| (name.as_str(), held.size())).collect();
     assert_eq!(names, [("a", 1)]);
 }
 
@@ -103,7 +105,16 @@ async fn a_file_that_is_cut_or_changed_or_something_else_is_refused() {
     let mut held = None;
     for i in 0..50 {
         let value = json!({"metadata": {}, "text": format!("{text}{i}")});
-        held = Some(first.put("a", &format!("k{}", i % 40), first.get("a", &format!("k{}", i % 40)).as_ref(), value).unwrap());
+        held = Some(
+            first
+                .put(
+                    "a",
+                    &format!("k{}", i % 40),
+                    first.get("a", &format!("k{}", i % 40)).as_ref(),
+                    value,
+                )
+                .unwrap(),
+        );
     }
     drop(held);
     first.durable().await;
@@ -112,7 +123,12 @@ async fn a_file_that_is_cut_or_changed_or_something_else_is_refused() {
     let whole = std::fs::read(folder.file()).unwrap();
     let mut changed = whole.clone();
     // All copies: some of them are in pages that are free.
-    let places: Vec<usize> = whole.windows(9).enumerate().filter(|(_, w)| *w == b"a text th").map(|(at, _)| at).collect();
+    let places: Vec<usize> = whole
+        .windows(9)
+        .enumerate()
+        .filter(|(_, w)| *w == b"a text th")
+        .map(|(at, _)| at)
+        .collect();
     assert!(places.len() >= 40);
     places.iter().for_each(|at| changed[*at] = b'A');
     for (name, bytes) in [
@@ -124,7 +140,10 @@ async fn a_file_that_is_cut_or_changed_or_something_else_is_refused() {
         std::fs::write(folder.file(), bytes).unwrap();
         let error = DataFile::open(&folder.file()).map(drop).map_err(|error| error.to_string());
         let error = error.expect_err(name);
-        assert!(error.contains("cannot use the data file") && error.contains("damaged"), "{name}: {error}");
+        assert!(
+            error.contains("cannot use the data file") && error.contains("damaged"),
+            "{name}: {error}"
+        );
     }
     std::fs::write(folder.file(), &whole).unwrap();
     assert!(opened(&folder).state.is_some());

@@ -160,7 +160,8 @@ mod tests {
         journal.write("b", "x".into(), None, 4);
         let batch = journal.next().unwrap();
         assert_eq!((batch.revision, batch.ticket), (4, 3));
-        let states: Vec<_> = batch.writes.values().map(|held| held.clone().map(|o| o.value.clone())).collect();
+        let states: Vec<_> =
+            batch.writes.values().map(|held| held.clone().map(|o| o.value.clone())).collect();
         assert_eq!(states, [Some(json!({"name": "second"})), None]);
         journal.committed(batch.ticket);
         journal.close();

@@ -119,7 +119,9 @@ impl Program {
         identity: Option<(&str, &str)>,
     ) -> Result<Client, String> {
         let mut roots = rustls::RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(kubeconfig.authority.as_bytes()).unwrap()).unwrap();
+        roots
+            .add(CertificateDer::from_pem_slice(kubeconfig.authority.as_bytes()).unwrap())
+            .unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -231,7 +233,8 @@ impl Client {
         body: impl Into<Bytes>,
     ) -> hyper::Result<http::Response<Incoming>> {
         let mut request = http::Request::builder().method(method).uri(url).header("host", "x");
-        let media = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let media =
+            if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         request = request.header("content-type", media);
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
@@ -243,7 +246,12 @@ impl Client {
         self.sender.send_request(request.body(Full::new(body.into())).unwrap()).await
     }
 
-    pub async fn try_send(&mut self, method: &str, url: &str, body: &Value) -> hyper::Result<Reply> {
+    pub async fn try_send(
+        &mut self,
+        method: &str,
+        url: &str,
+        body: &Value,
+    ) -> hyper::Result<Reply> {
         self.try_send_with(method, url, &[], body).await
     }
 
