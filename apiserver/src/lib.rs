@@ -6,6 +6,7 @@
 //! time and repeat runs.
 
 pub mod apply;
+mod audit;
 mod auth;
 mod clock;
 mod controllers;

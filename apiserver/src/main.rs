@@ -47,6 +47,11 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 
+    /// File to append the audit log to, `-` for the standard output: a JSON object for each request, with
+    /// what it changed; values of Secrets are masked.
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+
     /// Report Deployments available, as if pods ran: `deployment-controller`.
     #[arg(long)]
     stand_ins: bool,
@@ -73,6 +78,9 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         Some(path) => builder.start_on(path).await.map_err(|error| error.to_string())?,
         None => builder.start(),
     };
+    if let Some(path) = &arguments.audit_log {
+        server.write_audit(audit_log(path)?);
+    }
     let listening = server.listen(arguments.listen).await.map_err(|error| error.to_string())?;
     let path = &arguments.kubeconfig;
     write_private(path, &listening.kubeconfig)
@@ -119,6 +127,20 @@ fn configured(arguments: &Arguments) -> Result<Builder, String> {
         builder = builder.client_authorities(&read("the client authorities", path)?);
     }
     Ok(builder)
+}
+
+/// Opens the audit log; a new file is readable by its owner only.
+fn audit_log(path: &Path) -> Result<Box<dyn std::io::Write + Send>, String> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdout()));
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path);
+    let file = file.map_err(|e| format!("cannot open the audit log {}: {e}", path.display()))?;
+    Ok(Box::new(file))
 }
 
 /// Reads a file of the command line.

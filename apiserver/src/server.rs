@@ -37,6 +37,8 @@ pub struct Builder {
     /// Whether requests without credentials are refused.
     refuses_anonymous: bool,
     access: Access,
+    /// Whether an audit log is kept.
+    audits: bool,
 }
 
 /// Clients of the sockets beside the administrator.
@@ -169,6 +171,13 @@ impl Builder {
         self
     }
 
+    /// Keeps an audit log in memory: the last 4096 requests ([`ApiServer::audit`]). Default: off.
+    #[must_use]
+    pub fn audit(mut self, on: bool) -> Self {
+        self.audits = on;
+        self
+    }
+
     /// Sets the URL that names the issuer of service accounts' tokens, and their default audience.
     /// Default: `https://kubernetes.default.svc.cluster.local`.
     #[must_use]
@@ -200,6 +209,9 @@ impl Builder {
 
     /// Creates the objects that exist from the start, and starts the controllers.
     pub(crate) fn run(self, core: Arc<Core>) -> ApiServer {
+        if self.audits {
+            core.audit.turn_on();
+        }
         bootstrap::run(&core);
         if self.expires_future {
             core.store.refuse_future();
@@ -353,6 +365,32 @@ impl ApiServer {
         self.core.requests.panics()
     }
 
+    /// Returns the kept entries of the audit log, oldest first; none unless it is on ([`Builder::audit`]).
+    ///
+    /// An entry is a JSON object: `time`, `user`, `groups`, `impersonatedUser` (if any), `agent`, `verb`,
+    /// `group`, `version`, `resource`, `subresource`, `namespace`, `name`, `code` (0 without an answer),
+    /// `durationMicros` and `changes`: for each written object its versions and the changed places with
+    /// their values, which are masked in Secrets.
+    pub fn audit(&self) -> Vec<Value> {
+        self.core.audit.all()
+    }
+
+    /// Returns the number of entries that the audit log no longer keeps.
+    pub fn dropped_audit(&self) -> u64 {
+        self.core.audit.dropped()
+    }
+
+    /// Writes each later entry of the audit log as a line as well, by a thread of its own. A log that is too slow loses lines ([`ApiServer::lost_audit`]).
+    pub fn write_audit(&self, log: impl std::io::Write + Send + 'static) {
+        self.core.audit.turn_on();
+        self.core.audit.write_to(Box::new(log));
+    }
+
+    /// Returns the number of lines that the audit log's writer was too slow for.
+    pub fn lost_audit(&self) -> u64 {
+        self.core.audit.lost()
+    }
+
     /// Drops the kept requests of clients.
     pub fn clear_requests(&self) {
         self.core.requests.clear();
@@ -392,6 +430,7 @@ impl ApiServer {
     pub async fn shutdown(&self) {
         self.core.stop.cancel();
         tokio::task::yield_now().await;
+        self.core.audit.close().await;
         if let (Some(kept), Some(journal)) = (&self.kept, self.core.store.journal()) {
             journal.close();
             kept.writer.closed().await;

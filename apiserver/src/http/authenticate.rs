@@ -55,7 +55,16 @@ impl Authenticator for Authentication {
         request: &Parts,
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError> {
-        let user = match (&connection.user, bearer(request)) {
+        let user = self.caller(request, connection)?;
+        // After authentication: the right to impersonate is that of the real user.
+        match self.core.upgrade() {
+            Some(core) => impersonate::apply(&core, user, request),
+            None => Ok(user),
+        }
+    }
+
+    fn caller(&self, request: &Parts, connection: &ConnectionIdentity) -> Result<User, ApiError> {
+        Ok(match (&connection.user, bearer(request)) {
             // First: a client with a certificate may send a token as well, which then does not
             // count.
             (Some(user), _) => user.clone().authenticated(),
@@ -67,12 +76,7 @@ impl Authenticator for Authentication {
             }
             (None, None) if self.refuses_anonymous => return Err(ApiError::unauthorized()),
             (None, None) => User::new(ANONYMOUS, &["system:unauthenticated"]),
-        };
-        // After authentication: the right to impersonate is that of the real user.
-        match self.core.upgrade() {
-            Some(core) => impersonate::apply(&core, user, request),
-            None => Ok(user),
-        }
+        })
     }
 
     fn token(&self, token: &str, audiences: &[String]) -> Result<Identified, String> {

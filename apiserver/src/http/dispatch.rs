@@ -16,6 +16,7 @@ use crate::faults::{Action, garble};
 use crate::kinds::Kind;
 use crate::names;
 use crate::status::{About, ApiError};
+use crate::storage;
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, Query, WriteOptions};
 use crate::verbs::subresources::{certificates, connect};
@@ -226,13 +227,13 @@ async fn execute(
             // A version that is about to exist is waited for; the list refuses it if it does not
             // come.
             wait_for(core, list::awaited(&options)).await;
-            off_worker(core, || list::list(core, &call, &options)).await
+            off_worker(core, asked, || list::list(core, &call, &options)).await
         }
-        Verb::Create => off_worker(core, || post(core, asked, call, body, warnings)).await,
-        Verb::Update => off_worker(core, || put(core, asked, call, body, warnings)).await,
-        Verb::Patch => off_worker(core, || change(core, asked, call, body, warnings)).await,
+        Verb::Create => off_worker(core, asked, || post(core, asked, call, body, warnings)).await,
+        Verb::Update => off_worker(core, asked, || put(core, asked, call, body, warnings)).await,
+        Verb::Patch => off_worker(core, asked, || change(core, asked, call, body, warnings)).await,
         Verb::Delete | Verb::DeleteCollection => {
-            off_worker(core, || remove(core, asked, call, body, warnings)).await
+            off_worker(core, asked, || remove(core, asked, call, body, warnings)).await
         }
         // A watch has its own way, and unknown methods were refused before.
         Verb::Watch | Verb::Other(_) => Err(ApiError::method()),
@@ -244,7 +245,15 @@ async fn execute(
 /// a server with two workers.
 ///
 /// On a runtime of one thread the work runs as it is: tests want one order of events for one seed.
-async fn off_worker<T>(core: &Core, work: impl FnOnce() -> T) -> T {
+async fn off_worker<T>(core: &Core, asked: &DecodedRequest, work: impl FnOnce() -> T) -> T {
+    let work = || {
+        if !core.audit.is_on() {
+            return work();
+        }
+        let (done, written) = storage::collect(work);
+        *asked.written.lock() = written;
+        done
+    };
     let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
     if !matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
         return work();

@@ -18,10 +18,12 @@ mod journal;
 mod resource;
 #[cfg(test)]
 mod tests;
+mod written;
 
 pub(crate) use journal::{Batch, Journal};
 pub(crate) use resource::Change;
 use resource::Resource;
+pub(crate) use written::{Written, collect};
 
 /// Objects of one resource by `namespace/name` (or `name`), in list order.
 pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;
@@ -320,13 +322,15 @@ impl Store {
         value["metadata"]["resourceVersion"] = json!(revision.to_string());
         let object = Arc::new(Object::new(value, revision));
         let key: Arc<str> = key.into();
-        state.record(Change {
+        let change = Change {
             revision,
             key: key.clone(),
             before: expected.cloned(),
             after: Some(object.clone()),
             snapshot: state.current.insert(key.clone(), object.clone()),
-        });
+        };
+        written::note(resource, &change);
+        state.record(change);
         inner.revision = revision;
         inner.bound();
         if let Some(journal) = self.journal.get() {
@@ -347,13 +351,15 @@ impl Store {
         let revision = inner.revision + 1;
         let state = inner.resources.get_mut(resource).ok_or(Raced)?;
         check(state, key, Some(expected))?;
-        state.record(Change {
+        let change = Change {
             revision,
             key: key.into(),
             before: Some(expected.clone()),
             after: None,
             snapshot: state.current.remove(key),
-        });
+        };
+        written::note(resource, &change);
+        state.record(change);
         inner.revision = revision;
         if let Some(journal) = self.journal.get() {
             journal.write(resource, key.into(), None, revision);
