@@ -52,6 +52,12 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
 
+    /// Unix socket (mode 0600) for administration over HTTP: faults, compaction, snapshots, the audit log,
+    /// counters. The routes stand in the documentation.
+    #[cfg(unix)]
+    #[arg(long, value_name = "PATH")]
+    admin_socket: Option<PathBuf>,
+
     /// Report Deployments available, as if pods ran: `deployment-controller`.
     #[arg(long)]
     stand_ins: bool,
@@ -80,6 +86,10 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     };
     if let Some(path) = &arguments.audit_log {
         server.write_audit(audit_log(path)?);
+    }
+    #[cfg(unix)]
+    if let Some(path) = &arguments.admin_socket {
+        server.serve_admin(path).await.map_err(|error| error.to_string())?;
     }
     let listening = server.listen(arguments.listen).await.map_err(|error| error.to_string())?;
     let path = &arguments.kubeconfig;

@@ -4,6 +4,8 @@
 //! watches stay in memory. A commit is one transaction of redb, so that a file is never between two of
 //! them, whenever the process ends.
 
+// DESIGN.md, 146: The data file holds the present state, and answers wait for shared commits
+
 mod read;
 #[cfg(test)]
 mod tests;

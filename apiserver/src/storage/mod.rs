@@ -425,6 +425,14 @@ impl Store {
         Ok(Changes { changes, ended: all && !state.served })
     }
 
+    /// Returns the numbers of objects and of changes in the history, and the history's bytes, about.
+    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
+        let inner = self.inner.lock();
+        inner.resources.values().fold((0, 0, 0), |(objects, changes, bytes), state| {
+            (objects + state.current.size(), changes + state.log.len(), bytes + state.bytes)
+        })
+    }
+
     /// Returns a backup of everything that is stored now.
     pub(crate) fn backup(&self) -> Backup {
         let inner = self.inner.lock();
@@ -446,7 +454,8 @@ impl Store {
             *state = Resource {
                 current: snapshot.clone(),
                 base: snapshot,
-                served: state.served,
+                // Objects come back with their definitions; an end would drop them when they are served.
+                served: state.served || backup.resources.contains_key(name),
                 // The signal stays: readers wait on it, and must wake to find that their cursor has
                 // ended.
                 wake: Arc::clone(&state.wake),
