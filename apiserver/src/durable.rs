@@ -88,26 +88,3 @@ fn credentials(kept: &Credentials) -> io::Result<(PemIdentity, String, &[u8])> {
     let authority = PemIdentity { certificate: text(AUTHORITY)?, key: text(AUTHORITY_KEY)? };
     Ok((authority, text(TOKEN)?, bytes(ACCOUNTS_KEY)?))
 }
-
-impl ApiServer {
-    /// Waits until everything that has been written so far is in the data file, as each request does
-    /// before its answer. Only writes without a request ([`ApiServer::commit`] and the like) need this.
-    ///
-    /// # Errors
-    /// The file can no longer be written.
-    pub async fn flush(&self) -> io::Result<()> {
-        tokio::select! {
-            biased;
-            () = self.core.store.durable() => Ok(()),
-            why = self.stopped() => {
-                Err(io::Error::other(why.unwrap_or_else(|| "the server has been stopped".to_owned())))
-            }
-        }
-    }
-
-    /// Waits until the server stops, and returns the failure of its data file if that is the reason.
-    pub async fn stopped(&self) -> Option<String> {
-        self.core.stop.cancelled().await;
-        self.core.store.journal().and_then(|journal| journal.failure())
-    }
-}

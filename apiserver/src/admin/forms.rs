@@ -71,6 +71,9 @@ impl From<ActionForm> for Action {
     }
 }
 
+/// A method of [`Fault`] that narrows it down.
+type Restrict = fn(Fault, &str) -> Fault;
+
 impl FaultForm {
     /// Returns the fault, or why there can be none.
     pub(super) fn fault(self) -> Result<Fault, String> {
@@ -81,7 +84,7 @@ impl FaultForm {
             Some(times) => fault.times(times),
             None => fault.always(),
         };
-        let narrow: [(Option<String>, fn(Fault, &str) -> Fault); 7] = [
+        let narrow: [(Option<String>, Restrict); 7] = [
             (self.verb, Fault::on),
             (self.resource, Fault::resource),
             (self.subresource, Fault::subresource),
