@@ -49,6 +49,11 @@ impl Clock {
         self.rfc3339_after(0)
     }
 
+    /// Returns the time with its microseconds.
+    pub(crate) fn rfc3339_micros(&self) -> String {
+        self.now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+    }
+
     /// Returns the time `seconds` from now, in the same form.
     pub(crate) fn rfc3339_after(&self, seconds: i64) -> String {
         let at = self.seconds().saturating_add(seconds);
@@ -77,6 +82,7 @@ mod tests {
         assert_eq!(clock.rfc3339(), "2026-01-02T03:04:05Z");
         tokio::time::advance(Duration::from_millis(61_500)).await;
         assert_eq!(clock.rfc3339(), "2026-01-02T03:05:06Z");
+        assert_eq!(clock.rfc3339_micros(), "2026-01-02T03:05:06.500000Z");
         assert_eq!(clock.rfc3339_after(-1), "2026-01-02T03:05:05Z");
         assert_eq!(parse("2026-01-02T03:05:06Z"), Some(clock.seconds()));
     }

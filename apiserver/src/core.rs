@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::Audit;
 use crate::auth::accounts::Issuer;
 use crate::auth::{AllowAll, Authenticator, Authorizer, ByConnection};
 use crate::clock::Clock;
@@ -43,6 +44,8 @@ pub(crate) struct Core {
     pub(crate) faults: Faults,
     /// Log of answered requests.
     pub(crate) requests: Requests,
+    /// Audit log; off unless it was asked for.
+    pub(crate) audit: Audit,
     /// Permits of requests whose work may take long.
     pub(crate) long_work: tokio::sync::Semaphore,
     /// Held while an address is chosen and its Service stored.
@@ -81,6 +84,7 @@ impl Core {
             webhooks: hooks::Client::new(stop.child_token()),
             faults: Faults::new(),
             requests: Requests::new(),
+            audit: Audit::default(),
             long_work: tokio::sync::Semaphore::new(LONG_WORK),
             addresses: Mutex::new(()),
             issuer: Issuer::default(),

@@ -153,6 +153,28 @@ fn serve(core: &Core, definition: &Value) {
     core.registry.replace(&storage, kinds);
 }
 
+/// Serves exactly the kinds of the stored definitions, after the whole state of the store has been replaced;
+/// goes on with what was begun on each definition.
+pub(crate) fn reload(core: &Core, delete: DeleteInstances) {
+    let (definitions, _) = core.store.snapshot(STORAGE);
+    for kind in core.registry.table().stored() {
+        let definition = kind.custom.as_ref().map(|custom| &custom.definition);
+        if definition.is_some_and(|name| !definitions.contains_key(name.as_str())) {
+            core.registry.replace(&kind.storage, Vec::new());
+            core.store.end(&kind.storage);
+        }
+    }
+    // Also those that are being deleted: their instances are served until they are gone.
+    for (_, held) in &definitions {
+        if has_condition(&held.value, "Established", "True") {
+            serve(core, &held.value);
+        }
+    }
+    for (name, _) in &definitions {
+        settle(core, name, delete);
+    }
+}
+
 /// Checks definitions with conflicting names again: a conflict may be over once another definition
 /// is gone.
 fn retry_conflicts(core: &Core, delete: DeleteInstances) {

@@ -4,6 +4,8 @@
 //! object that its own kind refuses, or a server whose versions go backwards. Only the writing
 //! differs: lists and watches show these objects as they show all others.
 
+use std::io;
+
 use serde_json::Value;
 
 use crate::server::ApiServer;
@@ -105,5 +107,26 @@ impl ApiServer {
         self.core.cut();
         // Lets the tasks of the cut connections run before the caller goes on.
         tokio::task::yield_now().await;
+    }
+
+    /// Waits until everything that has been written so far is in the data file, as each request does
+    /// before its answer. Only writes without a request ([`ApiServer::commit`] and the like) need this.
+    ///
+    /// # Errors
+    /// The file can no longer be written.
+    pub async fn flush(&self) -> io::Result<()> {
+        tokio::select! {
+            biased;
+            () = self.core.store.durable() => Ok(()),
+            why = self.stopped() => {
+                Err(io::Error::other(why.unwrap_or_else(|| "the server has been stopped".to_owned())))
+            }
+        }
+    }
+
+    /// Waits until the server stops, and returns the failure of its data file if that is the reason.
+    pub async fn stopped(&self) -> Option<String> {
+        self.core.stop.cancelled().await;
+        self.core.store.journal().and_then(|journal| journal.failure())
     }
 }

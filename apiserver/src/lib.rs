@@ -2,18 +2,23 @@
 //!
 //! The crate imports nothing of the operator framework: client and server are two independent
 //! readings of the Kubernetes API. The server behaves like kube-apiserver 1.36, keeps everything in
-//! memory, shares tokio's clock and draws all randomness from one seed, so that tests can pause
-//! time and repeat runs.
+//! memory or in a file ([`Builder::start_on`]), shares tokio's clock and draws all randomness from one
+//! seed, so that tests can pause time and repeat runs.
 
+#[cfg(unix)]
+mod admin;
 pub mod apply;
+mod audit;
 mod auth;
 mod clock;
 mod controllers;
 mod core;
 pub mod crd_schema;
 mod crds;
+mod data;
 mod direct;
 pub mod discovery;
+mod durable;
 pub mod faults;
 mod go;
 mod hooks;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use windlass_apiserver::{ApiServer, ControllerSet};
+use windlass_apiserver::{ApiServer, Builder, ControllerSet};
 
 /// A Kubernetes API server for development: in memory, with TLS, tokens and RBAC.
 #[derive(Debug, Parser)]
@@ -23,10 +23,40 @@ struct Arguments {
     #[arg(long)]
     token_auth_file: Option<PathBuf>,
 
+    /// A user that the kubeconfig gets a context for: `windlass-NAME`, with a token; may be repeated.
+    #[arg(long = "user", value_name = "NAME[=GROUP,GROUP]")]
+    users: Vec<String>,
+
+    /// Certificates (PEM) of further authorities: clients with a certificate of one of them are let in as
+    /// the user of its common name, with its organizations as groups.
+    #[arg(long, value_name = "FILE")]
+    client_ca_file: Option<PathBuf>,
+
+    /// Whether requests without credentials are those of `system:anonymous`; 401 otherwise.
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = clap::ArgAction::Set)]
+    anonymous_auth: bool,
+
     /// Controllers to run, by the names of kube-controller-manager: `*` for those that are on by default,
     /// `name` and `-name` for single ones, nothing for none (a lone kube-apiserver).
     #[arg(long, default_value = "*")]
     controllers: ControllerSet,
+
+    /// File that keeps everything across restarts: objects, versions, keys and certificates. It is created
+    /// if it does not exist; a write is answered once it is in the file. Default: all is in memory.
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+
+    /// File to append the audit log to, `-` for the standard output: a JSON object for each request, with
+    /// what it changed; values of Secrets are masked.
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+
+    /// Unix socket (mode 0600) for administration over HTTP: faults, compaction, snapshots, the audit log,
+    /// counters. The routes stand in the documentation.
+    #[cfg(unix)]
+    #[arg(long, value_name = "PATH")]
+    admin_socket: Option<PathBuf>,
 
     /// Report Deployments available, as if pods ran: `deployment-controller`.
     #[arg(long)]
@@ -49,17 +79,18 @@ async fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Result<(), String> {
     // Installed first: a signal during the start also ends the program in the orderly way.
     let signals = Signals::new().map_err(|error| format!("cannot wait for signals: {error}"))?;
-    let mut builder = ApiServer::builder().controller_set(arguments.controllers);
-    if arguments.stand_ins {
-        builder = builder.stand_ins(true);
+    let builder = configured(&arguments)?;
+    let server = match &arguments.data {
+        Some(path) => builder.start_on(path).await.map_err(|error| error.to_string())?,
+        None => builder.start(),
+    };
+    if let Some(path) = &arguments.audit_log {
+        server.write_audit(audit_log(path)?);
     }
-    if let Some(path) = &arguments.token_auth_file {
-        let csv = std::fs::read_to_string(path)
-            .map_err(|error| format!("cannot read the tokens {}: {error}", path.display()))?;
-        ApiServer::check_tokens(&csv).map_err(|error| format!("{}: {error}", path.display()))?;
-        builder = builder.tokens(&csv);
+    #[cfg(unix)]
+    if let Some(path) = &arguments.admin_socket {
+        server.serve_admin(path).await.map_err(|error| error.to_string())?;
     }
-    let server = builder.start();
     let listening = server.listen(arguments.listen).await.map_err(|error| error.to_string())?;
     let path = &arguments.kubeconfig;
     write_private(path, &listening.kubeconfig)
@@ -72,9 +103,60 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         );
     }
     println!("windlass-apiserver ready at {url}, kubeconfig {}", path.display());
-    signals.received().await;
-    server.shutdown().await;
+    tokio::select! {
+        biased;
+        () = signals.received() => server.shutdown().await,
+        // Only a data file that fails stops the server from inside.
+        why = server.stopped() => return Err(why.unwrap_or_default()),
+    }
     Ok(())
+}
+
+/// Returns a builder with the settings of the command line.
+fn configured(arguments: &Arguments) -> Result<Builder, String> {
+    let mut builder = ApiServer::builder()
+        .controller_set(arguments.controllers)
+        .anonymous_auth(arguments.anonymous_auth);
+    if arguments.stand_ins {
+        builder = builder.stand_ins(true);
+    }
+    for user in &arguments.users {
+        let (name, groups) = user.split_once('=').unwrap_or((user, ""));
+        if name.is_empty() {
+            return Err(format!("--user {user:?} lacks a name; write NAME or NAME=GROUP,GROUP"));
+        }
+        let groups: Vec<&str> = groups.split(',').filter(|group| !group.is_empty()).collect();
+        builder = builder.user(name, &groups);
+    }
+    if let Some(path) = &arguments.token_auth_file {
+        let csv = read("the tokens", path)?;
+        ApiServer::check_tokens(&csv).map_err(|error| format!("{}: {error}", path.display()))?;
+        builder = builder.tokens(&csv);
+    }
+    if let Some(path) = &arguments.client_ca_file {
+        builder = builder.client_authorities(&read("the client authorities", path)?);
+    }
+    Ok(builder)
+}
+
+/// Opens the audit log; a new file is readable by its owner only.
+fn audit_log(path: &Path) -> Result<Box<dyn std::io::Write + Send>, String> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdout()));
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path);
+    let file = file.map_err(|e| format!("cannot open the audit log {}: {e}", path.display()))?;
+    Ok(Box::new(file))
+}
+
+/// Reads a file of the command line.
+fn read(what: &str, path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {what} {}: {error}", path.display()))
 }
 
 /// Writes a file that only its owner may read. Readers see the whole file or none.

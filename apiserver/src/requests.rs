@@ -67,6 +67,8 @@ pub(crate) struct Requests {
     ring: Mutex<VecDeque<Request>>,
     /// Handlers that panicked.
     panics: AtomicU64,
+    /// All requests, also those that the ring no longer holds.
+    count: AtomicU64,
 }
 
 impl Requests {
@@ -78,6 +80,7 @@ impl Requests {
     /// Adds a request, and drops the oldest one if the ring is full.
     pub(crate) fn record(&self, mut request: Request) {
         request.cut();
+        self.count.fetch_add(1, Ordering::Relaxed);
         let mut ring = self.ring.lock();
         // Bounded: long tests make more requests than memory should hold.
         if ring.len() == KEPT {
@@ -90,6 +93,11 @@ impl Requests {
     pub(crate) fn all(&self) -> Vec<Request> {
         // A copy: requests are recorded while tests look at it.
         self.ring.lock().iter().cloned().collect()
+    }
+
+    /// Returns the number of all requests.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
     }
 
     /// Counts a handler that panicked; returns their number.

@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::io::DuplexStream;
 
 use crate::auth::{ConnectionIdentity, Tokens, User};
 use crate::clock::Clock;
 use crate::controllers::{Controller, ControllerSet};
 use crate::core::Core;
+use crate::data::Writer;
 use crate::faults::Faults;
 use crate::hooks::Connector;
 use crate::requests::Request;
@@ -35,6 +37,20 @@ pub struct Builder {
     issuer: Option<String>,
     /// Opens connections to webhooks; `None` for TCP.
     connector: Option<Arc<dyn Connector>>,
+    /// Whether requests without credentials are refused.
+    refuses_anonymous: bool,
+    access: Access,
+    /// Whether an audit log is kept.
+    audits: bool,
+}
+
+/// Clients of the sockets beside the administrator.
+#[derive(Clone, Debug, Default)]
+struct Access {
+    /// Users that kubeconfigs have contexts for.
+    users: Vec<User>,
+    /// Certificates of further authorities, in PEM.
+    authorities: String,
 }
 
 /// A running API server. Clones are cheap and share the server.
@@ -43,11 +59,31 @@ pub struct ApiServer {
     pub(crate) core: Arc<Core>,
     /// Bearer tokens, shared with the authentication hook.
     tokens: Arc<Tokens>,
+    access: Arc<Access>,
+    /// The data file and what it keeps beside objects; `None` for a server in memory.
+    pub(crate) kept: Option<Arc<Kept>>,
+}
+
+/// Data file of a server.
+pub(crate) struct Kept {
+    /// The authority that signs all certificates.
+    pub(crate) authority: tls::PemIdentity,
+    /// The administrator's token.
+    pub(crate) token: String,
+    /// The thread that writes the file.
+    pub(crate) writer: Writer,
+}
+
+/// Shows no key and no token.
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").field("writer", &self.writer).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, epoch, controllers, expires_future, issuer, tokens: _, connector } = self;
+        let Self { seed, epoch, controllers, expires_future, issuer, connector, .. } = self;
         f.debug_struct("Builder")
             .field("seed", seed)
             .field("epoch", epoch)
@@ -115,6 +151,37 @@ impl Builder {
         self
     }
 
+    /// Lets in clients of sockets whose certificates these authorities have signed, given in PEM: the common
+    /// name is the user, the organizations are the groups. [`ApiServer::listen`] fails if the text holds
+    /// no certificate. Default: the server's own authority only.
+    #[must_use]
+    pub fn client_authorities(mut self, pem: &str) -> Self {
+        pem.clone_into(&mut self.access.authorities);
+        self
+    }
+
+    /// Answers requests without credentials as those of `system:anonymous`, or 401 if off. Default: on.
+    #[must_use]
+    pub fn anonymous_auth(mut self, on: bool) -> Self {
+        self.refuses_anonymous = !on;
+        self
+    }
+
+    /// Adds a user that the kubeconfig of each socket has a context for: `windlass-` and the name, with a
+    /// token.
+    #[must_use]
+    pub fn user(mut self, name: &str, groups: &[&str]) -> Self {
+        self.access.users.push(User::new(name, groups));
+        self
+    }
+
+    /// Keeps an audit log in memory: the last 4096 requests ([`ApiServer::audit`]). Default: off.
+    #[must_use]
+    pub fn audit(mut self, on: bool) -> Self {
+        self.audits = on;
+        self
+    }
+
     /// Sets the URL that names the issuer of service accounts' tokens, and their default audience.
     /// Default: `https://kubernetes.default.svc.cluster.local`.
     #[must_use]
@@ -134,16 +201,34 @@ impl Builder {
         self
     }
 
-    /// Starts the server inside the current tokio runtime.
+    /// Starts the server inside the current tokio runtime, with everything in memory.
     pub fn start(self) -> ApiServer {
+        let core = self.core(None);
+        self.run(core)
+    }
+
+    /// Returns the state of a server that has no objects yet; `revision` is that of its data.
+    pub(crate) fn core(&self, revision: Option<u64>) -> Arc<Core> {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
-        let rng = self.seed.map_or_else(Rng::system, Rng::seeded);
+        let rng = match (self.seed, revision) {
+            (None, _) => Rng::system(),
+            (Some(seed), None) => Rng::seeded(seed),
+            (Some(seed), Some(revision)) => Rng::seeded_after(seed, revision),
+        };
         let core = Core::new(clock, rng);
         if let Some(url) = &self.issuer {
             core.issuer.rename(url);
         }
-        if let Some(connector) = self.connector {
-            core.webhooks.install(connector);
+        if let Some(connector) = &self.connector {
+            core.webhooks.install(connector.clone());
+        }
+        core
+    }
+
+    /// Creates the objects that exist from the start, and starts the controllers.
+    pub(crate) fn run(self, core: Arc<Core>) -> ApiServer {
+        if self.audits {
+            core.audit.turn_on();
         }
         bootstrap::run(&core);
         if self.expires_future {
@@ -157,7 +242,11 @@ impl Builder {
         // ever.
         let weak = Arc::downgrade(&core);
         core.install(
-            Arc::new(http::Authentication::new(tokens.clone(), weak.clone())),
+            Arc::new(http::Authentication::new(
+                tokens.clone(),
+                weak.clone(),
+                self.refuses_anonymous,
+            )),
             Arc::new(rbac::Rbac::new(weak)),
         );
         // Before the controllers: role aggregation finds the default roles when it starts.
@@ -169,8 +258,19 @@ impl Builder {
         if self.controllers != ControllerSet::NONE {
             controllers::start(&core, self.controllers);
         }
-        ApiServer { core, tokens }
+        ApiServer { core, tokens, access: Arc::new(self.access), kept: None }
     }
+}
+
+/// Returns the token of a user; it follows from the administrator's, so that a data file keeps it as well.
+fn user_token(secret: &str, name: &str) -> String {
+    let digest = Sha256::digest(format!("{secret}\0{name}"));
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns a new bearer token.
+pub(crate) fn new_token(rng: &Rng) -> String {
+    rng.bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl ApiServer {
@@ -226,19 +326,29 @@ impl ApiServer {
 
     /// Listens with TLS until [`ApiServer::shutdown`]; port 0 picks a free one.
     ///
-    /// Each call makes its own authority, certificates and administrator's token.
+    /// Each call makes its own authority, certificates and administrator's token; with a data file
+    /// ([`Builder::start_on`]) authority and token are those of the file.
     ///
     /// # Errors
-    /// The address cannot be bound, or the certificates cannot be made.
+    /// The address cannot be bound, or the certificates cannot be made or read.
     pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<tls::Listening> {
-        let authority = tls::Authority::generate(addr.ip())?;
-        let token: String =
-            self.core.rng.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let (own, token) = match &self.kept {
+            Some(kept) => (kept.authority.clone(), kept.token.clone()),
+            None => (tls::PemIdentity::generate_authority()?, new_token(&self.core.rng)),
+        };
+        let further = tls::authorities(&self.access.authorities)?;
+        let authority = tls::Authority::new(&own, addr.ip(), further)?;
         let admin = User::new("kubernetes-admin", &[rbac::MASTERS]);
         self.tokens.add(&token, admin);
+        let more = self.access.users.iter().map(|user| {
+            let own = user_token(&token, &user.name);
+            self.tokens.add(&own, user.clone());
+            (user.name.clone(), own)
+        });
+        let more: Vec<(String, String)> = more.collect();
         // Published before the server listens: the first client may already read the certificate.
         controllers::publish_root(&self.core, &authority.certificate);
-        tls::listen(self.core.clone(), addr, &authority, &token).await
+        tls::listen(self.core.clone(), addr, &authority, &token, &more).await
     }
 
     /// Returns the newest resourceVersion.
@@ -271,6 +381,32 @@ impl ApiServer {
     /// Returns the number of requests whose handler panicked; each was answered 500.
     pub fn panics(&self) -> u64 {
         self.core.requests.panics()
+    }
+
+    /// Returns the kept entries of the audit log, oldest first; none unless it is on ([`Builder::audit`]).
+    ///
+    /// An entry is a JSON object: `time`, `user`, `groups`, `impersonatedUser` (if any), `agent`, `verb`,
+    /// `group`, `version`, `resource`, `subresource`, `namespace`, `name`, `code` (0 without an answer),
+    /// `durationMicros` and `changes`: for each written object its versions and the changed places with
+    /// their values, which are masked in Secrets.
+    pub fn audit(&self) -> Vec<Value> {
+        self.core.audit.all()
+    }
+
+    /// Returns the number of entries that the audit log no longer keeps.
+    pub fn dropped_audit(&self) -> u64 {
+        self.core.audit.dropped()
+    }
+
+    /// Writes each later entry of the audit log as a line as well, by a thread of its own. A log that is too slow loses lines ([`ApiServer::lost_audit`]).
+    pub fn write_audit(&self, log: impl std::io::Write + Send + 'static) {
+        self.core.audit.turn_on();
+        self.core.audit.write_to(Box::new(log));
+    }
+
+    /// Returns the number of lines that the audit log's writer was too slow for.
+    pub fn lost_audit(&self) -> u64 {
+        self.core.audit.lost()
     }
 
     /// Drops the kept requests of clients.
@@ -308,9 +444,14 @@ impl ApiServer {
         tokio::task::yield_now().await;
     }
 
-    /// Stops the server: connections, controllers and sockets end.
+    /// Stops the server: connections, controllers and sockets end, and the data file is closed.
     pub async fn shutdown(&self) {
         self.core.stop.cancel();
         tokio::task::yield_now().await;
+        self.core.audit.close().await;
+        if let (Some(kept), Some(journal)) = (&self.kept, self.core.store.journal()) {
+            journal.close();
+            kept.writer.closed().await;
+        }
     }
 }

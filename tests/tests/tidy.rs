@@ -98,7 +98,9 @@ const SERVER_LAYERS: &[(&str, u8)] = &[
     ("table", 1),
     ("typed", 1),
     ("apply", 2),
+    ("audit", 2),
     ("auth", 2),
+    ("data", 2),
     ("kinds", 2),
     ("openapi", 2),
     ("policies", 2),
@@ -114,6 +116,8 @@ const SERVER_LAYERS: &[(&str, u8)] = &[
     ("tls", 7),
     ("server", 8),
     ("direct", 9),
+    ("durable", 9),
+    ("admin", 10),
 ];
 
 #[test]

@@ -77,6 +77,17 @@ impl Issuer {
         url.clone_into(&mut self.url.write());
     }
 
+    /// Signs with a key from [`Issuer::new_key`]; false if the bytes are no such key, or if another one has
+    /// been used already.
+    pub(crate) fn use_key(&self, bytes: &[u8]) -> bool {
+        Key::read(bytes).is_some_and(|key| self.key.set(Some(key)).is_ok())
+    }
+
+    /// Returns a new key in its PKCS #8 form; `None` if the operating system gives no randomness.
+    pub(crate) fn new_key() -> Option<Vec<u8>> {
+        jwt::generate()
+    }
+
     /// Returns the name of the issuer.
     pub(crate) fn url(&self) -> String {
         self.url.read().clone()

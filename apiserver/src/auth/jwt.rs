@@ -60,12 +60,23 @@ pub(super) fn parse(token: &str) -> Option<Unverified<'_>> {
     Some(Unverified { header, signed, signature, claims })
 }
 
+/// Returns a new key in its PKCS #8 form; `None` if the operating system gives no randomness.
+pub(super) fn generate() -> Option<Vec<u8>> {
+    let (random, algorithm) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
+    let bytes = EcdsaKeyPair::generate_pkcs8(algorithm, &random).ok()?;
+    Some(bytes.as_ref().to_vec())
+}
+
 impl Key {
     /// Returns a new key; `None` if the operating system gives no randomness.
     pub(super) fn generate() -> Option<Self> {
+        Self::read(&generate()?)
+    }
+
+    /// Reads a key from its PKCS #8 form; `None` if the bytes are none.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (random, algorithm) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
-        let bytes = EcdsaKeyPair::generate_pkcs8(algorithm, &random).ok()?;
-        let pair = EcdsaKeyPair::from_pkcs8(algorithm, bytes.as_ref(), &random).ok()?;
+        let pair = EcdsaKeyPair::from_pkcs8(algorithm, bytes, &random).ok()?;
         let der = [&DER_HEAD[..], pair.public_key().as_ref()].concat();
         let id = URL_SAFE_NO_PAD.encode(Sha256::digest(der));
         let header = json!({"alg": "ES256", "kid": id}).to_string();

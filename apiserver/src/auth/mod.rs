@@ -90,6 +90,11 @@ pub(crate) trait Authenticator: Send + Sync {
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError>;
 
+    /// Returns the user that proved its identity, also if it acts as another one.
+    fn caller(&self, request: &Parts, connection: &ConnectionIdentity) -> Result<User, ApiError> {
+        self.authenticate(request, connection)
+    }
+
     /// Returns the user of a bearer token that is meant for one of the audiences.
     ///
     /// # Errors

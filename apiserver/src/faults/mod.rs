@@ -11,10 +11,12 @@ mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use crate::signal::Signal;
 
@@ -34,6 +36,8 @@ pub struct Faults {
 struct Shared {
     /// Faults that strike requests.
     rules: Mutex<rules::Rules>,
+    /// Number of faults that have been added.
+    next: AtomicU64,
     /// Open watches.
     taps: Mutex<watches::Taps>,
     /// Paused resources; `*` pauses all.
@@ -50,6 +54,7 @@ impl Faults {
         Self {
             shared: Arc::new(Shared {
                 rules: Mutex::default(),
+                next: AtomicU64::new(0),
                 taps: Mutex::default(),
                 paused: Mutex::default(),
                 lags: Mutex::default(),
@@ -61,9 +66,19 @@ impl Faults {
     /// Adds a fault. It applies until its count is used up, it is removed or all faults are
     /// cleared.
     pub fn add(&self, fault: Fault) -> FaultHandle {
-        let handle = FaultHandle::new();
+        let handle = FaultHandle::new(self.shared.next.fetch_add(1, Ordering::Relaxed) + 1);
         self.shared.rules.lock().add(fault, handle.clone());
         handle
+    }
+
+    /// Returns the faults of requests as JSON, in the order in which they were added.
+    pub(crate) fn describe(&self) -> Value {
+        self.shared.rules.lock().describe()
+    }
+
+    /// Removes a fault by its number; false if there is none.
+    pub(crate) fn remove(&self, id: u64) -> bool {
+        self.shared.rules.lock().remove(id)
     }
 
     /// Removes every fault, resumes paused watches and ends their delay.

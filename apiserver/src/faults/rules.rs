@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The action taken on a matching request.
 #[derive(Clone, Debug)]
@@ -154,6 +154,31 @@ impl Fault {
         self
     }
 
+    /// Returns the fault as JSON; restrictions that it has not are left out.
+    fn describe(&self, handle: &FaultHandle) -> Value {
+        let times = Some(self.times).filter(|times| *times != usize::MAX);
+        let actions: Vec<String> =
+            self.actions.iter().map(|action| format!("{action:?}")).collect();
+        let mut described = json!({
+            "id": handle.id(), "hits": handle.hits(), "after": self.skip, "times": times,
+            "actions": actions,
+        });
+        for (key, value) in [
+            ("verb", &self.verb),
+            ("resource", &self.resource),
+            ("subresource", &self.subresource),
+            ("namespace", &self.namespace),
+            ("name", &self.name),
+            ("agent", &self.agent),
+            ("user", &self.user),
+        ] {
+            if let Some(value) = value {
+                described[key] = json!(value);
+            }
+        }
+        described
+    }
+
     /// Whether a request meets all restrictions.
     fn matches(&self, subject: &Subject<'_>) -> bool {
         let same = |wanted: &Option<String>, held: &str| {
@@ -210,6 +235,8 @@ pub struct FaultHandle {
 /// State that a fault shares with its handles.
 #[derive(Debug, Default)]
 struct Handle {
+    /// Number of the fault.
+    id: u64,
     /// Requests struck.
     hits: AtomicUsize,
     /// Whether the fault was removed through a handle.
@@ -217,8 +244,13 @@ struct Handle {
 }
 
 impl FaultHandle {
-    pub(super) fn new() -> Self {
-        Self { inner: Arc::default() }
+    pub(super) fn new(id: u64) -> Self {
+        Self { inner: Arc::new(Handle { id, ..Handle::default() }) }
+    }
+
+    /// Returns the number of the fault.
+    pub(crate) fn id(&self) -> u64 {
+        self.inner.id
     }
 
     /// Returns the number of requests struck.
@@ -243,6 +275,20 @@ impl Rules {
     /// Adds a fault.
     pub(super) fn add(&mut self, fault: Fault, handle: FaultHandle) {
         self.active.push((fault, handle));
+    }
+
+    /// Returns the active faults as JSON.
+    pub(super) fn describe(&self) -> Value {
+        let active = self.active.iter();
+        let active = active.filter(|(_, handle)| !handle.inner.removed.load(Ordering::SeqCst));
+        active.map(|(fault, handle)| fault.describe(handle)).collect()
+    }
+
+    /// Removes a fault by its number; false if there is none.
+    pub(super) fn remove(&mut self, id: u64) -> bool {
+        let before = self.active.len();
+        self.active.retain(|(_, handle)| handle.id() != id);
+        self.active.len() < before
     }
 
     /// Removes all faults.

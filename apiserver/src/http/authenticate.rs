@@ -26,13 +26,15 @@ pub(crate) struct Authentication {
     tokens: Arc<Tokens>,
     /// The server, whose authorizer decides about impersonation.
     core: Weak<Core>,
+    /// Whether requests without credentials are refused.
+    refuses_anonymous: bool,
 }
 
 impl Authentication {
     /// Returns an authenticator with these tokens; the server's authorizer decides about
     /// impersonation.
-    pub(crate) fn new(tokens: Arc<Tokens>, core: Weak<Core>) -> Self {
-        Self { tokens, core }
+    pub(crate) fn new(tokens: Arc<Tokens>, core: Weak<Core>, refuses_anonymous: bool) -> Self {
+        Self { tokens, core, refuses_anonymous }
     }
 }
 
@@ -53,7 +55,16 @@ impl Authenticator for Authentication {
         request: &Parts,
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError> {
-        let user = match (&connection.user, bearer(request)) {
+        let user = self.caller(request, connection)?;
+        // After authentication: the right to impersonate is that of the real user.
+        match self.core.upgrade() {
+            Some(core) => impersonate::apply(&core, user, request),
+            None => Ok(user),
+        }
+    }
+
+    fn caller(&self, request: &Parts, connection: &ConnectionIdentity) -> Result<User, ApiError> {
+        Ok(match (&connection.user, bearer(request)) {
             // First: a client with a certificate may send a token as well, which then does not
             // count.
             (Some(user), _) => user.clone().authenticated(),
@@ -63,13 +74,9 @@ impl Authenticator for Authentication {
                 let found = self.token(token, &audiences.unwrap_or_default());
                 found.map_err(|_| ApiError::unauthorized())?.user
             }
+            (None, None) if self.refuses_anonymous => return Err(ApiError::unauthorized()),
             (None, None) => User::new(ANONYMOUS, &["system:unauthenticated"]),
-        };
-        // After authentication: the right to impersonate is that of the real user.
-        match self.core.upgrade() {
-            Some(core) => impersonate::apply(&core, user, request),
-            None => Ok(user),
-        }
+        })
     }
 
     fn token(&self, token: &str, audiences: &[String]) -> Result<Identified, String> {

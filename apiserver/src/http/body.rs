@@ -84,6 +84,7 @@ impl Stream {
 /// Waits for the next event and returns its frame; `None` ends the watch.
 async fn step(mut feed: Feed) -> (Feed, Option<Bytes>) {
     let event = feed.watcher.next().await;
+    feed.watcher.durable().await;
     let frame = event.map(|event| feed.frame(event));
     (feed, frame)
 }

@@ -17,6 +17,7 @@ use crate::hooks::Session;
 use crate::kinds::Kind;
 use crate::names;
 use crate::status::{About, ApiError};
+use crate::storage;
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::verbs::subresources::{certificates, connect};
@@ -271,7 +272,7 @@ async fn execute(
         warnings.clear();
         let mut work = || once(core, asked, call.clone(), body, options.as_ref(), warnings);
         let done =
-            if asked.route.verb == Verb::Get { work() } else { off_worker(core, work).await };
+            if asked.route.verb == Verb::Get { work() } else { off_worker(core, asked, work).await };
         warnings.extend(session.take_warnings());
         if !run.goes_on(core).await? {
             return done;
@@ -306,7 +307,15 @@ fn once(
 /// a server with two workers.
 ///
 /// On a runtime of one thread the work runs as it is: tests want one order of events for one seed.
-async fn off_worker<T>(core: &Core, work: impl FnOnce() -> T) -> T {
+async fn off_worker<T>(core: &Core, asked: &DecodedRequest, work: impl FnOnce() -> T) -> T {
+    let work = || {
+        if !core.audit.is_on() {
+            return work();
+        }
+        let (done, written) = storage::collect(work);
+        *asked.written.lock() = written;
+        done
+    };
     let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
     if !matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
         return work();

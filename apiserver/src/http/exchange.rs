@@ -1,7 +1,10 @@
 //! A decoded request, and its answer before it becomes an HTTP response.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::request::Parts;
+use parking_lot::Mutex;
 
 use super::body::Payload;
 use super::codec::{self, Format};
@@ -9,6 +12,7 @@ use super::route::Route;
 use crate::auth::User;
 use crate::faults::Action;
 use crate::status::ApiError;
+use crate::storage::Written;
 use crate::verbs::options::Query;
 
 /// A decoded request without its body. Has no `Debug`: credentials are among its headers.
@@ -25,6 +29,12 @@ pub(crate) struct DecodedRequest {
     pub(crate) agent: String,
     /// Actions of the faults that strike the request.
     pub(crate) actions: Vec<Action>,
+    /// Time since the start of the server when the headers were there.
+    pub(crate) begun: Duration,
+    /// Name of the user that acts as another one, for the audit log; empty otherwise.
+    pub(crate) impersonator: String,
+    /// Writes of the request, for the audit log.
+    pub(crate) written: Mutex<Written>,
 }
 
 /// An answer before it becomes an HTTP response.

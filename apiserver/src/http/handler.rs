@@ -9,6 +9,7 @@ use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGEN
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Payload;
@@ -17,7 +18,8 @@ use super::dispatch;
 use super::exchange::{DecodedRequest, Reply};
 use super::route;
 use super::warnings;
-use crate::auth::{self, ConnectionIdentity};
+use crate::audit::Detail;
+use crate::auth::{self, ConnectionIdentity, User};
 use crate::core::Core;
 use crate::faults::{Action, LONGEST, Subject};
 use crate::requests;
@@ -44,18 +46,54 @@ pub(crate) async fn handle(
     let user = match core.authenticator().authenticate(&parts, identity) {
         Ok(user) => user,
         // Neither struck nor recorded: faults and the log know only requests of known users.
-        Err(error) => return respond(Reply::failure(&error, codec::preferred(&parts.headers))),
+        Err(error) => {
+            let reply = Reply::failure(&error, codec::preferred(&parts.headers));
+            if core.audit.is_on() {
+                let asked = decoded(&core, parts, route, query, User::default(), agent);
+                let request = described(&core, &asked, reply.code);
+                core.audit.record(&request, &detail(&core, &asked));
+            }
+            return respond(reply);
+        }
     };
-    let mut asked = DecodedRequest { parts, route, query, user, agent, actions: Vec::new() };
+    let mut asked = decoded(&core, parts, route, query, user, agent);
+    if core.audit.is_on() && asked.parts.headers.contains_key("impersonate-user") {
+        let caller = core.authenticator().caller(&asked.parts, identity);
+        asked.impersonator = caller.map(|user| user.name).unwrap_or_default();
+    }
     // Struck once per request: counting faults must not count it again.
     asked.actions = core.faults.strike(&subject(&asked));
     let mut reply = match before(&core, &asked, cut).await {
         Some(reply) => reply,
         None => unless_panicking(&core, answer(&core, &asked, body)).await,
     };
+    // An answer shows or promises a state: not before that state outlives the process.
+    core.store.durable().await;
     after(&core, &asked, &mut reply, cut).await;
     record(&core, &asked, reply.code);
     respond(reply)
+}
+
+/// Returns a request before anything has been done about it.
+fn decoded(
+    core: &Core,
+    parts: http::request::Parts,
+    route: route::Route,
+    query: Query,
+    user: User,
+    agent: String,
+) -> DecodedRequest {
+    DecodedRequest {
+        parts,
+        route,
+        query,
+        user,
+        agent,
+        actions: Vec::new(),
+        begun: core.clock.elapsed(),
+        impersonator: String::new(),
+        written: Mutex::default(),
+    }
 }
 
 /// Returns a reply, or the answer that upstream gives when the handler panics: one bad request must not
@@ -191,12 +229,21 @@ async fn read(body: Incoming) -> Result<Bytes, ApiError> {
     }
 }
 
-/// Adds a request to the log of requests.
+/// Adds a request to the log of requests, and to the audit log if it is on.
 fn record(core: &Core, asked: &DecodedRequest, code: u16) {
+    let request = described(core, asked, code);
+    if core.audit.is_on() {
+        core.audit.record(&request, &detail(core, asked));
+    }
+    core.requests.record(request);
+}
+
+/// Returns a request with the code of its answer.
+fn described(core: &Core, asked: &DecodedRequest, code: u16) -> requests::Request {
     let route = &asked.route;
     let resource =
         if route.resourceful { route.resource.clone() } else { asked.parts.uri.path().to_owned() };
-    core.requests.record(requests::Request {
+    requests::Request {
         verb: route.verb.to_string(),
         group: route.group.clone(),
         resource,
@@ -207,7 +254,19 @@ fn record(core: &Core, asked: &DecodedRequest, code: u16) {
         agent: asked.agent.clone(),
         code,
         at: u64::try_from(core.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
-    });
+    }
+}
+
+/// Returns the parts of a request's entry that only the audit log has.
+fn detail(core: &Core, asked: &DecodedRequest) -> Detail {
+    Detail {
+        time: core.clock.rfc3339_micros(),
+        version: asked.route.version.clone(),
+        groups: asked.user.groups.clone(),
+        impersonator: asked.impersonator.clone(),
+        duration: core.clock.elapsed().saturating_sub(asked.begun),
+        written: std::mem::take(&mut asked.written.lock()),
+    }
 }
 
 /// Returns the HTTP response of a reply.

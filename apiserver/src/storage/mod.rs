@@ -5,8 +5,8 @@
 //! watches that pull from it: a slow watcher costs nothing and can neither lose nor repeat a
 //! change, it can only fall off the end of a bounded log. The store does not interpret objects.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rpds::RedBlackTreeMapSync;
@@ -14,8 +14,16 @@ use serde_json::{Value, json};
 
 use crate::signal::{Receiver, Signal};
 
+mod journal;
+mod resource;
 #[cfg(test)]
 mod tests;
+mod written;
+
+pub(crate) use journal::{Batch, Journal};
+pub(crate) use resource::Change;
+use resource::Resource;
+pub(crate) use written::{Written, collect};
 
 /// Objects of one resource by `namespace/name` (or `name`), in list order.
 pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;
@@ -27,12 +35,12 @@ pub(crate) struct Object {
     /// Revision of the write that made this state.
     pub(crate) revision: u64,
     /// Bytes of memory, about.
-    size: usize,
+    pub(super) size: usize,
 }
 
 impl Object {
     /// Returns an object with its size.
-    fn new(value: Value, revision: u64) -> Self {
+    pub(crate) fn new(value: Value, revision: u64) -> Self {
         let size = size(&value);
         Self { value, revision, size }
     }
@@ -56,30 +64,6 @@ fn size(value: &Value) -> usize {
 impl std::fmt::Debug for Object {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Object").field("revision", &self.revision).finish_non_exhaustive()
-    }
-}
-
-/// One write, as watches read it.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    /// Revision of the write.
-    pub(crate) revision: u64,
-    /// Key of the object.
-    pub(crate) key: Arc<str>,
-    /// State before the write; `None` for a creation.
-    pub(crate) before: Option<Arc<Object>>,
-    /// State after the write; `None` for a deletion.
-    pub(crate) after: Option<Arc<Object>>,
-    /// All objects of the resource after the write.
-    snapshot: Snapshot,
-}
-
-impl Change {
-    /// Returns the bytes that the log keeps for the change. The state before an update is that of an
-    /// earlier change; the last state of a deleted object is kept by the log alone.
-    fn size(&self) -> usize {
-        let object = self.after.as_ref().or(self.before.as_ref());
-        self.key.len() + object.map_or(0, |object| object.size)
     }
 }
 
@@ -111,12 +95,24 @@ pub(crate) struct Backup {
 }
 
 impl Backup {
+    /// Returns a backup of objects at a revision.
+    pub(crate) fn new(revision: u64, resources: BTreeMap<String, Snapshot>) -> Self {
+        Self { revision, resources }
+    }
+
+    /// Returns the objects of each resource.
+    pub(crate) fn resources(&self) -> &BTreeMap<String, Snapshot> {
+        &self.resources
+    }
+
     /// Returns the newest revision in the backup.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 }
 
+/// Revision of an empty store; etcd's first.
+const FIRST: u64 = 1;
 /// Number of changes that each resource keeps in its log.
 const HISTORY: usize = 8192;
 /// Bytes of objects, about, that the logs of all resources keep.
@@ -129,6 +125,17 @@ pub(crate) struct Store {
     inner: Mutex<Inner>,
     /// Notified of each new revision of any resource.
     newest: Arc<Signal>,
+    /// Writes on their way to the data file; empty for a store in memory.
+    journal: OnceLock<Arc<Journal>>,
+}
+
+/// Ends the thread that writes the data file, after the writes so far.
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Some(journal) = self.journal.get() {
+            journal.close();
+        }
+    }
 }
 
 /// Everything behind the store's lock.
@@ -157,29 +164,6 @@ impl Inner {
     }
 }
 
-/// State and history of one resource.
-#[derive(Debug)]
-struct Resource {
-    /// State after the last change.
-    current: Snapshot,
-    /// State at `floor`.
-    base: Snapshot,
-    /// Changes after `floor`, oldest first.
-    log: VecDeque<Change>,
-    /// Bytes of the objects in the log.
-    bytes: usize,
-    /// Revision from which the history is complete; earlier changes are dropped.
-    floor: u64,
-    /// Revision of the last write to this resource.
-    revision: u64,
-    /// Whether the resource is served; its watches end otherwise.
-    served: bool,
-    /// Counts how often the resource was served anew; a cursor of an earlier count ends.
-    incarnation: u64,
-    /// Notified of each change of this resource.
-    wake: Arc<Signal>,
-}
-
 /// Position of a reader in a resource's history.
 #[derive(Debug)]
 pub(crate) struct Cursor {
@@ -196,59 +180,51 @@ impl Cursor {
     }
 }
 
-impl Resource {
-    /// Returns an empty resource whose history begins at `floor`.
-    fn new(floor: u64, incarnation: u64) -> Self {
-        Self {
-            current: Snapshot::new_sync(),
-            base: Snapshot::new_sync(),
-            log: VecDeque::new(),
-            bytes: 0,
-            floor,
-            revision: floor,
-            served: true,
-            incarnation,
-            wake: Arc::default(),
-        }
-    }
-
-    /// Appends a change, makes its snapshot the current one and wakes the watches.
-    fn record(&mut self, change: Change) {
-        self.revision = change.revision;
-        self.current = change.snapshot.clone();
-        self.bytes += change.size();
-        self.log.push_back(change);
-        // Bounded: a reader that falls behind is answered as compacted, and lists again.
-        while self.log.len() > HISTORY {
-            self.forget_oldest();
-        }
-        self.wake.notify();
-    }
-
-    /// Drops the oldest change; `base` moves on to the state after it.
-    fn forget_oldest(&mut self) {
-        if let Some(oldest) = self.log.pop_front() {
-            self.bytes = self.bytes.saturating_sub(oldest.size());
-            self.floor = oldest.revision;
-            self.base = oldest.snapshot;
-        }
-    }
-
-    /// Drops the changes up to a revision.
-    fn compact(&mut self, upto: u64) {
-        while self.log.front().is_some_and(|change| change.revision <= upto) {
-            self.forget_oldest();
-        }
-        // Also without a change to drop: a read from before `upto` must be answered as compacted.
-        self.floor = self.floor.max(upto);
-    }
-}
-
 impl Store {
     /// Returns an empty store at revision 1, etcd's first.
     pub(crate) fn new() -> Self {
-        let inner = Inner { revision: 1, refuses_future: false, resources: BTreeMap::new() };
-        Self { inner: Mutex::new(inner), newest: Arc::default() }
+        let inner = Inner { revision: FIRST, refuses_future: false, resources: BTreeMap::new() };
+        Self { inner: Mutex::new(inner), newest: Arc::default(), journal: OnceLock::new() }
+    }
+
+    /// Goes on from the state of a data file, whose history is not known, and writes it from now on.
+    pub(crate) fn load(&self, backup: &Backup, journal: Arc<Journal>) {
+        let mut inner = self.inner.lock();
+        inner.revision = inner.revision.max(backup.revision);
+        let floor = inner.revision;
+        for (name, snapshot) in &backup.resources {
+            let fresh = || Resource::new(floor, 0);
+            inner.resources.entry(name.clone()).or_insert_with(fresh).current = snapshot.clone();
+        }
+        for state in inner.resources.values_mut().filter(|_| floor > FIRST) {
+            (state.floor, state.revision) = (floor, floor);
+            state.base = state.current.clone();
+        }
+        // Set once: a store has one file.
+        drop(self.journal.set(journal));
+    }
+
+    /// Returns the writes on their way to the data file; `None` for a store in memory.
+    pub(crate) fn journal(&self) -> Option<&Arc<Journal>> {
+        self.journal.get()
+    }
+
+    /// Waits until everything that has been written so far is in the data file, if there is one. Cancel
+    /// safe.
+    pub(crate) async fn durable(&self) {
+        self.durable_until(self.ticket()).await;
+    }
+
+    /// Returns the number of writes so far; 0 for a store in memory.
+    pub(crate) fn ticket(&self) -> u64 {
+        self.journal.get().map_or(0, |journal| journal.ticket())
+    }
+
+    /// Waits until the first `ticket` writes are in the data file, if there is one. Cancel safe.
+    pub(crate) async fn durable_until(&self, ticket: u64) {
+        if let Some(journal) = self.journal.get() {
+            journal.reached(ticket).await;
+        }
     }
 
     /// Refuses later watches from a revision that does not exist yet.
@@ -259,13 +235,19 @@ impl Store {
     /// Begins to serve a resource; with `fresh` it has no history from before now.
     pub(crate) fn serve(&self, resource: &str, fresh: bool) {
         let mut inner = self.inner.lock();
-        let floor = if fresh { inner.revision } else { 0 };
+        let revision = inner.revision;
+        let floor = if fresh { revision } else { 0 };
         let slot = inner.resources.entry(resource.to_owned());
         let state = slot.or_insert_with(|| Resource::new(floor, 0));
         if !state.served {
             // The signal stays the same: cursors of the earlier incarnation wait on it and must
             // wake to find that they have ended.
             let wake = Arc::clone(&state.wake);
+            if let Some(journal) = self.journal.get() {
+                for (key, _) in &state.current {
+                    journal.write(resource, key.clone(), None, revision);
+                }
+            }
             *state = Resource { wake, ..Resource::new(floor, state.incarnation + 1) };
         }
     }
@@ -340,15 +322,20 @@ impl Store {
         value["metadata"]["resourceVersion"] = json!(revision.to_string());
         let object = Arc::new(Object::new(value, revision));
         let key: Arc<str> = key.into();
-        state.record(Change {
+        let change = Change {
             revision,
             key: key.clone(),
             before: expected.cloned(),
             after: Some(object.clone()),
-            snapshot: state.current.insert(key, object.clone()),
-        });
+            snapshot: state.current.insert(key.clone(), object.clone()),
+        };
+        written::note(resource, &change);
+        state.record(change);
         inner.revision = revision;
         inner.bound();
+        if let Some(journal) = self.journal.get() {
+            journal.write(resource, key, Some(object.clone()), revision);
+        }
         self.newest.notify();
         Ok(object)
     }
@@ -364,14 +351,19 @@ impl Store {
         let revision = inner.revision + 1;
         let state = inner.resources.get_mut(resource).ok_or(Raced)?;
         check(state, key, Some(expected))?;
-        state.record(Change {
+        let change = Change {
             revision,
             key: key.into(),
             before: Some(expected.clone()),
             after: None,
             snapshot: state.current.remove(key),
-        });
+        };
+        written::note(resource, &change);
+        state.record(change);
         inner.revision = revision;
+        if let Some(journal) = self.journal.get() {
+            journal.write(resource, key.into(), None, revision);
+        }
         self.newest.notify();
         Ok(revision)
     }
@@ -433,6 +425,14 @@ impl Store {
         Ok(Changes { changes, ended: all && !state.served })
     }
 
+    /// Returns the numbers of objects and of changes in the history, and the history's bytes, about.
+    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
+        let inner = self.inner.lock();
+        inner.resources.values().fold((0, 0, 0), |(objects, changes, bytes), state| {
+            (objects + state.current.size(), changes + state.log.len(), bytes + state.bytes)
+        })
+    }
+
     /// Returns a backup of everything that is stored now.
     pub(crate) fn backup(&self) -> Backup {
         let inner = self.inner.lock();
@@ -445,12 +445,17 @@ impl Store {
     pub(crate) fn restore(&self, backup: &Backup) {
         let mut inner = self.inner.lock();
         inner.revision = backup.revision;
+        for name in backup.resources.keys() {
+            let fresh = || Resource::new(backup.revision, 0);
+            inner.resources.entry(name.clone()).or_insert_with(fresh);
+        }
         for (name, state) in &mut inner.resources {
             let snapshot = backup.resources.get(name).cloned().unwrap_or_default();
             *state = Resource {
                 current: snapshot.clone(),
                 base: snapshot,
-                served: state.served,
+                // Objects come back with their definitions; an end would drop them when they are served.
+                served: state.served || backup.resources.contains_key(name),
                 // The signal stays: readers wait on it, and must wake to find that their cursor has
                 // ended.
                 wake: Arc::clone(&state.wake),
@@ -459,6 +464,9 @@ impl Store {
                 ..Resource::new(backup.revision, state.incarnation + 1)
             };
             state.wake.notify();
+        }
+        if let Some(journal) = self.journal.get() {
+            journal.replace(backup.clone());
         }
         self.newest.notify();
     }

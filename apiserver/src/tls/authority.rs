@@ -10,9 +10,12 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
+use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// A certificate and its key, in PEM.
+use super::sec1;
+
+/// A certificate and its key, in PEM. Has no `Debug`.
 #[derive(Clone)]
 pub(crate) struct PemIdentity {
     /// The certificate, in PEM.
@@ -27,12 +30,27 @@ pub(crate) struct Authority {
     pub(crate) certificate: String,
     /// Client certificate of the administrator.
     pub(crate) admin: PemIdentity,
-    /// Certificate of the authority, in DER.
-    der: CertificateDer<'static>,
+    /// Certificate of the authority, in DER, and those of further authorities of clients.
+    clients: Vec<CertificateDer<'static>>,
     /// Certificate of the server, in DER.
     pub(super) server: CertificateDer<'static>,
     /// Key of the server, in PKCS #8.
     server_key: Vec<u8>,
+}
+
+/// Returns the certificates of authorities in a text of PEM blocks, or why they cannot be used.
+pub(crate) fn authorities(pem: &str) -> std::io::Result<Vec<CertificateDer<'static>>> {
+    let read = "read the authorities of clients";
+    let found = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|error| failed(read, error))?;
+    if found.is_empty() && !pem.is_empty() {
+        return Err(failed(read, "the text holds no certificate in PEM"));
+    }
+    let mut roots = rustls::RootCertStore::empty();
+    for certificate in &found {
+        roots.add(certificate.clone()).map_err(|error| failed(read, error))?;
+    }
+    Ok(found)
 }
 
 impl std::fmt::Debug for Authority {
@@ -81,22 +99,46 @@ fn names(addr: IpAddr) -> Result<Vec<SanType>, rcgen::Error> {
     Ok(names)
 }
 
+/// Returns the parameters of an authority. They do not change: its issuer is made from them again.
+fn own_params() -> CertificateParams {
+    let mut own = params("windlass-apiserver-ca", None);
+    own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    own.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    own
+}
+
+impl PemIdentity {
+    /// Generates a certificate that signs others, and its key.
+    pub(crate) fn generate_authority() -> std::io::Result<Self> {
+        let made = KeyPair::generate().and_then(|key| {
+            let certificate = own_params().self_signed(&key)?.pem();
+            Ok(Self { certificate, key: key.serialize_pem() })
+        });
+        made.map_err(|error| failed("make an authority", error))
+    }
+}
+
 impl Authority {
-    /// Generates an authority, a server certificate (also for `addr`) and the administrator's
-    /// certificate.
-    pub(crate) fn generate(addr: IpAddr) -> std::io::Result<Self> {
-        Self::try_generate(addr).map_err(|error| failed("make certificates", error))
+    /// Makes an authority of its certificate and key, and generates a server certificate (also for
+    /// `addr`) and the administrator's certificate. Clients of further authorities are let in, too.
+    pub(crate) fn new(
+        own: &PemIdentity,
+        addr: IpAddr,
+        further: Vec<CertificateDer<'static>>,
+    ) -> std::io::Result<Self> {
+        let der = CertificateDer::from_pem_slice(own.certificate.as_bytes())
+            .map_err(|error| failed("read the authority's certificate", error))?;
+        let clients = std::iter::once(der).chain(further).collect();
+        Self::try_new(own, clients, addr).map_err(|error| failed("make certificates", error))
     }
 
     /// Generates the certificates.
-    fn try_generate(addr: IpAddr) -> Result<Self, rcgen::Error> {
-        let mut own = params("windlass-apiserver-ca", None);
-        own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        own.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate()?;
-        let certificate = own.self_signed(&key)?;
-        let issuer = Issuer::new(own, key);
-
+    fn try_new(
+        own: &PemIdentity,
+        clients: Vec<CertificateDer<'static>>,
+        addr: IpAddr,
+    ) -> Result<Self, rcgen::Error> {
+        let issuer = Issuer::new(own_params(), KeyPair::from_pem(&own.key)?);
         let mut server = params("windlass-apiserver", None);
         server.subject_alt_names = names(addr)?;
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -107,21 +149,26 @@ impl Authority {
         admin.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let admin_key = KeyPair::generate()?;
         let admin = admin.signed_by(&admin_key, &issuer)?;
+        // The form that the most clients read; PKCS #8 if the key were of another kind.
+        let key =
+            sec1::pem(&admin_key.serialize_der()).unwrap_or_else(|| admin_key.serialize_pem());
         Ok(Self {
-            certificate: certificate.pem(),
-            admin: PemIdentity { certificate: admin.pem(), key: admin_key.serialize_pem() },
-            der: certificate.der().clone(),
+            certificate: own.certificate.clone(),
+            admin: PemIdentity { certificate: admin.pem(), key },
+            clients,
             server: server.der().clone(),
             server_key: server_key.serialize_der(),
         })
     }
 
     /// Returns the TLS settings of the server: HTTP/2 and HTTP/1.1, with optional client
-    /// certificates of this authority.
+    /// certificates of this authority and of the further ones.
     pub(crate) fn server_config(&self) -> std::io::Result<ServerConfig> {
         let provider = Arc::new(ring::default_provider());
         let mut roots = rustls::RootCertStore::empty();
-        roots.add(self.der.clone()).map_err(|e| failed("trust the own authority", e))?;
+        for certificate in &self.clients {
+            roots.add(certificate.clone()).map_err(|e| failed("trust an authority", e))?;
+        }
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
                 // Clients without a certificate identify themselves by a token.

@@ -1,4 +1,4 @@
-//! The administrator's kubeconfig, with everything inline.
+//! The kubeconfig of the administrator and of further users, with everything inline.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,8 +8,25 @@ use super::Authority;
 /// Returns YAML with the server's address, its authority, a client certificate and a token.
 ///
 /// A second context, `windlass-token`, has the token only: some clients read no private key of this form.
-pub(super) fn write(url: &str, authority: &Authority, token: &str) -> String {
+/// Each further user, a name with a token, has the context `windlass-NAME`.
+pub(super) fn write(
+    url: &str,
+    authority: &Authority,
+    token: &str,
+    more: &[(String, String)],
+) -> String {
     let encode = |pem: &str| STANDARD.encode(pem);
+    // Texts of JSON are texts of YAML: names hold any character.
+    let quoted = |text: String| serde_json::Value::from(text).to_string();
+    let contexts = more.iter().map(|(name, _)| {
+        let (context, user) = (quoted(format!("windlass-{name}")), quoted(name.clone()));
+        format!("- name: {context}\n  context:\n    cluster: windlass\n    user: {user}\n    namespace: default\n")
+    });
+    let contexts: String = contexts.collect();
+    let users = more.iter().map(|(name, token)| {
+        format!("- name: {}\n  user:\n    token: {token}\n", quoted(name.clone()))
+    });
+    let users: String = users.collect();
     format!(
         "apiVersion: v1
 kind: Config
@@ -29,7 +46,7 @@ contexts:
     cluster: windlass
     user: kubernetes-admin-token
     namespace: default
-current-context: windlass
+{contexts}current-context: windlass
 preferences: {{}}
 users:
 - name: kubernetes-admin
@@ -40,7 +57,7 @@ users:
 - name: kubernetes-admin-token
   user:
     token: {token}
-",
+{users}",
         ca = encode(&authority.certificate),
         certificate = encode(&authority.admin.certificate),
         key = encode(&authority.admin.key),

@@ -41,19 +41,21 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// Listens on `addr` until the server stops; `token` is the administrator's.
+/// Listens on `addr` until the server stops; `token` is the administrator's, `more` are names and tokens of
+/// further users.
 pub(crate) async fn listen(
     core: Arc<Core>,
     addr: SocketAddr,
     authority: &Authority,
     token: &str,
+    more: &[(String, String)],
 ) -> std::io::Result<Listening> {
     let listener = TcpListener::bind(addr).await.map_err(|error| {
         std::io::Error::new(error.kind(), format!("cannot listen on {addr}: {error}"))
     })?;
     let local = listener.local_addr()?;
     let acceptor = TlsAcceptor::from(Arc::new(authority.server_config()?));
-    let kubeconfig = kubeconfig::write(&url(local), authority, token);
+    let kubeconfig = kubeconfig::write(&url(local), authority, token, more);
     tokio::spawn(accept(core, listener, acceptor));
     Ok(Listening { addr: local, kubeconfig })
 }

@@ -7,9 +7,10 @@ mod authority;
 mod identity;
 mod kubeconfig;
 mod listen;
+mod sec1;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use authority::Authority;
+pub(crate) use authority::{Authority, PemIdentity, authorities};
 pub use listen::Listening;
 pub(crate) use listen::listen;

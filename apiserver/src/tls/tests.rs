@@ -1,10 +1,11 @@
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
-use super::Authority;
+use super::{Authority, PemIdentity};
 
 fn authority() -> Authority {
-    Authority::generate([192, 0, 2, 7].into()).unwrap()
+    let own = PemIdentity::generate_authority().unwrap();
+    Authority::new(&own, [192, 0, 2, 7].into(), Vec::new()).unwrap()
 }
 
 #[test]
@@ -37,7 +38,7 @@ fn certificates_are_version_three_with_an_issuer_name_and_all_addresses() {
 
 #[test]
 fn the_kubeconfig_holds_everything_inline() {
-    let text = super::kubeconfig::write("https://127.0.0.1:1", &authority(), "tok");
+    let text = super::kubeconfig::write("https://127.0.0.1:1", &authority(), "tok", &[]);
     for part in [
         "server: https://127.0.0.1:1\n",
         "token: tok\n",
@@ -48,6 +49,35 @@ fn the_kubeconfig_holds_everything_inline() {
     }
     let (_, user) = text.split_once("- name: kubernetes-admin-token\n").unwrap();
     assert_eq!(user, "  user:\n    token: tok\n", "one context needs no private key");
+}
+
+#[test]
+fn the_administrators_key_has_the_label_and_the_structure_of_sec1() {
+    let key = authority().admin.key;
+    assert!(key.starts_with("-----BEGIN EC PRIVATE KEY-----\n"), "{}", key.lines().next().unwrap());
+    assert!(key.lines().all(|line| line.len() <= 64));
+    let der = rustls_pki_types::PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    let parts = yasna::parse_der(der.secret_der(), |reader| {
+        reader.read_sequence(|reader| {
+            let version = reader.next().read_u8()?;
+            let secret = reader.next().read_bytes()?;
+            let curve = reader.next().read_tagged(yasna::Tag::context(0), |r| r.read_oid())?;
+            let public =
+                reader.next().read_tagged(yasna::Tag::context(1), |r| r.read_bitvec_bytes())?;
+            Ok((version, secret.len(), curve.to_string(), public.1))
+        })
+    });
+    assert_eq!(parts.unwrap(), (1, 32, "1.2.840.10045.3.1.7".to_owned(), 65 * 8));
+}
+
+#[test]
+fn further_users_have_contexts_of_their_own() {
+    let more = [("a: \"b\"".to_owned(), "tok2".to_owned())];
+    let text = super::kubeconfig::write("https://127.0.0.1:1", &authority(), "tok", &more);
+    let config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    assert_eq!(config["contexts"][2]["name"], "windlass-a: \"b\"");
+    assert_eq!(config["users"][2]["name"], config["contexts"][2]["context"]["user"]);
+    assert_eq!(config["users"][2]["user"]["token"], "tok2");
 }
 
 /// Sends a request over TLS, with the administrator's certificate if `certificate`; returns status

@@ -316,7 +316,7 @@ pub(crate) fn observe(
 }
 
 /// Deletes all instances of a kind; finalizers may hold some of them.
-fn instances(core: &Core, kind: &Arc<Kind>) {
+pub(crate) fn instances(core: &Core, kind: &Arc<Kind>) {
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     for (_, held) in &snapshot {
         let place = (meta::text(&held.value, "namespace"), meta::text(&held.value, "name"));

@@ -83,6 +83,8 @@ pub(crate) struct Watcher {
     over: bool,
     /// Whether a webhook converts the objects.
     converts: bool,
+    /// Number of writes in the store when events were taken from its log.
+    ticket: u64,
 }
 
 /// Opens a watch; `actions` are the faults that strike it.
@@ -119,6 +121,7 @@ pub(crate) fn open(
         tap,
         over: false,
         converts: kind.custom.as_ref().is_some_and(|custom| custom.conversion.is_some()),
+        ticket: core.store.ticket(),
         kind,
     };
     // No version and no `sendInitialEvents` imply the initial state; a bookmark marks its end if
@@ -251,6 +254,12 @@ impl Watcher {
         }
     }
 
+    /// Waits until all changes that events were made of are in the data file: no client may see one that a
+    /// restart takes back. Cancel safe.
+    pub(crate) async fn durable(&self) {
+        self.core.store.durable_until(self.ticket).await;
+    }
+
     /// Takes the next event, if one is ready.
     fn take(&mut self) -> Option<Event> {
         if let Some(bytes) = self.raw.pop_front() {
@@ -322,6 +331,8 @@ impl Watcher {
         match self.core.store.changes(&self.kind.storage, &mut self.cursor, BITE) {
             Ok(batch) => {
                 found = !batch.changes.is_empty();
+                // After the read: the changes of the batch are among these writes.
+                self.ticket = self.core.store.ticket();
                 for change in &batch.changes {
                     if let Some(event) = self.event(change) {
                         self.line_up(event);
@@ -346,6 +357,7 @@ impl Watcher {
             return;
         }
         let first = self.core.store.changes(resource, &mut cursor, 1);
+        self.ticket = self.core.store.ticket();
         let first = first.into_iter().flat_map(|batch| batch.changes);
         // Only changes that the client has seen: a later one would be no repetition.
         let seen = first.filter(|change| change.revision <= self.cursor.revision);

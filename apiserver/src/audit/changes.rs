@@ -1,0 +1,100 @@
+//! Description of a write: versions before and after, and the changed places.
+
+use serde_json::{Value, json};
+
+use crate::storage::Change;
+
+/// Most changed places of one object; further ones are counted.
+const PLACES: usize = 64;
+/// Longest value of a place, as JSON; longer ones are cut.
+const LONGEST: usize = 256;
+/// Text in place of every value of a Secret.
+const MASK: &str = "***";
+
+/// Changed places of an object.
+#[derive(Default)]
+struct Places {
+    found: Vec<Value>,
+    more: usize,
+    masks: bool,
+}
+
+/// Returns what a write changed.
+pub(super) fn describe(resource: &str, change: &Change) -> Value {
+    let state = change.after.as_ref().or(change.before.as_ref());
+    let metadata = state.map_or(&Value::Null, |state| &state.value["metadata"]);
+    let before = change.before.as_ref().map(|state| state.revision.to_string());
+    let operation = match (&change.before, &change.after) {
+        (None, _) => "create",
+        (Some(_), Some(_)) => "update",
+        (Some(_), None) => "delete",
+    };
+    let mut described = json!({
+        "operation": operation, "resource": resource,
+        "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"],
+        "resourceVersionBefore": before, "resourceVersionAfter": change.revision.to_string(),
+    });
+    if let (Some(before), Some(after)) = (&change.before, &change.after) {
+        let mut places = Places { masks: resource == "secrets", ..Places::default() };
+        compare(&before.value, &after.value, "", &mut places);
+        described["paths"] = places.found.into();
+        if places.more > 0 {
+            described["morePaths"] = json!(places.more);
+        }
+    }
+    described
+}
+
+/// Adds the places in which two values differ. The recursion is as deep as the values.
+fn compare(before: &Value, after: &Value, path: &str, places: &mut Places) {
+    // They change with every write, and say nothing of it.
+    if before == after || path == "metadata.managedFields" || path == "metadata.resourceVersion" {
+        return;
+    }
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let added = new.keys().filter(|key| !old.contains_key(*key));
+            for key in old.keys().chain(added) {
+                let absent = Value::Null;
+                let (old, new) = (old.get(key).unwrap_or(&absent), new.get(key).unwrap_or(&absent));
+                compare(old, new, &below(path, key), places);
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            for index in 0..old.len().max(new.len()) {
+                let item = |list: &[Value]| list.get(index).cloned().unwrap_or_default();
+                compare(&item(old), &item(new), &format!("{path}[{index}]"), places);
+            }
+        }
+        _ if places.found.len() == PLACES => places.more += 1,
+        _ => {
+            let shown = |value: &Value| shown(value, places.masks);
+            let place = json!({"path": path, "before": shown(before), "after": shown(after)});
+            places.found.push(place);
+        }
+    }
+}
+
+/// Returns the path of a field; names with other characters than those of fields stand in brackets.
+fn below(path: &str, key: &str) -> String {
+    let is_plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match (is_plain, path.is_empty()) {
+        (true, true) => key.to_owned(),
+        (true, false) => format!("{path}.{key}"),
+        (false, _) => format!("{path}[{}]", Value::from(key)),
+    }
+}
+
+/// Returns a value as an entry shows it.
+fn shown(value: &Value, masks: bool) -> Value {
+    if masks && !value.is_null() {
+        return json!(MASK);
+    }
+    let mut text = value.to_string();
+    if text.len() <= LONGEST {
+        return value.clone();
+    }
+    let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    text.truncate(end);
+    json!(format!("{text}…"))
+}

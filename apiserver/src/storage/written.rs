@@ -1,0 +1,53 @@
+//! Collection of the writes that a piece of work makes, for the audit log.
+//!
+//! Verbs run on one thread from their begin to their end, so the collection belongs to the thread: no verb
+//! has to pass its writes on.
+
+use std::cell::RefCell;
+
+use super::Change;
+
+/// Most writes that are collected of one piece of work; further ones are counted.
+const MOST: usize = 64;
+
+/// Writes of a piece of work.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// The first writes, each with the name of its resource.
+    pub(crate) changes: Vec<(String, Change)>,
+    /// Number of writes beyond them.
+    pub(crate) more: usize,
+}
+
+thread_local! {
+    /// Collection of the work that runs on the thread; `None` while nobody asks.
+    static WRITTEN: RefCell<Option<Written>> = const { RefCell::new(None) };
+}
+
+/// Runs a piece of work and returns its writes as well.
+pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, Written) {
+    /// Ends the collection even if the work panics: the thread goes on with other work.
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            WRITTEN.with(|slot| slot.borrow_mut().take());
+        }
+    }
+    WRITTEN.with(|slot| *slot.borrow_mut() = Some(Written::default()));
+    let _end = End;
+    let done = work();
+    (done, WRITTEN.with(|slot| slot.borrow_mut().take()).unwrap_or_default())
+}
+
+/// Adds a write to the collection of the thread, if there is one.
+pub(super) fn note(resource: &str, change: &Change) {
+    WRITTEN.with(|slot| {
+        let Ok(mut slot) = slot.try_borrow_mut() else { return };
+        let Some(written) = slot.as_mut() else { return };
+        if written.changes.len() < MOST {
+            written.changes.push((resource.to_owned(), change.clone()));
+        } else {
+            written.more += 1;
+        }
+    });
+}
