@@ -83,10 +83,11 @@ pub(crate) struct Identified {
 
 /// Authentication: finds the user of a request.
 pub(crate) trait Authenticator: Send + Sync {
-    /// Returns the user, or the answer to a request without a valid user.
+    /// Returns the user, or the answer to a request without a valid user. Removes a token from the
+    /// subprotocols.
     fn authenticate(
         &self,
-        request: &Parts,
+        request: &mut Parts,
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError>;
 
@@ -106,7 +107,7 @@ pub(crate) struct ByConnection;
 impl Authenticator for ByConnection {
     fn authenticate(
         &self,
-        _request: &Parts,
+        _request: &mut Parts,
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError> {
         connection.user.clone().ok_or_else(ApiError::unauthorized)

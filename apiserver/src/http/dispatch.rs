@@ -6,10 +6,11 @@ use std::time::Duration;
 use tokio::runtime::RuntimeFlavor;
 
 use super::body::{Feed, Payload, Stream};
-use super::codec::{self, Accepted, ResponseShape};
+use super::codec::{self, Accepted, Framing, ResponseShape};
 use super::exchange::{DecodedRequest, Reply};
 use super::paths;
 use super::shape::{Rows, check_shape, is_list, shaped};
+use super::socket;
 use super::verb::Verb;
 use crate::core::Core;
 use crate::faults::{Action, garble};
@@ -438,6 +439,7 @@ async fn open_watch(
         accepted,
         rows: Rows::of(&asked.query)?,
         garbled: garbled(asked).map(str::to_owned).collect(),
+        framing: if socket::is_wanted(&asked.parts) { Framing::Messages } else { Framing::Chunks },
         begun: false,
     };
     Ok(Reply {

@@ -16,6 +16,7 @@ use super::codec;
 use super::dispatch;
 use super::exchange::{DecodedRequest, Reply};
 use super::route;
+use super::socket::{self, Session};
 use super::warnings;
 use crate::auth::{self, ConnectionIdentity};
 use crate::core::Core;
@@ -30,21 +31,24 @@ const LIMIT: usize = 3 * 1024 * 1024;
 /// Longest time for a body; upstream's for a request.
 const BODY: Duration = Duration::from_secs(60);
 
-/// Answers a request. A request that hangs, or whose connection is cut, never returns.
+/// Answers a request; with a session if the connection becomes a WebSocket. A request that hangs, or
+/// whose connection is cut, never returns.
 pub(crate) async fn handle(
     core: Arc<Core>,
     identity: &ConnectionIdentity,
     cut: &CancellationToken,
     request: Request<Incoming>,
-) -> Response<Payload> {
-    let (parts, body) = request.into_parts();
+) -> (Response<Payload>, Option<Session>) {
+    let (mut parts, body) = request.into_parts();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route::route(&parts.method, parts.uri.path(), &query);
     let agent = text(&parts.headers, &USER_AGENT).to_owned();
-    let user = match core.authenticator().authenticate(&parts, identity) {
+    let user = match core.authenticator().authenticate(&mut parts, identity) {
         Ok(user) => user,
         // Neither struck nor recorded: faults and the log know only requests of known users.
-        Err(error) => return respond(Reply::failure(&error, codec::preferred(&parts.headers))),
+        Err(error) => {
+            return (respond(Reply::failure(&error, codec::preferred(&parts.headers))), None);
+        }
     };
     let mut asked = DecodedRequest { parts, route, query, user, agent, actions: Vec::new() };
     // Struck once per request: counting faults must not count it again.
@@ -54,8 +58,11 @@ pub(crate) async fn handle(
         None => unless_panicking(&core, answer(&core, &asked, body)).await,
     };
     after(&core, &asked, &mut reply, cut).await;
+    // Last: whatever a fault put in the place of the answer is an answer over HTTP.
+    let mut reply = socket::upgrade(&asked, reply);
     record(&core, &asked, reply.code);
-    respond(reply)
+    let session = reply.payload.take_session();
+    (respond(reply), session)
 }
 
 /// Returns a reply, or the answer that upstream gives when the handler panics: one bad request must not
@@ -220,7 +227,8 @@ fn respond(reply: Reply) -> Response<Payload> {
         Ok(media) if !media.is_empty() => drop(headers.insert(CONTENT_TYPE, media)),
         _ => {}
     }
-    if !reply.headers.iter().any(|(name, _)| *name == "cache-control") {
+    let keeps = reply.code == 101 || reply.headers.iter().any(|(name, _)| *name == "cache-control");
+    if !keeps {
         // As upstream sends it, unless the answer may be cached.
         let value = HeaderValue::from_static("no-cache, private");
         headers.insert(http::header::CACHE_CONTROL, value);

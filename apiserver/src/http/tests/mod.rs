@@ -8,6 +8,7 @@ mod faults;
 mod hostile;
 mod policies;
 mod protobuf;
+mod sockets;
 mod subresources;
 mod tokens;
 mod verbs;
