@@ -20,7 +20,8 @@ use crate::names;
 use crate::status::{About, ApiError};
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
-use crate::verbs::subresources::{certificates, connect};
+use crate::verbs::subresources::certificates;
+use crate::verbs::subresources::connect::{self, Connection};
 use crate::verbs::suspend::run::Run;
 use crate::verbs::{
     self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
@@ -82,7 +83,11 @@ async fn connection(
     loop {
         let done = connect::connect(core, &call, &asked.query);
         if !run.goes_on(core).await? {
-            return done.map(|()| Reply::bytes(204, "", ""));
+            return match done? {
+                Connection::NoLog => Ok(Reply::bytes(204, "", "")),
+                Connection::Log(log) => Ok(Reply::bytes(200, "text/plain", log)),
+                Connection::Session(session) => socket::connect(asked, session),
+            };
         }
     }
 }

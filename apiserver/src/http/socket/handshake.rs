@@ -17,13 +17,17 @@ const VERSION: &str = "13";
 
 /// Whether a request asks for a WebSocket.
 pub(in super::super) fn is_wanted(request: &Parts) -> bool {
+    is_upgrade(request) && first(&request.headers, &UPGRADE).eq_ignore_ascii_case("websocket")
+}
+
+/// Whether a request asks for another protocol on its connection.
+pub(super) fn is_upgrade(request: &Parts) -> bool {
     // HTTP/2 has other means, which upstream does not offer.
     let one = request.version == Version::HTTP_11 || request.version == Version::HTTP_10;
-    one && first(&request.headers, &UPGRADE).eq_ignore_ascii_case("websocket")
-        && request.headers.get_all(CONNECTION).iter().any(|value| {
-            let value = value.to_str().unwrap_or_default();
-            value.to_ascii_lowercase().contains("upgrade")
-        })
+    one && request.headers.get_all(CONNECTION).iter().any(|value| {
+        let value = value.to_str().unwrap_or_default();
+        value.to_ascii_lowercase().contains("upgrade")
+    })
 }
 
 /// Returns the first value of a header; empty when absent or not ASCII.
@@ -53,6 +57,26 @@ pub(super) fn answer_watch(request: &Parts, session: Session) -> Reply {
         [] => accept(request, "", session),
         [one] => accept(request, one, session),
         _ => refusal(400, ""),
+    }
+}
+
+/// Answers the handshake of a session with channels: of the subprotocols that the client offers, the
+/// first known one is taken. No origin is needed.
+pub(super) fn answer_channels(
+    request: &Parts,
+    known: &[&str],
+    session: impl FnOnce(&str) -> Session,
+) -> Reply {
+    if let Some(refused) = fault(request) {
+        return refused;
+    }
+    let mut offered = offered(request);
+    if offered.is_empty() {
+        offered.push("");
+    }
+    match offered.into_iter().find(|one| known.contains(one)) {
+        Some(protocol) => accept(request, protocol, session(protocol)),
+        None => refusal(403, ""),
     }
 }
 

@@ -5,7 +5,9 @@
 //! connection: with the connection's place among those of the socket, and until a fault cuts it.
 
 mod bearer;
+mod channels;
 mod handshake;
+mod pods;
 mod watch;
 
 use std::time::Duration;
@@ -24,6 +26,10 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSoc
 use super::body::{Payload, Stream};
 use super::connection::Running;
 use super::exchange::{DecodedRequest, Reply};
+use crate::status::ApiError;
+use crate::verbs::subresources::connect::PodSession;
+use channels::{COMMAND, Channels, NEWEST, PORTS};
+use pods::PodTalk;
 
 pub(super) use bearer::token;
 pub(super) use handshake::is_wanted;
@@ -44,6 +50,8 @@ type Socket = WebSocketStream<TokioIo<Upgraded>>;
 pub(crate) enum Session {
     /// The events of a watch, each in a message; in text messages if `is_text`.
     Watch { stream: Stream, is_text: bool },
+    /// A session with a Pod.
+    Pod(PodTalk),
 }
 
 /// A session and the connection that it is about to run on.
@@ -92,6 +100,46 @@ pub(super) fn upgrade(asked: &DecodedRequest, mut reply: Reply) -> Reply {
     }
 }
 
+/// Makes the handshake for a session with a Pod.
+pub(super) fn connect(asked: &DecodedRequest, session: PodSession) -> Result<Reply, ApiError> {
+    let request = &asked.parts;
+    if !handshake::is_upgrade(request) {
+        return Err(ApiError::bad_request("Upgrade request required"));
+    }
+    let is_newest = is_wanted(request) && handshake::offered(request).contains(&NEWEST);
+    let (known, talk): (&[&str], Talk) = match session {
+        PodSession::Unreachable { inside: Some((command, error)), .. } if is_newest => {
+            let mut status = error.body();
+            if let Some(fields) = status.as_object_mut() {
+                fields.retain(|name, _| name != "kind" && name != "apiVersion");
+            }
+            (&[NEWEST], Box::new(move |channels| PodTalk::Failed(command, channels, status)))
+        }
+        PodSession::Unreachable { error, .. } => return Err(error),
+        PodSession::Command(command) if is_newest => {
+            (&[NEWEST], Box::new(move |channels| PodTalk::Command(command, channels)))
+        }
+        PodSession::Command(command) => {
+            (COMMAND, Box::new(move |channels| PodTalk::Command(command, channels)))
+        }
+        PodSession::Ports(ports) => {
+            (PORTS, Box::new(move |channels| PodTalk::Ports(ports, channels)))
+        }
+    };
+    if !is_wanted(request) {
+        return Err(ApiError::bad_request(
+            "cannot upgrade: the stand-in for a kubelet speaks WebSocket only, and no SPDY; use a client \
+             that speaks it, such as kubectl 1.31 or later",
+        ));
+    }
+    Ok(handshake::answer_channels(request, known, |protocol| {
+        Session::Pod(talk(Channels::of(protocol)))
+    }))
+}
+
+/// A session that waits for its subprotocol.
+type Talk = Box<dyn FnOnce(Channels) -> PodTalk>;
+
 impl Upgrading {
     /// Runs the session to its end, and closes the connection.
     pub(super) async fn run(self) {
@@ -110,6 +158,7 @@ impl Upgrading {
         let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
         let end = match session {
             Session::Watch { stream, is_text } => watch::run(&mut socket, stream, is_text).await,
+            Session::Pod(talk) => pods::run(&mut socket, talk).await,
         };
         close(&mut socket, end).await;
         drop(running);
