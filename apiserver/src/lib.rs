@@ -4,6 +4,13 @@
 //! readings of the Kubernetes API. The server behaves like kube-apiserver 1.36, keeps everything in
 //! memory, shares tokio's clock and draws all randomness from one seed, so that tests can pause
 //! time and repeat runs.
+//!
+//! | there | not there |
+//! |---|---|
+//! | built-in kinds and definitions; JSON, YAML, protobuf; patches, server-side apply, watches over HTTP and WebSocket | webhooks, aggregated APIs |
+//! | RBAC, admission policies, quotas, garbage collection, namespaces | storage on disk |
+//! | [`ControllerSet`]: stand-ins for workloads, Endpoints, volumes, scheduler and kubelet | containers, networks |
+//! | logs from annotations, `exec`, `attach` and forwarded ports that echo, over WebSocket | SPDY without a WebSocket |
 
 pub mod apply;
 mod auth;

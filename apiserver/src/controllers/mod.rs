@@ -122,7 +122,9 @@ impl Controllers {
                 guard("roles", || roles::aggregate(&self.core));
             }
             let alone = !self.set.has(Controller::ReplicaSets);
-            if self.set.has(Controller::Deployments) && alone && event.kind.is("apps", "deployments")
+            if self.set.has(Controller::Deployments)
+                && alone
+                && event.kind.is("apps", "deployments")
             {
                 guard("deployments", || deployments::observe(&self.core, event));
             }
@@ -136,9 +138,8 @@ impl Controllers {
             let garbage = guard("garbage", || self.garbage.work(&self.core));
             // A panic counts as work: there may be more behind it.
             let workloads = guard("workloads", || self.workloads.work(&self.core));
-            let more = namespaces.unwrap_or(true)
-                | garbage.unwrap_or(true)
-                | workloads.unwrap_or(true);
+            let more =
+                namespaces.unwrap_or(true) | garbage.unwrap_or(true) | workloads.unwrap_or(true);
             worked |= more;
             if !more {
                 break;

@@ -15,11 +15,11 @@ pub(crate) enum Controller {
     RootCertificate,
     /// Gives aggregated roles of the cluster their rules.
     Roles,
-    /// Makes the ReplicaSets of Deployments; without ReplicaSets reports Deployments available.
+    /// Makes the `ReplicaSets` of Deployments; without `ReplicaSets` reports Deployments available.
     Deployments,
-    /// Makes the Pods of ReplicaSets.
+    /// Makes the Pods of `ReplicaSets`.
     ReplicaSets,
-    /// Makes the Pods and claims of StatefulSets.
+    /// Makes the Pods and claims of `StatefulSets`.
     StatefulSets,
     /// Makes a Pod on each node.
     DaemonSets,
@@ -29,7 +29,7 @@ pub(crate) enum Controller {
     CronJobs,
     /// Writes the Endpoints of Services.
     Endpoints,
-    /// Writes the EndpointSlices of Services.
+    /// Writes the `EndpointSlices` of Services.
     EndpointSlices,
     /// Binds claims to volumes, and makes volumes.
     Volumes,
@@ -107,6 +107,17 @@ impl ControllerSet {
     pub(crate) fn set(self, controller: Controller, on: bool) -> Self {
         let bit = 1 << controller as u8;
         Self(if on { self.0 | bit } else { self.0 & !bit })
+    }
+
+    /// Whether a stand-in for workloads is in the set.
+    pub(crate) fn has_stand_ins(self) -> bool {
+        let all = CONTROLLERS.iter().filter(|(.., is_default)| !is_default);
+        all.into_iter().any(|(controller, ..)| self.has(*controller))
+    }
+
+    /// Whether addresses of Services are written.
+    pub(crate) fn has_endpoints(self) -> bool {
+        self.has(Controller::Endpoints) || self.has(Controller::EndpointSlices)
     }
 
     /// Whether the controller is in the set.

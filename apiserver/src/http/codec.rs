@@ -229,12 +229,7 @@ pub(crate) fn encode(format: Format, value: &Value) -> (Bytes, &'static str) {
 }
 
 /// Returns an event of a watch, framed as the format frames it.
-pub(crate) fn encode_event(
-    format: Format,
-    framing: Framing,
-    name: &str,
-    object: &Value,
-) -> Bytes {
+pub(crate) fn encode_event(format: Format, framing: Framing, name: &str, object: &Value) -> Bytes {
     if format == Format::Protobuf
         && let Some(frame) = protobuf::encode_event(name, object)
     {

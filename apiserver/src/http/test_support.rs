@@ -257,7 +257,8 @@ impl Socket {
     ) -> Result<Self, (u16, String)> {
         let is_given = |name: &str| headers.iter().any(|(given, _)| *given == name);
         let usual = HANDSHAKE.iter().filter(|(name, _)| !is_given(name));
-        let all: Vec<_> = usual.chain(headers).filter(|(_, value)| !value.is_empty()).copied().collect();
+        let all: Vec<_> =
+            usual.chain(headers).filter(|(_, value)| !value.is_empty()).copied().collect();
         let mut response = client.open("GET", url, &all, "").await.unwrap();
         if response.status().as_u16() != 101 {
             let code = response.status().as_u16();

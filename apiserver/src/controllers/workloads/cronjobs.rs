@@ -1,4 +1,4 @@
-//! CronJobs: Jobs by a schedule, on the server's clock.
+//! `CronJobs`: Jobs by a schedule, on the server's clock.
 
 use serde_json::{Value, json};
 
@@ -81,9 +81,7 @@ fn tidy(core: &Core, cron: &Value, jobs: &[Value]) -> Result<(), ApiError> {
             .iter()
             .filter_map(|job| ended(job).filter(|end| end.0 == succeeds).map(|end| (end.1, job)))
             .collect();
-        done.sort_by(|a, b| {
-            (&a.0, meta::text(a.1, "name")).cmp(&(&b.0, meta::text(b.1, "name")))
-        });
+        done.sort_by(|a, b| (&a.0, meta::text(a.1, "name")).cmp(&(&b.0, meta::text(b.1, "name"))));
         let surplus = done.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
         for (_, job) in done.into_iter().take(surplus) {
             delete_job(core, cron, job)?;
@@ -125,7 +123,8 @@ fn run_due(
     let Some(due) = most_recent(&schedule, from, now) else { return Ok(next) };
     let policy = cron["spec"]["concurrencyPolicy"].as_str().unwrap_or("Allow");
     if policy == "Forbid" && !active.is_empty() {
-        let text = "Not starting job because prior execution is running and concurrency policy is Forbid";
+        let text =
+            "Not starting job because prior execution is running and concurrency policy is Forbid";
         note(core, cron, "Normal", "JobAlreadyActive", text);
         return Ok(next);
     }
@@ -187,7 +186,7 @@ fn start(core: &Core, cron: &Value, at: i64) -> Result<Value, ApiError> {
     Ok(made)
 }
 
-/// Writes an event about a CronJob.
+/// Writes an event about a `CronJob`.
 fn note(core: &Core, cron: &Value, level: &str, reason: &str, text: &str) {
     let (from, api_version, kind) = ("cronjob-controller", "batch/v1", "CronJob");
     objects::note(core, cron, Note { from, api_version, kind, level, reason }, text);

@@ -1,4 +1,4 @@
-//! DaemonSets: one Pod on each node.
+//! `DaemonSets`: one Pod on each node.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::status::ApiError;
 
 /// Label of a Pod with the hash of its template.
 const HASH: &str = "controller-revision-hash";
-/// Taints that the Pods of every DaemonSet tolerate: key and effect.
+/// Taints that the Pods of every `DaemonSet` tolerate: key and effect.
 const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -20,7 +20,7 @@ const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-/// Creates and deletes Pods of a DaemonSet, and writes its status.
+/// Creates and deletes Pods of a `DaemonSet`, and writes its status.
 pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(core, DAEMONSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
@@ -37,7 +37,7 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     failed.map_or(Ok(again), Err)
 }
 
-/// Whether Pods of a DaemonSet run on a node: by the node selector of the template.
+/// Whether Pods of a `DaemonSet` run on a node: by the node selector of the template.
 fn suits(set: &Value, node: &Value) -> bool {
     let selector = set["spec"]["template"]["spec"]["nodeSelector"].as_object();
     let labels = &node["metadata"]["labels"];
@@ -54,7 +54,8 @@ pub(super) fn node_of(pod: &Value) -> &str {
 pub(super) fn target(pod: &Value) -> Option<&str> {
     let affinity = &pod["spec"]["affinity"]["nodeAffinity"];
     let terms = &affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
-    let field = terms[0]["matchFields"].as_array()?.iter().find(|it| it["key"] == "metadata.name")?;
+    let field =
+        terms[0]["matchFields"].as_array()?.iter().find(|it| it["key"] == "metadata.name")?;
     field["values"][0].as_str()
 }
 
@@ -120,9 +121,11 @@ fn create(core: &Core, set: &Value, node: &str, hash: &str) -> Result<(), ApiErr
         "nodeSelectorTerms": [{"matchFields": [
             {"key": "metadata.name", "operator": "In", "values": [node]}]}]});
     let mut tolerations = objects::items(spec, "tolerations").to_vec();
-    tolerations.extend(TOLERATED.iter().map(|(key, effect)| {
-        json!({"key": key, "operator": "Exists", "effect": effect})
-    }));
+    tolerations.extend(
+        TOLERATED
+            .iter()
+            .map(|(key, effect)| json!({"key": key, "operator": "Exists", "effect": effect})),
+    );
     spec["tolerations"] = json!(tolerations);
     let made = objects::create(core, PODS, meta::text(set, "namespace"), pod)?;
     let text = format!("Created pod: {}", meta::text(&made, "name"));

@@ -1,4 +1,4 @@
-//! Deployments: a ReplicaSet for each template, scaled as the strategy says.
+//! Deployments: a `ReplicaSet` for each template, scaled as the strategy says.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::status::ApiError;
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH: &str = "pod-template-hash";
 
-/// Scales the ReplicaSets of a Deployment, and writes its status.
+/// Scales the `ReplicaSets` of a Deployment, and writes its status.
 pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(core, DEPLOYMENTS, namespace, name) else { return Ok(None) };
     let deployment = &held.value;
@@ -50,12 +50,12 @@ fn wanted(deployment: &Value) -> i64 {
     objects::number(deployment, "replicas", 1)
 }
 
-/// Returns the number of Pods that a ReplicaSet is to have.
+/// Returns the number of Pods that a `ReplicaSet` is to have.
 fn replicas(set: &Value) -> i64 {
     objects::number(set, "replicas", 1)
 }
 
-/// Returns the number of Pods that a ReplicaSet has.
+/// Returns the number of Pods that a `ReplicaSet` has.
 fn held_by(core: &Core, set: &Value) -> usize {
     objects::owned(core, PODS, set).iter().filter(|pod| !super::pods::is_finished(pod)).count()
 }
@@ -65,7 +65,7 @@ fn count(set: &Value, field: &str) -> i64 {
     set["status"][field].as_i64().unwrap_or(0)
 }
 
-/// Whether a ReplicaSet has a template, but for the label that tells them apart.
+/// Whether a `ReplicaSet` has a template, but for the label that tells them apart.
 fn has_template(set: &Value, template: &Value) -> bool {
     let mut held = set["spec"]["template"].clone();
     if let Some(labels) = held["metadata"]["labels"].as_object_mut() {
@@ -90,7 +90,7 @@ fn limits(deployment: &Value) -> (i64, i64) {
     (surge, if surge == 0 && missing == 0 { 1 } else { missing.min(wanted) })
 }
 
-/// Creates the ReplicaSet of the present template.
+/// Creates the `ReplicaSet` of the present template.
 fn create(core: &Core, deployment: &Value, old: &[Value]) -> Result<Value, ApiError> {
     let (namespace, name) = (meta::text(deployment, "namespace"), meta::text(deployment, "name"));
     let hash = objects::hash(&deployment["spec"]["template"]);
@@ -107,19 +107,24 @@ fn create(core: &Core, deployment: &Value, old: &[Value]) -> Result<Value, ApiEr
     if let Some(seconds) = deployment["spec"]["minReadySeconds"].as_i64().filter(|it| *it > 0) {
         spec["minReadySeconds"] = json!(seconds);
     }
-    let made = objects::create(core, REPLICASETS, namespace, json!({
-        "apiVersion": "apps/v1", "kind": "ReplicaSet",
-        "metadata": {
-            "name": format!("{name}-{hash}"), "labels": template["metadata"]["labels"],
-            "annotations": {
-                REVISION: revision.to_string(),
-                "deployment.kubernetes.io/desired-replicas": wanted(deployment).to_string(),
-                "deployment.kubernetes.io/max-replicas": (wanted(deployment) + surge).to_string(),
+    let made = objects::create(
+        core,
+        REPLICASETS,
+        namespace,
+        json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet",
+            "metadata": {
+                "name": format!("{name}-{hash}"), "labels": template["metadata"]["labels"],
+                "annotations": {
+                    REVISION: revision.to_string(),
+                    "deployment.kubernetes.io/desired-replicas": wanted(deployment).to_string(),
+                    "deployment.kubernetes.io/max-replicas": (wanted(deployment) + surge).to_string(),
+                },
+                "ownerReferences": objects::owner("apps/v1", "Deployment", deployment),
             },
-            "ownerReferences": objects::owner("apps/v1", "Deployment", deployment),
-        },
-        "spec": spec,
-    }))?;
+            "spec": spec,
+        }),
+    )?;
     objects::change(core, DEPLOYMENTS, deployment, "", |next| {
         meta::of(next).entry("annotations").or_insert_with(|| json!({}))[REVISION] =
             json!(revision.to_string());
@@ -128,13 +133,13 @@ fn create(core: &Core, deployment: &Value, old: &[Value]) -> Result<Value, ApiEr
     Ok(made)
 }
 
-/// Returns the number of a ReplicaSet among those of its Deployment.
+/// Returns the number of a `ReplicaSet` among those of its Deployment.
 fn revision(set: &Value) -> i64 {
     let text = set["metadata"]["annotations"][REVISION].as_str();
     text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Moves Pods from the old ReplicaSets to the new one, within the limits.
+/// Moves Pods from the old `ReplicaSets` to the new one, within the limits.
 fn roll(core: &Core, deployment: &Value, new: &Value, old: &[Value]) -> Result<(), ApiError> {
     let (surge, missing) = limits(deployment);
     let wanted = wanted(deployment);
@@ -155,7 +160,7 @@ fn roll(core: &Core, deployment: &Value, new: &Value, old: &[Value]) -> Result<(
     Ok(())
 }
 
-/// Scales a ReplicaSet.
+/// Scales a `ReplicaSet`.
 fn scale(core: &Core, deployment: &Value, set: &Value, to: i64) -> Result<(), ApiError> {
     let from = replicas(set);
     if from == to {
@@ -166,7 +171,7 @@ fn scale(core: &Core, deployment: &Value, set: &Value, to: i64) -> Result<(), Ap
     Ok(())
 }
 
-/// Writes the event about a scaled ReplicaSet.
+/// Writes the event about a scaled `ReplicaSet`.
 fn note_scaled(core: &Core, deployment: &Value, set: &Value, from: i64, to: i64) {
     let direction = if to >= from { "up" } else { "down" };
     let name = meta::text(set, "name");
@@ -207,17 +212,32 @@ fn report(core: &Core, deployment: &Value, new: Option<&Value>, old: &[Value]) -
     let set = new.map_or("", |set| meta::text(set, "name"));
     let now = core.clock.rfc3339();
     status["conditions"] = json!([
-        condition(deployment, "Available", is_available, if is_available {
-            ("MinimumReplicasAvailable", "Deployment has minimum availability.".to_owned())
-        } else {
-            ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.".to_owned())
-        }, &now),
-        condition(deployment, "Progressing", true, if is_complete {
-            let text = format!("ReplicaSet {set:?} has successfully progressed.");
-            ("NewReplicaSetAvailable", text)
-        } else {
-            ("ReplicaSetUpdated", format!("ReplicaSet {set:?} is progressing."))
-        }, &now),
+        condition(
+            deployment,
+            "Available",
+            is_available,
+            if is_available {
+                ("MinimumReplicasAvailable", "Deployment has minimum availability.".to_owned())
+            } else {
+                (
+                    "MinimumReplicasUnavailable",
+                    "Deployment does not have minimum availability.".to_owned(),
+                )
+            },
+            &now
+        ),
+        condition(
+            deployment,
+            "Progressing",
+            true,
+            if is_complete {
+                let text = format!("ReplicaSet {set:?} has successfully progressed.");
+                ("NewReplicaSetAvailable", text)
+            } else {
+                ("ReplicaSetUpdated", format!("ReplicaSet {set:?} is progressing."))
+            },
+            &now
+        ),
     ]);
     objects::set_status(core, DEPLOYMENTS, deployment, &status)?;
     Ok(None)

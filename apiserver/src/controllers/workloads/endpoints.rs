@@ -1,4 +1,4 @@
-//! Endpoints and EndpointSlices: the addresses of the Pods that a Service selects.
+//! Endpoints and `EndpointSlices`: the addresses of the Pods that a Service selects.
 
 use std::sync::Arc;
 
@@ -133,14 +133,20 @@ pub(super) fn sync_endpoints(core: &Core, namespace: &str, name: &str) -> Done {
     let labels = labels(&service.value, &[(MANAGED, "endpoint-controller")]);
     let now = core.clock.rfc3339();
     match held {
-        None => objects::create_if_absent(core, ENDPOINTS, namespace, json!({
-            "apiVersion": "v1", "kind": "Endpoints",
-            "metadata": {"name": name, "labels": labels, "annotations": {CHANGED: now}},
-            "subsets": subsets,
-        }))?,
+        None => objects::create_if_absent(
+            core,
+            ENDPOINTS,
+            namespace,
+            json!({
+                "apiVersion": "v1", "kind": "Endpoints",
+                "metadata": {"name": name, "labels": labels, "annotations": {CHANGED: now}},
+                "subsets": subsets,
+            }),
+        )?,
         Some(held)
             if held.value["metadata"]["labels"] == labels
-                && objects::items(&held.value, "subsets") == objects::items(&json!({"subsets": subsets}), "subsets") => {}
+                && objects::items(&held.value, "subsets")
+                    == objects::items(&json!({"subsets": subsets}), "subsets") => {}
         Some(held) => objects::change(core, ENDPOINTS, &held.value, "", |next| {
             next["subsets"] = subsets.clone();
             next["metadata"]["labels"] = labels.clone();
@@ -182,37 +188,42 @@ fn subsets(addresses: &[Address]) -> Value {
     if subsets.is_empty() { Value::Null } else { json!(subsets) }
 }
 
-/// Writes the EndpointSlice of a Service; there is one, for the family of its address.
+/// Writes the `EndpointSlice` of a Service; there is one, for the family of its address.
 pub(super) fn sync_slice(core: &Core, namespace: &str, name: &str) -> Done {
     // When the Service goes, garbage collection deletes the slice.
     let Some(service) = service(core, namespace, name) else { return Ok(None) };
     let service = &service.value;
     let owned = objects::owned(core, SLICES, service);
-    let held = owned.iter().find(|one| {
-        one["metadata"]["labels"][SLICE_MANAGED] == "endpointslice-controller.k8s.io"
-    });
+    let held = owned
+        .iter()
+        .find(|one| one["metadata"]["labels"][SLICE_MANAGED] == "endpointslice-controller.k8s.io");
     let addresses = addresses(core, service);
     let endpoints: Vec<Value> = addresses.iter().map(endpoint).collect();
-    let ports = addresses.first().map_or(Value::Null, |first| json!(first.ports));
+    let ports = addresses.first().map_or(Value::Null, |first| json!(named(&first.ports)));
     let endpoints = if endpoints.is_empty() { Value::Null } else { json!(endpoints) };
-    let labels = labels(service, &[
-        ("kubernetes.io/service-name", name),
-        (SLICE_MANAGED, "endpointslice-controller.k8s.io"),
-    ]);
+    let labels = labels(
+        service,
+        &[("kubernetes.io/service-name", name), (SLICE_MANAGED, "endpointslice-controller.k8s.io")],
+    );
     let now = core.clock.rfc3339();
     match held {
         None => {
             let is_ipv6 = service["spec"]["ipFamilies"][0] == "IPv6";
-            objects::create(core, SLICES, namespace, json!({
-                "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
-                "metadata": {
-                    "generateName": format!("{name}-"), "labels": labels,
-                    "annotations": {CHANGED: now},
-                    "ownerReferences": objects::owner("v1", "Service", service),
-                },
-                "addressType": if is_ipv6 { "IPv6" } else { "IPv4" },
-                "endpoints": endpoints, "ports": ports,
-            }))?;
+            objects::create(
+                core,
+                SLICES,
+                namespace,
+                json!({
+                    "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+                    "metadata": {
+                        "generateName": format!("{name}-"), "labels": labels,
+                        "annotations": {CHANGED: now},
+                        "ownerReferences": objects::owner("v1", "Service", service),
+                    },
+                    "addressType": if is_ipv6 { "IPv6" } else { "IPv4" },
+                    "endpoints": endpoints, "ports": ports,
+                }),
+            )?;
         }
         Some(held)
             if held["endpoints"] == endpoints
@@ -226,6 +237,17 @@ pub(super) fn sync_slice(core: &Core, namespace: &str, name: &str) -> Done {
         })?,
     }
     Ok(None)
+}
+
+/// Returns ports each of which has a name, which may be empty: clients rely on it in slices.
+fn named(ports: &[Value]) -> Vec<Value> {
+    let mut ports = ports.to_vec();
+    for port in &mut ports {
+        if port["name"].is_null() {
+            port["name"] = json!("");
+        }
+    }
+    ports
 }
 
 /// Returns the endpoint of an address.

@@ -49,13 +49,15 @@ pub(super) struct Workloads {
     set: ControllerSet,
     /// Keys that are to be worked off.
     queue: BTreeSet<Key>,
-    /// Keys that are to be looked at later, in seconds since 1970.
+    /// Keys that are to be looked at later, with the time in seconds since 1970.
     later: BTreeMap<Key, i64>,
+    /// The same in the order of the times.
+    times: BTreeSet<(i64, Key)>,
 }
 
 impl Workloads {
     pub(super) fn new(set: ControllerSet) -> Self {
-        Self { set, queue: BTreeSet::new(), later: BTreeMap::new() }
+        Self { set, queue: BTreeSet::new(), later: BTreeMap::new(), times: BTreeSet::new() }
     }
 
     /// Makes what the stand-ins need before the first object.
@@ -67,6 +69,9 @@ impl Workloads {
 
     /// Queues the keys that an event concerns.
     pub(super) fn observe(&mut self, core: &Core, event: &Event) {
+        if !self.set.has_stand_ins() {
+            return;
+        }
         let kind = &event.kind.served;
         let object = event.object();
         let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
@@ -77,7 +82,7 @@ impl Workloads {
             self.add_owner(&state.value, namespace);
         }
         match (kind.group.as_str(), kind.plural.as_str()) {
-            ("", "pods") => {
+            ("", "pods") if self.set.has_endpoints() => {
                 let states = [&event.before, &event.after].into_iter().flatten();
                 for service in endpoints::services_of(core, namespace, states) {
                     self.add(Controller::Endpoints, namespace, &service);
@@ -132,30 +137,37 @@ impl Workloads {
 
     /// Returns the time of the next look, in seconds since 1970.
     pub(super) fn due(&self) -> Option<i64> {
-        self.later.values().min().copied()
+        self.times.first().map(|(at, _)| *at)
     }
 
     /// Works off one key; returns whether there was one.
     pub(super) fn work(&mut self, core: &Core) -> bool {
         let now = core.clock.seconds();
-        let due = self.later.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone());
-        let due: Vec<Key> = due.collect();
-        for key in due {
-            self.later.remove(&key);
+        while let Some((_, key)) = self.times.first().filter(|(at, _)| *at <= now).cloned() {
+            self.forget(&key);
             self.queue.insert(key);
         }
         // Removed first: a panic must not leave the key in the queue.
         let Some(key) = self.queue.pop_first() else { return false };
-        self.later.remove(&key);
+        self.forget(&key);
         let again = sync(core, &key).unwrap_or_else(|error| {
             let Key { controller, namespace, name } = &key;
             tracing::debug!(?controller, namespace, name, %error, "a stand-in could not do its work");
             Some(now + RETRY)
         });
         if let Some(at) = again {
-            self.later.insert(key, at.max(now + 1));
+            let at = at.max(now + 1);
+            self.times.insert((at, key.clone()));
+            self.later.insert(key, at);
         }
         true
+    }
+
+    /// Forgets the time of a key.
+    fn forget(&mut self, key: &Key) {
+        if let Some(at) = self.later.remove(key) {
+            self.times.remove(&(at, key.clone()));
+        }
     }
 }
 

@@ -223,9 +223,10 @@ pub(super) fn set_count(status: &mut Value, field: &str, count: usize) {
 pub(super) fn hash(value: &Value) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     // FNV-1a. The numbers of kube-controller-manager follow from the layout of Go's types.
-    let digest = value.to_string().bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
+    let digest = value
+        .to_string()
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let letter = |digit: u8| char::from(LETTERS[usize::from(digit) % LETTERS.len()]);
     digest.to_string().bytes().map(letter).collect()
 }

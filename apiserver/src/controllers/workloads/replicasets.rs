@@ -1,4 +1,4 @@
-//! ReplicaSets: as many Pods as wanted.
+//! `ReplicaSets`: as many Pods as wanted.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::kinds::meta;
 use crate::selectors::selects;
 
-/// Creates and deletes Pods of a ReplicaSet, and writes its status.
+/// Creates and deletes Pods of a `ReplicaSet`, and writes its status.
 pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(core, REPLICASETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
@@ -24,11 +24,7 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
 }
 
 /// Makes the number of active Pods that of the spec.
-fn scale(
-    core: &Core,
-    set: &Value,
-    active: &mut Vec<Value>,
-) -> Result<(), crate::status::ApiError> {
+fn scale(core: &Core, set: &Value, active: &mut Vec<Value>) -> Result<(), crate::status::ApiError> {
     let namespace = meta::text(set, "namespace");
     let wanted = usize::try_from(objects::number(set, "replicas", 1)).unwrap_or(0);
     let owner = objects::owner("apps/v1", "ReplicaSet", set);

@@ -1,4 +1,4 @@
-//! Schedules of CronJobs: five fields, or a name such as `@daily`.
+//! Schedules of `CronJobs`: five fields, or a name such as `@daily`.
 
 use jiff::civil::DateTime;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
@@ -79,12 +79,14 @@ impl Schedule {
     fn times(&self, day: jiff::civil::Date) -> impl Iterator<Item = i64> + '_ {
         let hours = (0..24_i8).filter(|hour| self.hours & (1 << hour) != 0);
         let all = hours.flat_map(|hour| (0..60_i8).map(move |minute| (hour, minute)));
-        all.filter(|(_, minute)| self.minutes & (1 << minute) != 0).filter_map(move |(hour, minute)| {
-            let time: DateTime = day.at(hour, minute, 0, 0);
-            let zoned = self.zone.to_ambiguous_zoned(time).compatible().ok()?;
-            // A time that the change to summer time skips is none.
-            (zoned.datetime() == time).then(|| zoned.timestamp().as_second())
-        })
+        all.filter(|(_, minute)| self.minutes & (1 << minute) != 0).filter_map(
+            move |(hour, minute)| {
+                let time: DateTime = day.at(hour, minute, 0, 0);
+                let zoned = self.zone.to_ambiguous_zoned(time).compatible().ok()?;
+                // A time that the change to summer time skips is none.
+                (zoned.datetime() == time).then(|| zoned.timestamp().as_second())
+            },
+        )
     }
 }
 
@@ -109,7 +111,9 @@ fn field(text: &str, least: u32, most: u32, names: &[&str]) -> Option<u64> {
         let (first, last) = match range.split_once('-') {
             Some((first, last)) => (number(first)?, number(last)?),
             // 7 is a name of Sunday only.
-            None if range == "*" || range == "?" => (least, if names == WEEKDAYS { 6 } else { most }),
+            None if range == "*" || range == "?" => {
+                (least, if names == WEEKDAYS { 6 } else { most })
+            }
             // `5/10` runs to the end.
             None if step.is_some() => (number(range)?, most),
             None => (number(range)?, number(range)?),

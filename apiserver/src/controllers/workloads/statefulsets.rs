@@ -1,4 +1,4 @@
-//! StatefulSets: Pods with ordinals and claims of their own, one after the other.
+//! `StatefulSets`: Pods with ordinals and claims of their own, one after the other.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ struct Revisions {
     update: String,
 }
 
-/// Creates and deletes Pods of a StatefulSet, and writes its status.
+/// Creates and deletes Pods of a `StatefulSet`, and writes its status.
 pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(core, STATEFULSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
@@ -43,21 +43,26 @@ fn revisions(core: &Core, set: &Value) -> Result<Revisions, ApiError> {
         let mut template = set["spec"]["template"].clone();
         template["$patch"] = json!("replace");
         let labels = set["spec"]["template"]["metadata"]["labels"].clone();
-        objects::create(core, REVISIONS, namespace, json!({
-            "apiVersion": "apps/v1", "kind": "ControllerRevision",
-            "metadata": {
-                "name": update, "labels": labels,
-                "ownerReferences": objects::owner("apps/v1", "StatefulSet", set),
-            },
-            "data": {"spec": {"template": template}}, "revision": last + 1,
-        }))?;
+        objects::create(
+            core,
+            REVISIONS,
+            namespace,
+            json!({
+                "apiVersion": "apps/v1", "kind": "ControllerRevision",
+                "metadata": {
+                    "name": update, "labels": labels,
+                    "ownerReferences": objects::owner("apps/v1", "StatefulSet", set),
+                },
+                "data": {"spec": {"template": template}}, "revision": last + 1,
+            }),
+        )?;
     }
     let current = set["status"]["currentRevision"].as_str().filter(|name| !name.is_empty());
     let current = current.unwrap_or(&update).to_owned();
     Ok(Revisions { current, update })
 }
 
-/// Returns the ordinal of a Pod of a StatefulSet.
+/// Returns the ordinal of a Pod of a `StatefulSet`.
 fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
     let rest = meta::text(pod, "name").strip_prefix(meta::text(set, "name"))?;
     rest.strip_prefix('-')?.parse().ok()
@@ -101,12 +106,7 @@ fn step(core: &Core, set: &Value, revisions: &Revisions) -> Result<(), ApiError>
 }
 
 /// Replaces one Pod of an older revision, the one with the highest ordinal first.
-fn update(
-    core: &Core,
-    set: &Value,
-    revisions: &Revisions,
-    held: &[Value],
-) -> Result<(), ApiError> {
+fn update(core: &Core, set: &Value, revisions: &Revisions, held: &[Value]) -> Result<(), ApiError> {
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return Ok(());
     }
@@ -194,10 +194,15 @@ fn claims(core: &Core, set: &Value, pod_name: &str, pod: &mut Value) -> Result<(
         {
             metadata["labels"][key] = value.clone();
         }
-        objects::create_if_absent(core, CLAIMS, namespace, json!({
-            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
-            "metadata": metadata, "spec": template["spec"],
-        }))?;
+        objects::create_if_absent(
+            core,
+            CLAIMS,
+            namespace,
+            json!({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "metadata": metadata, "spec": template["spec"],
+            }),
+        )?;
         let owner = meta::text(set, "name");
         let text = format!("Create Claim {name} Pod {pod_name} in StatefulSet {owner} success");
         objects::note(core, set, note("SuccessfulCreate"), &text);

@@ -1,4 +1,4 @@
-//! Bearer tokens among subprotocols: browsers cannot set headers of WebSockets.
+//! Bearer tokens among subprotocols: browsers cannot set headers of a WebSocket.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,4 @@
-//! WebSockets: connections that carry a session in place of further requests.
+//! Connections that become a WebSocket and carry a session in place of further requests.
 //!
 //! A request that wants one is authorized and executed like any other, so its failures are plain
 //! answers. If it succeeds, the handshake is answered 101, and the session runs as part of its
@@ -8,6 +8,7 @@ mod bearer;
 mod channels;
 mod handshake;
 mod pods;
+mod spdy;
 mod watch;
 
 use std::time::Duration;
@@ -19,9 +20,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::{Error, Utf8Bytes};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Utf8Bytes};
 
 use super::body::{Payload, Stream};
 use super::connection::Running;
@@ -30,6 +31,7 @@ use crate::status::ApiError;
 use crate::verbs::subresources::connect::PodSession;
 use channels::{COMMAND, Channels, NEWEST, PORTS};
 use pods::PodTalk;
+use spdy::TUNNEL;
 
 pub(super) use bearer::token;
 pub(super) use handshake::is_wanted;
@@ -106,7 +108,9 @@ pub(super) fn connect(asked: &DecodedRequest, session: PodSession) -> Result<Rep
     if !handshake::is_upgrade(request) {
         return Err(ApiError::bad_request("Upgrade request required"));
     }
-    let is_newest = is_wanted(request) && handshake::offered(request).contains(&NEWEST);
+    let offered = handshake::offered(request);
+    let is_newest = is_wanted(request) && offered.contains(&NEWEST);
+    let is_spdy = !is_wanted(request);
     let (known, talk): (&[&str], Talk) = match session {
         PodSession::Unreachable { inside: Some((command, error)), .. } if is_newest => {
             let mut status = error.body();
@@ -116,26 +120,28 @@ pub(super) fn connect(asked: &DecodedRequest, session: PodSession) -> Result<Rep
             (&[NEWEST], Box::new(move |channels| PodTalk::Failed(command, channels, status)))
         }
         PodSession::Unreachable { error, .. } => return Err(error),
+        _ if is_spdy => return Err(ApiError::bad_request(SPDY)),
         PodSession::Command(command) if is_newest => {
             (&[NEWEST], Box::new(move |channels| PodTalk::Command(command, channels)))
         }
         PodSession::Command(command) => {
             (COMMAND, Box::new(move |channels| PodTalk::Command(command, channels)))
         }
+        PodSession::Ports(_) if offered.contains(&TUNNEL) => {
+            (&[TUNNEL], Box::new(|_| PodTalk::Tunnel))
+        }
         PodSession::Ports(ports) => {
             (PORTS, Box::new(move |channels| PodTalk::Ports(ports, channels)))
         }
     };
-    if !is_wanted(request) {
-        return Err(ApiError::bad_request(
-            "cannot upgrade: the stand-in for a kubelet speaks WebSocket only, and no SPDY; use a client \
-             that speaks it, such as kubectl 1.31 or later",
-        ));
-    }
     Ok(handshake::answer_channels(request, known, |protocol| {
         Session::Pod(talk(Channels::of(protocol)))
     }))
 }
+
+/// Refusal of the protocol that was before WebSocket.
+const SPDY: &str = "the stand-in for a kubelet speaks SPDY within a WebSocket only: use a client that \
+                    does, such as kubectl 1.31 or later";
 
 /// A session that waits for its subprotocol.
 type Talk = Box<dyn FnOnce(Channels) -> PodTalk>;

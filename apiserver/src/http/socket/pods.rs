@@ -8,11 +8,11 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::protocol::Message;
 
 use super::channels::{Channels, Received};
-use super::{End, Socket, send};
+use super::{End, Socket, send, spdy};
 use crate::verbs::subresources::kubelet::Command;
 
 /// Longest silence of a client; upstream's for streams.
-const IDLE: Duration = Duration::from_secs(4 * 3600);
+pub(super) const IDLE: Duration = Duration::from_secs(4 * 3600);
 
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
@@ -30,6 +30,8 @@ pub(crate) enum PodTalk {
     Failed(Command, Channels, Value),
     /// Ports.
     Ports(Vec<u16>, Channels),
+    /// Ports within a tunnel.
+    Tunnel,
 }
 
 /// Runs a session to its end.
@@ -40,6 +42,7 @@ pub(super) async fn run(socket: &mut Socket, talk: PodTalk) -> End {
             failed_session(socket, &command, channels, &status).await
         }
         PodTalk::Ports(ports, channels) => ports_session(socket, &ports, channels).await,
+        PodTalk::Tunnel => spdy::run(socket).await,
     };
     done.err().unwrap_or(End::Done)
 }
@@ -54,22 +57,29 @@ async fn command_session(
     if command.stdout && !command.output.is_empty() {
         send(socket, channels.message(STDOUT, command.output.as_bytes())).await?;
     }
-    while command.stdin {
+    if command.stdin {
+        echo(socket, command, channels).await?;
+    }
+    tell_end(socket, channels, &command.status()).await
+}
+
+/// Echoes the input of a command until it ends.
+async fn echo(socket: &mut Socket, command: &Command, channels: Channels) -> Result<(), End> {
+    loop {
         match receive(socket, channels).await? {
-            Received::Close(STDIN) => break,
+            Received::Close(STDIN) => return Ok(()),
             Received::Data(STDIN, data) => {
                 if command.stdout {
                     send(socket, channels.message(STDOUT, &data)).await?;
                 }
                 if command.tty && data.contains(&END_OF_INPUT) {
-                    break;
+                    return Ok(());
                 }
             }
             // The size of the terminal, among others.
             _ => {}
         }
     }
-    tell_end(socket, channels, &command.status()).await
 }
 
 /// Ends a command that could not be started.
@@ -102,11 +112,7 @@ async fn tell_end(socket: &mut Socket, channels: Channels, status: &Value) -> Re
 }
 
 /// Echoes on each port until the client leaves. A port has two channels: data and errors.
-async fn ports_session(
-    socket: &mut Socket,
-    ports: &[u16],
-    channels: Channels,
-) -> Result<(), End> {
+async fn ports_session(socket: &mut Socket, ports: &[u16], channels: Channels) -> Result<(), End> {
     let data_channels = (0_u8..).step_by(2);
     for (channel, port) in data_channels.zip(ports) {
         for channel in [channel, channel + 1] {

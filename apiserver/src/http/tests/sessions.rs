@@ -33,9 +33,7 @@ async fn open(server: &ApiServer, path: &str, protocol: &str) -> Result<Socket, 
 /// Returns the next message as its channel and its text.
 async fn next(socket: &mut Socket) -> (u8, String) {
     match socket.next().await {
-        Some(Message::Binary(data)) => {
-            (data[0], String::from_utf8_lossy(&data[1..]).into_owned())
-        }
+        Some(Message::Binary(data)) => (data[0], String::from_utf8_lossy(&data[1..]).into_owned()),
         other => panic!("no message on a channel: {other:?}"),
     }
 }
@@ -140,6 +138,19 @@ async fn forwarded_ports_echo_each_on_its_own_channels() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn forwarded_ports_echo_within_a_tunnel_of_spdy() {
+    let (server, _client) = start_kubelet(json!({})).await;
+    let protocol = "SPDY/3.1+portforward.k8s.io";
+    let mut socket = open(&server, "portforward", protocol).await.unwrap();
+    assert_eq!(socket.headers[PROTOCOL], protocol);
+    let data = Message::binary(&[0, 0, 0, 1, 0, 0, 0, 2, b'h', b'i'][..]);
+    socket.send(data.clone()).await;
+    assert_eq!(socket.next().await, Some(data));
+    socket.send(Message::binary(&[0, 0, 0, 1, 0, 0xff, 0xff, 0xff][..])).await;
+    assert_eq!(socket.brief().await, "CLOSE 1009");
+}
+
+#[tokio::test(start_paused = true)]
 async fn sessions_need_an_upgrade_that_is_known() {
     let (server, mut client) = start_kubelet(json!({})).await;
     let plain = client.get(&format!("{PODS}/p/exec?command=x")).await;
@@ -188,5 +199,9 @@ async fn without_a_kubelet_the_newest_protocol_tells_the_failure_inside() {
     let plain = client.get(&format!("{PODS}/p/attach")).await;
     assert_eq!((plain.code, plain.message()), (400, "Upgrade request required"));
     let log = client.get(&format!("{PODS}/p/log?tailLines=3&follow=true")).await;
-    assert!(log.message().contains("/containerLogs/default/p/c?follow=true&tailLines=3\""), "{}", log.text);
+    assert!(
+        log.message().contains("/containerLogs/default/p/c?follow=true&tailLines=3\""),
+        "{}",
+        log.text
+    );
 }

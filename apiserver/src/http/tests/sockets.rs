@@ -1,4 +1,4 @@
-//! Watches over WebSockets.
+//! Watches over a WebSocket.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -132,11 +132,21 @@ fn unreachable(
 
 /// Returns the query of a kubelet for a log.
 fn log_query(query: &Query) -> String {
-    let names = ["follow", "limitBytes", "previous", "sinceSeconds", "sinceTime", "tailLines", "timestamps"];
+    let names = [
+        "follow",
+        "limitBytes",
+        "previous",
+        "sinceSeconds",
+        "sinceTime",
+        "tailLines",
+        "timestamps",
+    ];
     let mut parts = Vec::new();
     for name in names {
         match query.get(name) {
-            Some(value) if ["limitBytes", "sinceSeconds", "sinceTime", "tailLines"].contains(&name) => {
+            Some(value)
+                if ["limitBytes", "sinceSeconds", "sinceTime", "tailLines"].contains(&name) =>
+            {
                 let value = percent_encoding::utf8_percent_encode(value, WORD);
                 parts.push(format!("{name}={value}"));
             }
@@ -156,7 +166,8 @@ fn command_query(call: &Call, query: &Query) -> String {
         parts.extend(words.map(|word| format!("command={word}").replace("%20", "+")));
     }
     // In the order of the kubelet's names: error, input, output, tty.
-    for (flag, name) in [("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty")]
+    for (flag, name) in
+        [("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty")]
     {
         if query.flag(flag).unwrap_or(false) {
             parts.push(format!("{name}=1"));

@@ -102,8 +102,7 @@ pub(crate) fn log(pod: &Value, container: &str, query: &Query) -> Result<String,
     let times = [&state["running"]["startedAt"], &state["terminated"]["startedAt"]];
     let Some(started) = times.iter().find_map(|time| time.as_str()) else {
         let reason = state["waiting"]["reason"].as_str().unwrap_or("ContainerCreating");
-        let text =
-            format!("container {container:?} in pod {name:?} is waiting to start: {reason}");
+        let text = format!("container {container:?} in pod {name:?} is waiting to start: {reason}");
         return Err(ApiError::bad_request(text));
     };
     Ok(part(stored_log(pod, container), started, query))
@@ -124,7 +123,8 @@ fn part(log: &str, started: &str, query: &Query) -> String {
         text.push_str(line);
     }
     if let Some(most) = number("limitBytes") {
-        text.truncate(text.floor_char_boundary(most));
+        let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
     }
     text
 }
@@ -168,7 +168,8 @@ mod tests {
 
     #[test]
     fn ports_are_numbers_of_sixteen_bits() {
-        let read = |query: &str| ports(&Query::parse(query)).map_err(|why| why.message().to_owned());
+        let read =
+            |query: &str| ports(&Query::parse(query)).map_err(|why| why.message().to_owned());
         assert_eq!(read("ports=80,81&ports=82"), Ok(vec![80, 81, 82]));
         assert!(read("ports=abc").unwrap_err().ends_with("parsing \"abc\": invalid syntax"));
         assert!(read("ports=70000").unwrap_err().ends_with("value out of range"));

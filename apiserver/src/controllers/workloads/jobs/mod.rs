@@ -22,7 +22,9 @@ const LONGEST: i64 = 600;
 
 /// Creates and counts the Pods of a Job, and writes its status.
 pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
-    let Some(held) = objects::get(core, JOBS, namespace, name) else { return Ok(None) };
+    let Some(held) = objects::get(core, JOBS, namespace, name) else {
+        return release_orphans(core, namespace, name).map(|()| None);
+    };
     let job = &held.value;
     if meta::terminating(job) || job["spec"]["managedBy"].is_string() {
         return release_all(core, job).map(|()| None);
@@ -83,9 +85,8 @@ fn manage(
 ) -> Result<Option<i64>, ApiError> {
     let parallelism = usize::try_from(objects::number(job, "parallelism", 1)).unwrap_or(0);
     let wanted = match job["spec"]["completions"].as_u64() {
-        Some(total) => parallelism.min(
-            usize::try_from(total).unwrap_or(usize::MAX).saturating_sub(tally.succeeded),
-        ),
+        Some(total) => parallelism
+            .min(usize::try_from(total).unwrap_or(usize::MAX).saturating_sub(tally.succeeded)),
         // A queue of work: after the first success no Pod begins any more.
         None if tally.succeeded > 0 => tally.active.len(),
         None => parallelism,
@@ -172,6 +173,16 @@ fn delete(core: &Core, job: &Value, pod: &Value) -> Result<(), ApiError> {
 fn release_all(core: &Core, job: &Value) -> Result<(), ApiError> {
     let held = objects::owned(core, PODS, job);
     held.iter().try_for_each(|pod| release(core, pod))
+}
+
+/// Removes the finalizer from the Pods of a Job that is gone: nobody counts them any more.
+fn release_orphans(core: &Core, namespace: &str, name: &str) -> Result<(), ApiError> {
+    let all = objects::list(core, PODS, namespace);
+    let is_its = |pod: &Value| {
+        objects::controller_of(pod)
+            .is_some_and(|owner| owner["kind"] == "Job" && owner["name"] == name)
+    };
+    all.iter().filter(|pod| is_its(&pod.value)).try_for_each(|pod| release(core, &pod.value))
 }
 
 /// Removes the finalizer from a Pod.

@@ -97,7 +97,8 @@ impl Tally {
     /// Returns the end of the Job, if it is due.
     pub(super) fn end(&self, job: &Value, all: &[Value], now: i64) -> Option<End> {
         let limit = usize::try_from(objects::number(job, "backoffLimit", 6)).unwrap_or(usize::MAX);
-        if self.failed > limit || restarts(job, all).is_some_and(|count| count > 0 && count >= limit)
+        if self.failed > limit
+            || restarts(job, all).is_some_and(|count| count > 0 && count >= limit)
         {
             let message = "Job has reached the specified backoff limit";
             return Some(End::failed("BackoffLimitExceeded", message));

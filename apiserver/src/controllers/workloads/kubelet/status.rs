@@ -141,11 +141,8 @@ fn container_status(
         }
     };
     let runs = matches!(state, State::Running { .. }) && !is_init;
-    let is_ready = if is_init {
-        state != State::Pending
-    } else {
-        state == State::Running { is_ready: true }
-    };
+    let is_ready =
+        if is_init { state != State::Pending } else { state == State::Running { is_ready: true } };
     json!({
         "name": container["name"], "image": container["image"], "imageID": "",
         "ready": is_ready, "started": runs, "restartCount": restarts, "state": next,
@@ -182,6 +179,7 @@ fn conditions(pod: &Value, state: State, now: &str) -> Value {
     }
     // Those of others, such as readiness gates, stay.
     let others = objects::items(&pod["status"], "conditions").iter();
-    conditions.extend(others.filter(|held| all.iter().all(|(name, ..)| held["type"] != *name)).cloned());
+    conditions
+        .extend(others.filter(|held| all.iter().all(|(name, ..)| held["type"] != *name)).cloned());
     json!(conditions)
 }

@@ -150,6 +150,19 @@ async fn a_finished_job_goes_after_its_time_to_live() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn pods_of_a_deleted_job_can_go() {
+    let (server, mut client) = start().await;
+    let slow = json!({"windlass.dev/run-seconds": "600"});
+    let url = format!("{BATCH}/jobs");
+    make(&server, &mut client, &url, job("slow", json!({}), slow)).await;
+    assert!(server.list_objects("", "pods", "default")[0]["metadata"]["finalizers"].is_array());
+    let options = json!({"propagationPolicy": "Background"});
+    client.delete_with(&format!("{url}/slow"), options).await;
+    settle(&server).await;
+    assert_eq!(pods(&server), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
 async fn restarts_of_containers_count_against_the_limit() {
     let (server, mut client) = start().await;
     let spec = json!({"backoffLimit": 2});
@@ -166,7 +179,7 @@ async fn restarts_of_containers_count_against_the_limit() {
     assert_eq!(pods(&server).len(), 0);
 }
 
-/// Returns a CronJob that runs every minute.
+/// Returns a `CronJob` that runs every minute.
 fn cron(spec: Value, annotations: Value) -> Value {
     let mut cron = json!({"metadata": {"name": "tick"}, "spec": spec});
     cron["spec"]["schedule"] = json!("* * * * *");

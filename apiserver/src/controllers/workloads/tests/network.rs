@@ -8,7 +8,7 @@ fn service(app: &str) -> Value {
         "ports": [{"name": "http", "port": 80, "targetPort": "web"}]}})
 }
 
-/// Returns the EndpointSlices of the namespace `default` that a controller wrote.
+/// Returns the `EndpointSlices` of the namespace `default` that a controller wrote.
 fn slices(server: &ApiServer) -> Vec<Value> {
     let mut all = server.list_objects("discovery.k8s.io", "endpointslices", "default");
     all.retain(|one| one["metadata"]["labels"]["kubernetes.io/service-name"] == "web");
@@ -21,14 +21,20 @@ async fn a_service_has_the_addresses_of_its_ready_pods() {
     make(&server, &mut client, &format!("{CORE}/services"), service("web")).await;
     let endpoints = get(&server, "", "endpoints", "web");
     assert_eq!(endpoints["subsets"], Value::Null);
-    assert_eq!(endpoints["metadata"]["labels"]["endpoints.kubernetes.io/managed-by"], "endpoint-controller");
+    assert_eq!(
+        endpoints["metadata"]["labels"]["endpoints.kubernetes.io/managed-by"],
+        "endpoint-controller"
+    );
     assert_eq!(slices(&server)[0]["endpoints"], Value::Null);
     make(&server, &mut client, &format!("{APPS}/replicasets"), workload("web", 2)).await;
     let names = pods(&server);
     let subset = get(&server, "", "endpoints", "web")["subsets"][0].clone();
     assert_eq!(subset["ports"], json!([{"name": "http", "port": 8080, "protocol": "TCP"}]));
     let first = &subset["addresses"][0];
-    assert_eq!((&first["nodeName"], &first["targetRef"]["name"]), (&json!("windlass"), &json!(names[0])));
+    assert_eq!(
+        (&first["nodeName"], &first["targetRef"]["name"]),
+        (&json!("windlass"), &json!(names[0]))
+    );
     let slice = &slices(&server)[0];
     assert_eq!(slice["addressType"], "IPv4");
     assert_eq!(slice["ports"], subset["ports"]);
@@ -38,6 +44,19 @@ async fn a_service_has_the_addresses_of_its_ready_pods() {
         json!({"ready": true, "serving": true, "terminating": false})
     );
     assert_eq!(slice["metadata"]["ownerReferences"][0]["kind"], "Service");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_without_a_name_has_an_empty_one_in_slices() {
+    let (server, mut client) = start().await;
+    let mut plain = service("web");
+    plain["spec"]["ports"] = json!([{"port": 80}]);
+    make(&server, &mut client, &format!("{CORE}/services"), plain).await;
+    make(&server, &mut client, &format!("{APPS}/replicasets"), workload("web", 1)).await;
+    let port = json!([{"name": "", "port": 80, "protocol": "TCP"}]);
+    assert_eq!(slices(&server)[0]["ports"], port);
+    let port = json!([{"port": 80, "protocol": "TCP"}]);
+    assert_eq!(get(&server, "", "endpoints", "web")["subsets"][0]["ports"], port);
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,7 +22,10 @@ async fn a_pod_gets_a_node_and_an_address_and_is_ready() {
     assert_eq!(get(&server, "", "pods", "b")["status"]["podIP"], "10.244.0.3");
     let ready: Vec<&Value> = status["conditions"].as_array().unwrap().iter().collect();
     assert!(ready.iter().all(|one| one["status"] == "True"), "{ready:?}");
-    assert_eq!(status["containerStatuses"][0]["state"]["running"]["startedAt"], "2026-01-01T00:00:00Z");
+    assert_eq!(
+        status["containerStatuses"][0]["state"]["running"]["startedAt"],
+        "2026-01-01T00:00:00Z"
+    );
     client.delete(&format!("{url}/a")).await;
     settle(&server).await;
     assert_eq!(pods(&server), ["b"], "nothing delays its end");

@@ -39,7 +39,8 @@ async fn nothing_is_written_when_nothing_has_changed() {
     make(&server, &mut client, &format!("{APPS}/daemonsets"), agent).await;
     let seen = server.revision();
     // Seen by all controllers, and of no importance to any.
-    for (plural, name) in [("deployments", "web"), ("statefulsets", "db"), ("daemonsets", "agent")] {
+    for (plural, name) in [("deployments", "web"), ("statefulsets", "db"), ("daemonsets", "agent")]
+    {
         let label = json!({"metadata": {"labels": {"seen": "yes"}}});
         merge(&server, &mut client, &format!("{APPS}/{plural}/{name}"), label).await;
     }
@@ -55,7 +56,8 @@ async fn a_new_template_replaces_the_pods_of_the_old_one() {
     let url = format!("{APPS}/deployments");
     make(&server, &mut client, &url, workload("web", 3)).await;
     let old = pods(&server);
-    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "j"}]}}}});
+    let image =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "j"}]}}}});
     merge(&server, &mut client, &format!("{url}/web"), image).await;
     let new = server.list_objects("", "pods", "default");
     assert_eq!(new.len(), 3);
@@ -117,7 +119,7 @@ async fn without_replica_sets_a_deployment_is_reported_available_at_once() {
     assert_eq!(pods(&server), Vec::<String>::new());
 }
 
-/// Returns a StatefulSet with a claim for each Pod.
+/// Returns a `StatefulSet` with a claim for each Pod.
 fn stateful(name: &str, replicas: u32) -> Value {
     let mut set = workload(name, replicas);
     set["spec"]["serviceName"] = json!(name);
@@ -137,7 +139,10 @@ async fn a_stateful_set_makes_pods_and_claims_in_order() {
     let pod = get(&server, "", "pods", "db-1");
     assert_eq!(pod["metadata"]["labels"]["apps.kubernetes.io/pod-index"], "1");
     assert_eq!(pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"], "db-1");
-    assert_eq!((&pod["spec"]["hostname"], &pod["spec"]["subdomain"]), (&json!("db-1"), &json!("db")));
+    assert_eq!(
+        (&pod["spec"]["hostname"], &pod["spec"]["subdomain"]),
+        (&json!("db-1"), &json!("db"))
+    );
     assert_eq!(pod["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"], "data-db-1");
     let status = &get(&server, "apps", "statefulsets", "db")["status"];
     let revision = &status["updateRevision"];
@@ -222,7 +227,8 @@ async fn a_daemon_set_has_a_pod_on_each_node() {
     client.delete("/api/v1/nodes/other").await;
     settle(&server).await;
     assert_eq!(pods(&server).len(), 1);
-    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "j"}]}}}});
+    let image =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "j"}]}}}});
     merge(&server, &mut client, &format!("{APPS}/daemonsets/agent"), image).await;
     let pods = server.list_objects("", "pods", "default");
     assert_eq!((pods.len(), &pods[0]["spec"]["containers"][0]["image"]), (1, &json!("j")));
@@ -235,7 +241,10 @@ async fn a_pod_is_available_after_it_has_been_ready_for_long_enough() {
     web["spec"]["minReadySeconds"] = json!(30);
     make(&server, &mut client, &format!("{APPS}/deployments"), web).await;
     let status = |server: &ApiServer| get(server, "apps", "deployments", "web")["status"].clone();
-    assert_eq!((&status(&server)["readyReplicas"], &status(&server)["availableReplicas"]), (&json!(1), &Value::Null));
+    assert_eq!(
+        (&status(&server)["readyReplicas"], &status(&server)["availableReplicas"]),
+        (&json!(1), &Value::Null)
+    );
     tokio::time::sleep(std::time::Duration::from_secs(31)).await;
     settle(&server).await;
     assert_eq!(status(&server)["availableReplicas"], 1);
