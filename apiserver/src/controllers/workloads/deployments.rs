@@ -125,7 +125,8 @@ fn create(core: &Core, deployment: &Value, old: &[Value]) -> Result<Value, ApiEr
             "spec": spec,
         }),
     )?;
-    objects::change(core, DEPLOYMENTS, deployment, "", |next| {
+    // As status: another change of annotations makes a new generation.
+    objects::change(core, DEPLOYMENTS, deployment, "status", |next| {
         meta::of(next).entry("annotations").or_insert_with(|| json!({}))[REVISION] =
             json!(revision.to_string());
     })?;

@@ -4,6 +4,8 @@
 //! run. Each object that may need work has a key in one queue; a key is worked off from what is stored
 //! then, so events only say where to look.
 
+// DESIGN.md, 148: Stand-ins work off keys from what is stored
+
 mod cronjobs;
 mod daemonsets;
 mod deployments;

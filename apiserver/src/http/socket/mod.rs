@@ -4,6 +4,8 @@
 //! answers. If it succeeds, the handshake is answered 101, and the session runs as part of its
 //! connection: with the connection's place among those of the socket, and until a fault cuts it.
 
+// DESIGN.md, 147: Sessions of the embedded server run in the task of their connection
+
 mod bearer;
 mod channels;
 mod handshake;

@@ -41,6 +41,10 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     let mut failed = None;
     let mut again = None;
     if end.is_some() || is_suspended {
+        // Of a failed Job all Pods have failed.
+        if end.as_ref().is_some_and(status::End::is_failure) {
+            tally.failed += tally.active.len();
+        }
         failed = delete_active(core, job, &mut tally).err();
     } else {
         match manage(core, job, &mut tally, &all, now) {

@@ -164,6 +164,11 @@ impl Tally {
 }
 
 impl End {
+    /// Whether the Job has failed.
+    pub(super) fn is_failure(&self) -> bool {
+        self.level == "Warning"
+    }
+
     /// Returns a failure.
     fn failed(reason: &'static str, message: &'static str) -> Self {
         let conditions = ["FailureTarget", "Failed"];

@@ -104,7 +104,7 @@ async fn a_job_fails_at_its_deadline_and_its_pods_go() {
     assert_eq!(pods(&server).len(), 0);
     let end = status(&server, "slow");
     assert_eq!(end["conditions"][1]["reason"], "DeadlineExceeded", "{end}");
-    assert_eq!(end["active"], Value::Null);
+    assert_eq!((&end["active"], &end["failed"]), (&Value::Null, &json!(1)));
 }
 
 #[tokio::test(start_paused = true)]

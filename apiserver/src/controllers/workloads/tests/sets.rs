@@ -18,7 +18,9 @@ async fn a_deployment_gets_a_replica_set_and_its_pods() {
     let web = get(&server, "apps", "deployments", "web");
     let status = &web["status"];
     assert_eq!(status["availableReplicas"], 2);
-    assert_eq!(status["observedGeneration"], web["metadata"]["generation"]);
+    assert_eq!(status["observedGeneration"], 1);
+    assert_eq!(web["metadata"]["generation"], 1);
+    assert_eq!(web["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "1");
     assert_eq!(status["unavailableReplicas"], Value::Null);
     assert_eq!(status["conditions"][0]["reason"], "MinimumReplicasAvailable");
     let text = format!(
