@@ -4,6 +4,7 @@
 //! and decides nothing itself.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
@@ -52,6 +53,8 @@ pub(crate) struct Core {
     pub(crate) addresses: Mutex<()>,
     /// Issuer of the tokens of service accounts.
     pub(crate) issuer: Issuer,
+    /// Whether the stand-in for a kubelet runs.
+    pub(crate) has_kubelet: AtomicBool,
     /// Certificate of the authority, in PEM; empty unless the server listens.
     pub(crate) root_ca: Mutex<String>,
     /// Cancels every connection and every controller when the server shuts down.
@@ -88,6 +91,7 @@ impl Core {
             long_work: tokio::sync::Semaphore::new(LONG_WORK),
             addresses: Mutex::new(()),
             issuer: Issuer::default(),
+            has_kubelet: AtomicBool::new(false),
             root_ca: Mutex::new(String::new()),
             connections: Mutex::new(stop.child_token()),
             stop,

@@ -4,6 +4,14 @@
 //! readings of the Kubernetes API. The server behaves like kube-apiserver 1.36, keeps everything in
 //! memory or in a file ([`Builder::start_on`]), shares tokio's clock and draws all randomness from one
 //! seed, so that tests can pause time and repeat runs.
+//!
+//! | there | not there |
+//! |---|---|
+//! | built-in kinds and definitions; JSON, YAML, protobuf; patches, server-side apply, watches over HTTP and WebSocket | aggregated APIs, CBOR |
+//! | RBAC, admission policies and webhooks, conversion webhooks, quotas, garbage collection, namespaces | mutating admission policies |
+//! | [`ControllerSet`]: stand-ins for workloads, Endpoints, volumes, scheduler and kubelet | containers, networks |
+//! | logs from annotations, `exec`, `attach` and forwarded ports that echo, over WebSocket | SPDY without a WebSocket |
+//! | storage in memory or in a file, an audit log, administration over a Unix socket | etcd |
 
 #[cfg(unix)]
 mod admin;

@@ -38,7 +38,9 @@ struct Arguments {
     anonymous_auth: bool,
 
     /// Controllers to run, by the names of kube-controller-manager: `*` for those that are on by default,
-    /// `name` and `-name` for single ones, nothing for none (a lone kube-apiserver).
+    /// `name` and `-name` for single ones, nothing for none (a lone kube-apiserver). Off by default are the
+    /// stand-ins that need no nodes: deployment, replicaset, statefulset, daemonset, job, cronjob, endpoint,
+    /// endpointslice, persistentvolume-binder, and kubelet, which lets Pods run without containers.
     #[arg(long, default_value = "*")]
     controllers: ControllerSet,
 

@@ -18,12 +18,15 @@ use libtest_mimic::{Arguments, Completion, Trial};
 mod built;
 #[path = "kubectl/credentials.rs"]
 mod credentials;
+#[path = "kubectl/pods.rs"]
+mod pods;
 
 use credentials::{
     a_created_token_logs_in_as_the_account_until_it_is_deleted,
     certificates_are_approved_and_denied, debug_adds_a_container_to_a_pod,
     logs_and_exec_fail_as_without_a_kubelet,
 };
+use pods::{pods_that_run_are_reached_by_logs_exec_attach_and_ports, workloads_roll_out_and_end};
 
 const CRD: &str = r#"
 apiVersion: apiextensions.k8s.io/v1
@@ -109,6 +112,8 @@ fn main() -> ExitCode {
         needs_kubectl!(certificates_are_approved_and_denied),
         needs_kubectl!(debug_adds_a_container_to_a_pod),
         needs_kubectl!(logs_and_exec_fail_as_without_a_kubelet),
+        needs_kubectl!(pods_that_run_are_reached_by_logs_exec_attach_and_ports),
+        needs_kubectl!(workloads_roll_out_and_end),
     ];
     let count = trials.len();
     trials.push(Trial::test(WITHOUT_KUBECTL, move || {
@@ -140,6 +145,11 @@ fn without_kubectl_all_are_ignored_with_the_reason_and_none_passes(count: usize)
 impl Server {
     /// Starts a server with an empty store.
     fn start(kubectl: PathBuf) -> Self {
+        Self::start_with(kubectl, &["--stand-ins"])
+    }
+
+    /// Starts a server with more flags.
+    fn start_with(kubectl: PathBuf, flags: &[&str]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder =
@@ -148,7 +158,8 @@ impl Server {
         let users = folder.join("users.csv");
         std::fs::write(&users, "ann-token,ann,u-1,\"dev\"\n").unwrap();
         let mut process = Command::new(env!("CARGO_BIN_EXE_windlass-apiserver"))
-            .args(["--listen", "127.0.0.1:0", "--stand-ins", "--kubeconfig"])
+            .args(flags)
+            .args(["--listen", "127.0.0.1:0", "--kubeconfig"])
             .arg(folder.join("kubeconfig"))
             .arg("--token-auth-file")
             .arg(&users)

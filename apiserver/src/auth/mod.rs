@@ -83,15 +83,21 @@ pub(crate) struct Identified {
 
 /// Authentication: finds the user of a request.
 pub(crate) trait Authenticator: Send + Sync {
-    /// Returns the user, or the answer to a request without a valid user.
+    /// Returns the user, or the answer to a request without a valid user. Removes a token from the
+    /// subprotocols.
     fn authenticate(
         &self,
-        request: &Parts,
+        request: &mut Parts,
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError>;
 
-    /// Returns the user that proved its identity, also if it acts as another one.
-    fn caller(&self, request: &Parts, connection: &ConnectionIdentity) -> Result<User, ApiError> {
+    /// Returns the user that proved its identity, also if it acts as another one. Removes a token from
+    /// the subprotocols.
+    fn caller(
+        &self,
+        request: &mut Parts,
+        connection: &ConnectionIdentity,
+    ) -> Result<User, ApiError> {
         self.authenticate(request, connection)
     }
 
@@ -111,7 +117,7 @@ pub(crate) struct ByConnection;
 impl Authenticator for ByConnection {
     fn authenticate(
         &self,
-        _request: &Parts,
+        _request: &mut Parts,
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError> {
         connection.user.clone().ok_or_else(ApiError::unauthorized)

@@ -2,9 +2,8 @@
 //!
 //! One task runs them all: it waits for the store's next revision, reads every change since the
 //! last one, in order, and acts through the same verbs as clients. The single order of work means
-//! that equal histories give equal outcomes. On request the task also reports Deployments
-//! available, in place of controllers that need nodes. Not included: everything that would start or
-//! schedule pods.
+//! that equal histories give equal outcomes. On request the task also stands in for the controllers of
+//! workloads, and for scheduler and kubelet: Pods then run without containers.
 
 mod changes;
 mod collect;
@@ -15,8 +14,11 @@ mod roles;
 mod selection;
 #[cfg(test)]
 mod tests;
+mod workloads;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::core::Core;
 use crate::kinds::Kind;
@@ -26,9 +28,13 @@ use garbage::Garbage;
 use namespaces::Namespaces;
 pub(crate) use selection::Controller;
 pub use selection::ControllerSet;
+use workloads::Workloads;
 
 /// Pieces of work in a row before other tasks of the runtime get their turn.
 const ROUND: usize = 256;
+
+/// Longest wait for work that is due by itself, in seconds: a timer has a largest time.
+const LONGEST: u64 = 24 * 3600;
 
 /// State of all controllers of a server.
 #[derive(Debug)]
@@ -38,6 +44,7 @@ struct Controllers {
     follower: Follower,
     garbage: Garbage,
     namespaces: Namespaces,
+    workloads: Workloads,
     /// The controllers that run.
     set: ControllerSet,
 }
@@ -47,7 +54,9 @@ struct Controllers {
 ///
 /// Must be called inside a tokio runtime.
 pub(crate) fn start(core: &Arc<Core>, set: ControllerSet) {
+    core.has_kubelet.store(set.has(Controller::Kubelet), Ordering::Relaxed);
     let mut controllers = Controllers::new(core.clone(), set);
+    controllers.workloads.begin(core);
     // In the caller's task: after `start` returns, the initial objects are complete.
     while controllers.round() {}
     tokio::spawn(controllers.run());
@@ -61,6 +70,7 @@ impl Controllers {
             follower: Follower::default(),
             garbage: Garbage::default(),
             namespaces: Namespaces::new(set),
+            workloads: Workloads::new(set),
             set,
         }
     }
@@ -84,8 +94,16 @@ impl Controllers {
                 // The stop first: a server that is busy must end all the same.
                 () = self.core.stop.cancelled() => return,
                 () = self.core.store.reached(seen + 1) => {}
+                () = tokio::time::sleep(self.pause()), if self.workloads.due().is_some() => {}
             }
         }
+    }
+
+    /// Returns the time until work is due by itself.
+    fn pause(&self) -> Duration {
+        let due = self.workloads.due().unwrap_or(i64::MAX);
+        let seconds = due.saturating_sub(self.core.clock.seconds());
+        Duration::from_secs(u64::try_from(seconds).unwrap_or(0).min(LONGEST))
     }
 
     /// Reads new changes and does some work; returns whether there was any.
@@ -103,9 +121,14 @@ impl Controllers {
             {
                 guard("roles", || roles::aggregate(&self.core));
             }
-            if self.set.has(Controller::Deployments) && event.kind.is("apps", "deployments") {
+            let alone = !self.set.has(Controller::ReplicaSets);
+            if self.set.has(Controller::Deployments)
+                && alone
+                && event.kind.is("apps", "deployments")
+            {
                 guard("deployments", || deployments::observe(&self.core, event));
             }
+            guard("workloads", || self.workloads.observe(&self.core, event));
         }
         self.garbage.caught_up(seen);
         let mut worked = !events.is_empty();
@@ -114,7 +137,9 @@ impl Controllers {
             let namespaces = guard("namespaces", || self.namespaces.work(&self.core));
             let garbage = guard("garbage", || self.garbage.work(&self.core));
             // A panic counts as work: there may be more behind it.
-            let more = namespaces.unwrap_or(true) | garbage.unwrap_or(true);
+            let workloads = guard("workloads", || self.workloads.work(&self.core));
+            let more =
+                namespaces.unwrap_or(true) | garbage.unwrap_or(true) | workloads.unwrap_or(true);
             worked |= more;
             if !more {
                 break;

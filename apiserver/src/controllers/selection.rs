@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 /// A built-in controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Controller {
     /// Deletes dependents whose owners are gone.
     Garbage,
@@ -15,12 +15,30 @@ pub(crate) enum Controller {
     RootCertificate,
     /// Gives aggregated roles of the cluster their rules.
     Roles,
-    /// Reports Deployments available, in place of controllers that need nodes.
+    /// Makes the `ReplicaSets` of Deployments; without `ReplicaSets` reports Deployments available.
     Deployments,
+    /// Makes the Pods of `ReplicaSets`.
+    ReplicaSets,
+    /// Makes the Pods and claims of `StatefulSets`.
+    StatefulSets,
+    /// Makes a Pod on each node.
+    DaemonSets,
+    /// Makes the Pods of Jobs, and counts them.
+    Jobs,
+    /// Makes Jobs by a schedule.
+    CronJobs,
+    /// Writes the Endpoints of Services.
+    Endpoints,
+    /// Writes the `EndpointSlices` of Services.
+    EndpointSlices,
+    /// Binds claims to volumes, and makes volumes.
+    Volumes,
+    /// Lets Pods run, in the place of scheduler and kubelet.
+    Kubelet,
 }
 
 /// Controllers with their names, their older names, and whether `*` selects them.
-const CONTROLLERS: [(Controller, &str, &str, bool); 6] = [
+const CONTROLLERS: [(Controller, &str, &str, bool); 15] = [
     (Controller::Garbage, "garbage-collector-controller", "garbagecollector", true),
     (Controller::Namespaces, "namespace-controller", "namespace", true),
     (Controller::Accounts, "serviceaccount-controller", "serviceaccount", true),
@@ -32,6 +50,15 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 6] = [
     ),
     (Controller::Roles, "clusterrole-aggregation-controller", "clusterrole-aggregation", true),
     (Controller::Deployments, "deployment-controller", "deployment", false),
+    (Controller::ReplicaSets, "replicaset-controller", "replicaset", false),
+    (Controller::StatefulSets, "statefulset-controller", "statefulset", false),
+    (Controller::DaemonSets, "daemonset-controller", "daemonset", false),
+    (Controller::Jobs, "job-controller", "job", false),
+    (Controller::CronJobs, "cronjob-controller", "cronjob", false),
+    (Controller::Endpoints, "endpoints-controller", "endpoint", false),
+    (Controller::EndpointSlices, "endpointslice-controller", "endpointslice", false),
+    (Controller::Volumes, "persistentvolume-binder-controller", "persistentvolume-binder", false),
+    (Controller::Kubelet, "kubelet", "kubelet", false),
 ];
 
 /// A set of built-in controllers, read from a list as kube-controller-manager's `--controllers`:
@@ -45,7 +72,19 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 6] = [
 /// | `serviceaccount-controller` | `serviceaccount` | yes |
 /// | `root-ca-certificate-publisher-controller` | `root-ca-cert-publisher` | yes |
 /// | `clusterrole-aggregation-controller` | `clusterrole-aggregation` | yes |
-/// | `deployment-controller`, a stand-in that needs no nodes | `deployment` | no |
+/// | `deployment-controller` | `deployment` | no |
+/// | `replicaset-controller` | `replicaset` | no |
+/// | `statefulset-controller` | `statefulset` | no |
+/// | `daemonset-controller` | `daemonset` | no |
+/// | `job-controller` | `job` | no |
+/// | `cronjob-controller` | `cronjob` | no |
+/// | `endpoints-controller` | `endpoint` | no |
+/// | `endpointslice-controller` | `endpointslice` | no |
+/// | `persistentvolume-binder-controller`, with a provisioner | `persistentvolume-binder` | no |
+/// | `kubelet`, with a scheduler | | no |
+///
+/// Those that `*` does not select are stand-ins: they need no nodes and run no containers. Without
+/// `replicaset-controller`, `deployment-controller` reports Deployments available as soon as they exist.
 ///
 /// ```
 /// use windlass_apiserver::{ApiServer, ControllerSet};
@@ -56,16 +95,29 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 6] = [
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControllerSet(u8);
+pub struct ControllerSet(u32);
 
 impl ControllerSet {
     /// The empty set: the server behaves like a lone kube-apiserver.
     pub const NONE: Self = Self(0);
+    /// The set of all controllers, with the stand-ins: workloads run as if there was a node.
+    pub const ALL: Self = Self((1 << CONTROLLERS.len()) - 1);
 
     /// Returns the set with one more controller, or without it.
     pub(crate) fn set(self, controller: Controller, on: bool) -> Self {
         let bit = 1 << controller as u8;
         Self(if on { self.0 | bit } else { self.0 & !bit })
+    }
+
+    /// Whether a stand-in for workloads is in the set.
+    pub(crate) fn has_stand_ins(self) -> bool {
+        let all = CONTROLLERS.iter().filter(|(.., is_default)| !is_default);
+        all.into_iter().any(|(controller, ..)| self.has(*controller))
+    }
+
+    /// Whether addresses of Services are written.
+    pub(crate) fn has_endpoints(self) -> bool {
+        self.has(Controller::Endpoints) || self.has(Controller::EndpointSlices)
     }
 
     /// Whether the controller is in the set.
@@ -133,7 +185,9 @@ mod tests {
         let set = read("namespace,-namespace");
         assert!(set.has(Controller::Namespaces), "the first entry counts");
         assert!(!set.has(Controller::Garbage));
-        let error = "*,cronjob".parse::<ControllerSet>().unwrap_err();
-        assert!(error.starts_with("there is no controller \"cronjob\": known are"), "{error}");
+        let error = "*,podgc".parse::<ControllerSet>().unwrap_err();
+        assert!(error.starts_with("there is no controller \"podgc\": known are"), "{error}");
+        let every = CONTROLLERS.map(|(_, name, ..)| name).join(",");
+        assert_eq!(read(&every), ControllerSet::ALL);
     }
 }

@@ -1,14 +1,15 @@
 //! Authentication: the user of a connection, of a bearer token, or the anonymous user.
 //!
-//! The connection (a client certificate, or memory) comes first, then the token. A wrong token is
-//! refused; without a token the user is anonymous.
+//! The connection (a client certificate, or memory) comes first, then the token of the header, then that
+//! among the subprotocols of a WebSocket. Wrong tokens are refused; without a token the user is anonymous.
 
 use std::sync::{Arc, Weak};
 
-use http::header::AUTHORIZATION;
+use http::HeaderValue;
+use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
 use http::request::Parts;
 
-use super::impersonate;
+use super::{impersonate, socket};
 use crate::auth::{
     ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, Identified, Tokens, User,
 };
@@ -38,6 +39,36 @@ impl Authentication {
     }
 }
 
+impl Authentication {
+    /// Returns the user of a token of the request; without one the anonymous user, if it is let in.
+    fn by_token(&self, request: &mut Parts) -> Result<User, ApiError> {
+        let audiences = self.core.upgrade().map(|core| core.issuer.audiences());
+        let audiences = audiences.unwrap_or_default();
+        // The reason stays here: only those who may review tokens learn it.
+        let find = |token: &str| {
+            self.token(token, &audiences).map_err(|_| ApiError::unauthorized()).map(|it| it.user)
+        };
+        let by_header = bearer(request).map(find);
+        if let Some(Ok(user)) = by_header {
+            return Ok(user);
+        }
+        // Also after a wrong token in the header, as upstream tries all ways.
+        if let Some((token, others)) = socket::token(request)? {
+            let user = find(&token)?;
+            // Only now: a token that did not count is a subprotocol like any other.
+            if let Ok(others) = HeaderValue::from_str(&others) {
+                request.headers.insert(SEC_WEBSOCKET_PROTOCOL, others);
+            }
+            return Ok(user);
+        }
+        match by_header {
+            Some(outcome) => outcome,
+            None if self.refuses_anonymous => Err(ApiError::unauthorized()),
+            None => Ok(User::new(ANONYMOUS, &["system:unauthenticated"])),
+        }
+    }
+}
+
 /// Returns the bearer token of a request. One that cannot be read is a wrong token, and not none: without
 /// a token the client would be anonymous.
 fn bearer(request: &Parts) -> Option<&str> {
@@ -52,7 +83,7 @@ fn bearer(request: &Parts) -> Option<&str> {
 impl Authenticator for Authentication {
     fn authenticate(
         &self,
-        request: &Parts,
+        request: &mut Parts,
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError> {
         let user = self.caller(request, connection)?;
@@ -63,20 +94,17 @@ impl Authenticator for Authentication {
         }
     }
 
-    fn caller(&self, request: &Parts, connection: &ConnectionIdentity) -> Result<User, ApiError> {
-        Ok(match (&connection.user, bearer(request)) {
+    fn caller(
+        &self,
+        request: &mut Parts,
+        connection: &ConnectionIdentity,
+    ) -> Result<User, ApiError> {
+        match &connection.user {
             // First: a client with a certificate may send a token as well, which then does not
             // count.
-            (Some(user), _) => user.clone().authenticated(),
-            (None, Some(token)) => {
-                let audiences = self.core.upgrade().map(|core| core.issuer.audiences());
-                // The reason stays here: only those who may review tokens learn it.
-                let found = self.token(token, &audiences.unwrap_or_default());
-                found.map_err(|_| ApiError::unauthorized())?.user
-            }
-            (None, None) if self.refuses_anonymous => return Err(ApiError::unauthorized()),
-            (None, None) => User::new(ANONYMOUS, &["system:unauthenticated"]),
-        })
+            Some(user) => Ok(user.clone().authenticated()),
+            None => self.by_token(request),
+        }
     }
 
     fn token(&self, token: &str, audiences: &[String]) -> Result<Identified, String> {

@@ -12,8 +12,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use serde_json::Value;
 
-use super::codec::{self, Accepted};
+use super::codec::{self, Accepted, Framing};
 use super::shape::{Rows, shaped};
+use super::socket::Session;
 use crate::core::Core;
 use crate::faults::garble;
 use crate::kinds::Kind;
@@ -25,6 +26,8 @@ pub(crate) enum Payload {
     Whole(Option<Bytes>),
     /// A watch, frame by frame.
     Stream(Stream),
+    /// No body: the connection becomes a WebSocket, for this session.
+    Session(Session),
 }
 
 impl std::fmt::Debug for Payload {
@@ -35,6 +38,7 @@ impl std::fmt::Debug for Payload {
                 f.debug_tuple("Whole").field(&bytes.as_ref().map_or(0, Bytes::len)).finish()
             }
             Self::Stream(_) => f.write_str("Stream"),
+            Self::Session(_) => f.write_str("Session"),
         }
     }
 }
@@ -43,6 +47,17 @@ impl Payload {
     /// Whether events may follow.
     pub(super) fn is_stream(&self) -> bool {
         matches!(self, Self::Stream(_))
+    }
+
+    /// Takes the session, if the connection becomes one; what is left is an empty body.
+    pub(super) fn take_session(&mut self) -> Option<Session> {
+        match std::mem::replace(self, Self::Whole(None)) {
+            Self::Session(session) => Some(session),
+            other => {
+                *self = other;
+                None
+            }
+        }
     }
 }
 
@@ -61,6 +76,8 @@ pub(crate) struct Feed {
     pub(crate) rows: Rows,
     /// Names of objects whose `spec` a fault replaces.
     pub(crate) garbled: Vec<String>,
+    /// Bounds of the frames.
+    pub(crate) framing: Framing,
     /// Whether an event has been written; only the first table carries the column headings.
     pub(crate) begun: bool,
 }
@@ -78,6 +95,20 @@ impl Stream {
     /// Returns the body of a watch.
     pub(crate) fn new(feed: Feed) -> Self {
         Self { step: Some(Box::pin(step(feed))) }
+    }
+
+    /// Waits for the next frame; `None` ends the watch. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        std::future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// Polls the future of the next frame.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let Some(running) = &mut self.step else { return Poll::Ready(None) };
+        let (feed, frame) = ready!(running.as_mut().poll(context));
+        // A future must not be polled after it was ready: the next one takes its place.
+        self.step = frame.is_some().then(|| Box::pin(step(feed)) as FrameFuture);
+        Poll::Ready(frame)
     }
 }
 
@@ -107,7 +138,7 @@ impl Feed {
                 (name, self.shape(object))
             }
         };
-        codec::encode_event(self.accepted.format, name, &object)
+        codec::encode_event(self.accepted.format, self.framing, name, &object)
     }
 
     /// Brings an object into the requested shape.
@@ -131,12 +162,9 @@ impl Body for Payload {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Stream(stream) => {
-                let Some(running) = &mut stream.step else { return Poll::Ready(None) };
-                let (feed, frame) = ready!(running.as_mut().poll(context));
-                // A future must not be polled after it was ready: the next one takes its place.
-                stream.step = frame.is_some().then(|| Box::pin(step(feed)) as FrameFuture);
-                Poll::Ready(frame.map(|frame| Ok(Frame::data(frame))))
+                stream.poll_next(context).map(|frame| frame.map(|frame| Ok(Frame::data(frame))))
             }
+            Self::Session(_) => Poll::Ready(None),
         }
     }
 
@@ -144,6 +172,7 @@ impl Body for Payload {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
             Self::Stream(stream) => stream.step.is_none(),
+            Self::Session(_) => true,
         }
     }
 
@@ -154,6 +183,7 @@ impl Body for Payload {
             }
             // Without a length: the end of a watch is not known before it comes.
             Self::Stream(_) => SizeHint::default(),
+            Self::Session(_) => SizeHint::with_exact(0),
         }
     }
 }

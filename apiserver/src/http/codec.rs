@@ -3,7 +3,7 @@
 //! JSON and YAML are read and written for all kinds, protobuf for the built-in ones. CBOR is refused,
 //! as by upstream, which has it behind a feature gate that is off.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
@@ -46,6 +46,15 @@ impl Format {
         // A watch is never YAML.
         if self == Self::Protobuf { PROTOBUF_STREAM } else { JSON }
     }
+}
+
+/// Bounds of the events of a watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// One stream of bytes: each event in protobuf has its length before it.
+    Chunks,
+    /// Messages of a WebSocket, which have lengths of their own.
+    Messages,
 }
 
 /// Shape in which objects are shown.
@@ -220,11 +229,15 @@ pub(crate) fn encode(format: Format, value: &Value) -> (Bytes, &'static str) {
 }
 
 /// Returns an event of a watch, framed as the format frames it.
-pub(crate) fn encode_event(format: Format, name: &str, object: &Value) -> Bytes {
+pub(crate) fn encode_event(format: Format, framing: Framing, name: &str, object: &Value) -> Bytes {
     if format == Format::Protobuf
         && let Some(frame) = protobuf::encode_event(name, object)
     {
-        return Bytes::from(frame);
+        let mut frame = Bytes::from(frame);
+        if framing == Framing::Messages {
+            frame.advance(protobuf::LENGTH);
+        }
+        return frame;
     }
     let object = json(object);
     let mut out = BytesMut::with_capacity(object.len() + 40);

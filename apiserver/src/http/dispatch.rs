@@ -6,10 +6,11 @@ use std::time::Duration;
 use tokio::runtime::RuntimeFlavor;
 
 use super::body::{Feed, Payload, Stream};
-use super::codec::{self, Accepted, ResponseShape};
+use super::codec::{self, Accepted, Framing, ResponseShape};
 use super::exchange::{DecodedRequest, Reply};
 use super::paths;
 use super::shape::{Rows, check_shape, is_list, shaped};
+use super::socket;
 use super::verb::Verb;
 use crate::core::Core;
 use crate::faults::{Action, garble};
@@ -20,7 +21,8 @@ use crate::status::{About, ApiError};
 use crate::storage;
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
-use crate::verbs::subresources::{certificates, connect};
+use crate::verbs::subresources::certificates;
+use crate::verbs::subresources::connect::{self, Connection};
 use crate::verbs::suspend::run::Run;
 use crate::verbs::{
     self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
@@ -82,7 +84,11 @@ async fn connection(
     loop {
         let done = connect::connect(core, &call, &asked.query);
         if !run.goes_on(core).await? {
-            return done.map(|()| Reply::bytes(204, "", ""));
+            return match done? {
+                Connection::NoLog => Ok(Reply::bytes(204, "", "")),
+                Connection::Log(log) => Ok(Reply::bytes(200, "text/plain", log)),
+                Connection::Session(session) => socket::connect(asked, session),
+            };
         }
     }
 }
@@ -447,6 +453,7 @@ async fn open_watch(
         accepted,
         rows: Rows::of(&asked.query)?,
         garbled: garbled(asked).map(str::to_owned).collect(),
+        framing: if socket::is_wanted(&asked.parts) { Framing::Messages } else { Framing::Chunks },
         begun: false,
     };
     Ok(Reply {

@@ -17,6 +17,7 @@ use super::codec;
 use super::dispatch;
 use super::exchange::{DecodedRequest, Reply};
 use super::route;
+use super::socket::{self, Session};
 use super::warnings;
 use crate::audit::Detail;
 use crate::auth::{self, ConnectionIdentity, User};
@@ -32,18 +33,23 @@ const LIMIT: usize = 3 * 1024 * 1024;
 /// Longest time for a body; upstream's for a request.
 const BODY: Duration = Duration::from_secs(60);
 
-/// Answers a request. A request that hangs, or whose connection is cut, never returns.
+/// Answers a request; with a session if the connection becomes a WebSocket. A request that hangs, or
+/// whose connection is cut, never returns.
 pub(crate) async fn handle(
     core: Arc<Core>,
     identity: &ConnectionIdentity,
     cut: &CancellationToken,
     request: Request<Incoming>,
-) -> Response<Payload> {
-    let (parts, body) = request.into_parts();
+) -> (Response<Payload>, Option<Session>) {
+    let (mut parts, body) = request.into_parts();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route::route(&parts.method, parts.uri.path(), &query);
     let agent = text(&parts.headers, &USER_AGENT).to_owned();
-    let user = match core.authenticator().authenticate(&parts, identity) {
+    // Before authentication, which removes a token from the subprotocols.
+    let is_impersonated = core.audit.is_on() && parts.headers.contains_key("impersonate-user");
+    let caller =
+        is_impersonated.then(|| core.authenticator().caller(&mut parts.clone(), identity).ok());
+    let user = match core.authenticator().authenticate(&mut parts, identity) {
         Ok(user) => user,
         // Neither struck nor recorded: faults and the log know only requests of known users.
         Err(error) => {
@@ -53,14 +59,11 @@ pub(crate) async fn handle(
                 let request = described(&core, &asked, reply.code);
                 core.audit.record(&request, &detail(&core, &asked));
             }
-            return respond(reply);
+            return (respond(reply), None);
         }
     };
     let mut asked = decoded(&core, parts, route, query, user, agent);
-    if core.audit.is_on() && asked.parts.headers.contains_key("impersonate-user") {
-        let caller = core.authenticator().caller(&asked.parts, identity);
-        asked.impersonator = caller.map(|user| user.name).unwrap_or_default();
-    }
+    asked.impersonator = caller.flatten().map(|user| user.name).unwrap_or_default();
     // Struck once per request: counting faults must not count it again.
     asked.actions = core.faults.strike(&subject(&asked));
     let mut reply = match before(&core, &asked, cut).await {
@@ -70,8 +73,11 @@ pub(crate) async fn handle(
     // An answer shows or promises a state: not before that state outlives the process.
     core.store.durable().await;
     after(&core, &asked, &mut reply, cut).await;
+    // Last: whatever a fault put in the place of the answer is an answer over HTTP.
+    let mut reply = socket::upgrade(&asked, reply);
     record(&core, &asked, reply.code);
-    respond(reply)
+    let session = reply.payload.take_session();
+    (respond(reply), session)
 }
 
 /// Returns a request before anything has been done about it.
@@ -279,7 +285,8 @@ fn respond(reply: Reply) -> Response<Payload> {
         Ok(media) if !media.is_empty() => drop(headers.insert(CONTENT_TYPE, media)),
         _ => {}
     }
-    if !reply.headers.iter().any(|(name, _)| *name == "cache-control") {
+    let keeps = reply.code == 101 || reply.headers.iter().any(|(name, _)| *name == "cache-control");
+    if !keeps {
         // As upstream sends it, unless the answer may be cached.
         let value = HeaderValue::from_static("no-cache, private");
         headers.insert(http::header::CACHE_CONTROL, value);

@@ -1,6 +1,7 @@
 //! Requests over HTTP/1.1 and HTTP/2, on any stream of bytes.
 //!
-//! A connection has an identity and is served until it ends, the server stops, or a fault cuts it.
+//! A connection has an identity and is served until it ends, the server stops, or a fault cuts it. Over
+//! HTTP/1.1 it may become a WebSocket, which ends with its one session.
 //! The meaning of requests is decided elsewhere.
 
 mod authenticate;
@@ -15,6 +16,7 @@ mod json;
 mod paths;
 mod route;
 mod shape;
+mod socket;
 #[cfg(test)]
 pub(crate) mod test_support;
 #[cfg(test)]
@@ -30,12 +32,14 @@ use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::ConnectionIdentity;
 use crate::core::Core;
 use connection::RunningBody;
+use socket::Upgrading;
 
 pub(crate) use authenticate::Authentication;
 pub(crate) use connection::{Connections, OpenConnection};
@@ -105,11 +109,17 @@ async fn serve<I>(
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let identity = Arc::new(identity);
-    let service = service_fn(|request| {
+    let upgrading: Arc<Mutex<Option<Upgrading>>> = Arc::default();
+    let service = service_fn(|mut request| {
         let (core, identity, cut) = (core.clone(), identity.clone(), cut.clone());
-        let running = connection.map(OpenConnection::begin);
+        let (running, slot) = (connection.map(OpenConnection::begin), upgrading.clone());
         async move {
-            let answer = handler::handle(core, &identity, &cut, request).await;
+            let upgrade = hyper::upgrade::on(&mut request);
+            let (answer, session) = handler::handle(core, &identity, &cut, request).await;
+            if let Some(session) = session {
+                *slot.lock() = Some(Upgrading { session, upgrade, running });
+                return Ok(answer.map(|body| RunningBody::new(body, None)));
+            }
             // A watch runs as long as its events are read. Any other answer is made already: a client
             // that does not read it must not keep the place of others.
             let running = running.filter(|_| answer.body().is_stream());
@@ -126,14 +136,22 @@ async fn serve<I>(
     // hyper's Date header shows the real time, which differs between two runs of one seed.
     builder.http1().auto_date_header(false);
     builder.http2().auto_date_header(false);
-    let connection = builder.serve_connection(TokioIo::new(io), service);
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(io), service);
+    let served = async {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection ended");
+        }
+        // Here, and not in a task of its own: the session has the place of its connection.
+        let session = upgrading.lock().take();
+        if let Some(session) = session {
+            session.run().await;
+        }
+    };
     tokio::select! {
         biased;
         // First: a connection that is cut answers nothing more, even if an answer is ready.
         () = cut.cancelled() => {}
-        ended = connection => if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended");
-        },
+        () = served => {}
     }
     // Tasks of the connection may still run: HTTP/2 streams have tasks of their own.
     cut.cancel();

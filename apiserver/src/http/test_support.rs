@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 
 use crate::{ApiServer, Builder};
 
@@ -70,10 +73,10 @@ impl Client {
         Self::on(server.connect_as(name, &[]).unwrap()).await
     }
 
-    async fn on(stream: tokio::io::DuplexStream) -> Self {
+    pub(crate) async fn on(stream: tokio::io::DuplexStream) -> Self {
         let io = TokioIo::new(stream);
         let (sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
-        tokio::spawn(connection);
+        tokio::spawn(connection.with_upgrades());
         Self { sender }
     }
 
@@ -218,6 +221,86 @@ impl Watch {
     /// Returns whether no event comes for a while.
     pub(crate) async fn is_silent(&mut self) -> bool {
         tokio::time::timeout(Duration::from_millis(500), self.line()).await.is_err()
+    }
+}
+
+/// Headers of a handshake.
+const HANDSHAKE: [(&str, &str); 5] = [
+    ("connection", "Upgrade"),
+    ("upgrade", "websocket"),
+    ("sec-websocket-version", "13"),
+    ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ("origin", "http://localhost"),
+];
+
+/// A client's end of a WebSocket.
+pub(crate) struct Socket {
+    pub(crate) headers: http::HeaderMap,
+    stream: WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>,
+}
+
+impl Socket {
+    /// Opens a WebSocket as the administrator; `Err` is the answer over HTTP.
+    pub(crate) async fn open(
+        server: &ApiServer,
+        url: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Self, (u16, String)> {
+        Self::on(&mut Client::of(server).await, url, headers).await
+    }
+
+    /// Opens a WebSocket; a given header takes the place of the usual one, and is left out if empty.
+    pub(crate) async fn on(
+        client: &mut Client,
+        url: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Self, (u16, String)> {
+        let is_given = |name: &str| headers.iter().any(|(given, _)| *given == name);
+        let usual = HANDSHAKE.iter().filter(|(name, _)| !is_given(name));
+        let all: Vec<_> =
+            usual.chain(headers).filter(|(_, value)| !value.is_empty()).copied().collect();
+        let mut response = client.open("GET", url, &all, "").await.unwrap();
+        if response.status().as_u16() != 101 {
+            let code = response.status().as_u16();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            return Err((code, String::from_utf8_lossy(&body).into_owned()));
+        }
+        let upgraded = TokioIo::new(hyper::upgrade::on(&mut response).await.unwrap());
+        let stream = WebSocketStream::from_raw_socket(upgraded, Role::Client, None).await;
+        Ok(Self { headers: response.headers().clone(), stream })
+    }
+
+    pub(crate) async fn send(&mut self, message: Message) {
+        self.stream.send(message).await.unwrap();
+    }
+
+    /// Sends a message that the server may refuse before it has read all of it.
+    pub(crate) async fn send_lossy(&mut self, message: Message) {
+        drop(self.stream.feed(message).await);
+        let flush = self.stream.flush();
+        drop(tokio::time::timeout(Duration::from_millis(100), flush).await);
+    }
+
+    /// Returns the next message; `None` when the connection has ended.
+    pub(crate) async fn next(&mut self) -> Option<Message> {
+        self.stream.next().await?.ok()
+    }
+
+    /// Returns the next event of a watch as `TYPE name`, and any other message as it is printed.
+    pub(crate) async fn brief(&mut self) -> String {
+        match self.next().await {
+            Some(Message::Text(text)) => {
+                assert!(text.ends_with('\n'));
+                let event: Value = serde_json::from_str(&text).unwrap();
+                let name = event["object"]["metadata"]["name"].as_str().unwrap_or("-");
+                format!("{} {name}", event["type"].as_str().unwrap())
+            }
+            Some(Message::Close(frame)) => {
+                format!("CLOSE {}", frame.map_or(0, |frame| u16::from(frame.code)))
+            }
+            Some(other) => format!("{other:?}"),
+            None => "END".to_owned(),
+        }
     }
 }
 

@@ -71,15 +71,18 @@ pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// Bytes of the length before an event.
+pub(crate) const LENGTH: usize = 4;
+
 /// Returns an event of a watch with its length before it; `None` if there is no message for the
 /// object's kind.
 pub(crate) fn encode_event(name: &str, object: &Value) -> Option<Vec<u8>> {
     let object = encode(object)?;
-    let mut out = vec![0; 4];
+    let mut out = vec![0; LENGTH];
     wire::put_bytes(&mut out, 1, name.as_bytes());
     wire::put_inner(&mut out, 2, |out| wire::put_bytes(out, 1, &object));
-    let length = u32::try_from(out.len() - 4).ok()?;
-    out.get_mut(..4)?.copy_from_slice(&length.to_be_bytes());
+    let length = u32::try_from(out.len() - LENGTH).ok()?;
+    out.get_mut(..LENGTH)?.copy_from_slice(&length.to_be_bytes());
     Some(out)
 }
 

@@ -50,7 +50,8 @@ impl Query {
         Some(value != "false" && value != "0")
     }
 
-    fn integer(&self, key: &str) -> Result<Option<i64>, ApiError> {
+    /// Returns a number.
+    pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, ApiError> {
         let Some(text) = self.get(key) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| {
             ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))

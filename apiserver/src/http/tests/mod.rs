@@ -8,6 +8,8 @@ mod faults;
 mod hostile;
 mod policies;
 mod protobuf;
+mod sessions;
+mod sockets;
 mod subresources;
 mod tokens;
 mod verbs;

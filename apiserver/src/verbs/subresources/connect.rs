@@ -1,9 +1,15 @@
 //! Subresources of Pods that reach a kubelet or the Pod itself: logs, commands, ports, the proxy.
 //!
 //! This server has neither. It answers like a cluster whose kubelets cannot be reached: with the
-//! faults of the request first, and then with the failure to connect.
+//! faults of the request first, and then with the failure to connect. With the stand-in for a kubelet
+//! there are logs and sessions.
 
+use std::sync::atomic::Ordering;
+
+use percent_encoding::AsciiSet;
 use serde_json::{Value, json};
+
+use super::kubelet::{self, Command};
 
 use crate::auth::{self, Attributes};
 use crate::core::Core;
@@ -15,15 +21,48 @@ use crate::verbs::{Call, admit};
 /// Port of a kubelet that reports none.
 const PORT: i64 = 10250;
 
+/// Bytes of a word that stand for themselves in a query.
+const WORD: &AsciiSet =
+    &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
 /// Whether a subresource of a kind connects to something outside of the server.
 pub(crate) fn is_connection(call: &Call) -> bool {
     let names = ["attach", "exec", "log", "portforward", "proxy"];
     call.kind.is("", "pods") && names.contains(&call.subresource.as_str())
 }
 
-/// Answers a connection: `Ok` is the empty log of a Pod that is on no node.
-pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<(), ApiError> {
+/// The answer to a connection.
+#[derive(Debug)]
+pub(crate) enum Connection {
+    /// The log of a Pod that is on no node.
+    NoLog,
+    /// A log.
+    Log(String),
+    /// A session, for a client that asks for an upgrade.
+    Session(PodSession),
+}
+
+/// A session with a Pod.
+#[derive(Debug)]
+pub(crate) enum PodSession {
+    /// A command, or the program of a container.
+    Command(Command),
+    /// Ports.
+    Ports(Vec<u16>),
+    /// A kubelet that cannot be reached.
+    Unreachable {
+        /// The failure over HTTP.
+        error: ApiError,
+        /// The same inside of a session of the newest protocol, which is begun before the kubelet is
+        /// asked; `None` for sessions of ports.
+        inside: Option<(Command, ApiError)>,
+    },
+}
+
+/// Answers a connection.
+pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<Connection, ApiError> {
     let name = call.subresource.as_str();
+    let ports = if name == "portforward" { kubelet::ports(query)? } else { Vec::new() };
     if matches!(name, "attach" | "exec" | "portforward") {
         may_create(core, call)?;
     }
@@ -31,7 +70,7 @@ pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<(), Api
         admit::observe(core, call, Operation::Connect(&options))?;
     }
     if name == "proxy" {
-        return proxy(core, call);
+        return Err(proxy(core, call));
     }
     if name == "log" {
         check_log(call, query)?;
@@ -46,19 +85,95 @@ pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<(), Api
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
     if node.is_empty() {
         if name == "log" {
-            return Ok(());
+            return Ok(Connection::NoLog);
         }
         let text = format!("pod {} does not have a host assigned", call.name);
         return Err(ApiError::bad_request(text));
     }
     let address = address(core, node)?;
+    let is_served = core.has_kubelet.load(Ordering::Relaxed);
+    match (name, is_served) {
+        ("log", true) => kubelet::log(pod, &chosen, query).map(Connection::Log),
+        ("portforward", true) => Ok(Connection::Session(PodSession::Ports(ports))),
+        (_, true) => {
+            let command = kubelet::command(call, pod, &chosen, query);
+            Ok(Connection::Session(PodSession::Command(command)))
+        }
+        (_, false) => unreachable(call, query, &address, &chosen),
+    }
+}
+
+/// Returns the failure to reach the kubelet of an address.
+fn unreachable(
+    call: &Call,
+    query: &Query,
+    address: &str,
+    container: &str,
+) -> Result<Connection, ApiError> {
+    let name = call.subresource.as_str();
     let refused = format!("dial tcp {address}: connect: connection refused");
-    Err(ApiError::unclassified(if name == "log" {
-        let path = format!("{}/{}/{chosen}", call.namespace, call.name);
-        format!("Get \"https://{address}/containerLogs/{path}\": {refused}")
-    } else {
-        format!("error dialing backend: {refused}")
-    }))
+    let path = format!("{}/{}/{container}", call.namespace, call.name);
+    if name == "log" {
+        let options = log_query(query);
+        return Err(ApiError::unclassified(format!(
+            "Get \"https://{address}/containerLogs/{path}{options}\": {refused}"
+        )));
+    }
+    let error = ApiError::unclassified(format!("error dialing backend: {refused}"));
+    let inside = (name != "portforward").then(|| {
+        let options = command_query(call, query);
+        let text = format!(
+            "error sending request: Post \"https://{address}/{name}/{path}{options}\": {refused}"
+        );
+        (Command::of(query), ApiError::internal(&text))
+    });
+    Ok(Connection::Session(PodSession::Unreachable { error, inside }))
+}
+
+/// Returns the query of a kubelet for a log.
+fn log_query(query: &Query) -> String {
+    let names = [
+        "follow",
+        "limitBytes",
+        "previous",
+        "sinceSeconds",
+        "sinceTime",
+        "tailLines",
+        "timestamps",
+    ];
+    let mut parts = Vec::new();
+    for name in names {
+        match query.get(name) {
+            Some(value)
+                if ["limitBytes", "sinceSeconds", "sinceTime", "tailLines"].contains(&name) =>
+            {
+                let value = percent_encoding::utf8_percent_encode(value, WORD);
+                parts.push(format!("{name}={value}"));
+            }
+            _ if query.flag(name).unwrap_or(false) => parts.push(format!("{name}=true")),
+            _ => {}
+        }
+    }
+    if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) }
+}
+
+/// Returns the query of a kubelet for a command.
+fn command_query(call: &Call, query: &Query) -> String {
+    let mut parts = Vec::new();
+    if call.subresource == "exec" {
+        let encode = |word| percent_encoding::utf8_percent_encode(word, WORD);
+        let words = query.all("command").map(encode);
+        parts.extend(words.map(|word| format!("command={word}").replace("%20", "+")));
+    }
+    // In the order of the kubelet's names: error, input, output, tty.
+    for (flag, name) in
+        [("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty")]
+    {
+        if query.flag(flag).unwrap_or(false) {
+            parts.push(format!("{name}=1"));
+        }
+    }
+    if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) }
 }
 
 /// Returns the options of a connection as admission sees them; a log is read, and not connected to.
@@ -109,8 +224,16 @@ fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
 
 /// Checks the options of a request for a log.
 fn check_log(call: &Call, query: &Query) -> Result<(), ApiError> {
+    // Read before anything is judged: what is no number is no request.
+    for key in ["limitBytes", "sinceSeconds", "tailLines"] {
+        query.integer(key)?;
+    }
     let number = |key: &str| query.get(key).and_then(|text| text.parse::<i64>().ok());
     let mut causes = Vec::new();
+    // Behind a feature gate that is off.
+    if query.has("stream") {
+        causes.push(forbidden_field("stream", "may not be specified"));
+    }
     for (field, least, why) in [
         ("tailLines", 0, "must be greater than or equal to 0"),
         ("limitBytes", 1, "must be greater than 0"),
@@ -170,24 +293,26 @@ fn address(core: &Core, name: &str) -> Result<String, ApiError> {
     Ok(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
 }
 
-/// Refuses the proxy: no Pod of this server has an address that the server would connect to.
-fn proxy(core: &Core, call: &Call) -> Result<(), ApiError> {
+/// Returns the refusal of the proxy: no Pod of this server has an address that it would connect to.
+fn proxy(core: &Core, call: &Call) -> ApiError {
     // The name may carry a scheme and a port: `https:name:8080`.
     let parts: Vec<&str> = call.name.split(':').collect();
     let name = match parts.as_slice() {
         [name] | [name, _] | [_, name, _] if !name.is_empty() => *name,
         _ => {
-            let text = format!("invalid pod request {:?}", call.name);
-            return Err(ApiError::bad_request(text));
+            return ApiError::bad_request(format!("invalid pod request {:?}", call.name));
         }
     };
-    let held = Call { name: name.to_owned(), ..call.clone() }.find(core)?;
+    let held = match (Call { name: name.to_owned(), ..call.clone() }).find(core) {
+        Ok(held) => held,
+        Err(error) => return error,
+    };
     let ip = held.value["status"]["podIPs"][0]["ip"].as_str().unwrap_or_default();
     let Some(ip) = ip.parse::<std::net::IpAddr>().ok().filter(is_global) else {
-        return Err(ApiError::bad_request("address not allowed"));
+        return ApiError::bad_request("address not allowed");
     };
     let text = format!("error trying to reach service: dial tcp {ip}: connect: connection refused");
-    Err(ApiError::custom(503, "ServiceUnavailable", text))
+    ApiError::custom(503, "ServiceUnavailable", text)
 }
 
 /// Whether an address is one of a single host that is not this one.

@@ -1,0 +1,266 @@
+//! Deployments: a `ReplicaSet` for each template, scaled as the strategy says.
+
+use serde_json::{Value, json};
+
+use super::Done;
+use super::objects::{self, DEPLOYMENTS, Note, PODS, REPLICASETS};
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::status::ApiError;
+
+/// Annotation and label names of upstream.
+const REVISION: &str = "deployment.kubernetes.io/revision";
+const HASH: &str = "pod-template-hash";
+
+/// Scales the `ReplicaSets` of a Deployment, and writes its status.
+pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
+    let Some(held) = objects::get(core, DEPLOYMENTS, namespace, name) else { return Ok(None) };
+    let deployment = &held.value;
+    if meta::terminating(deployment) {
+        return Ok(None);
+    }
+    let sets = objects::owned(core, REPLICASETS, deployment);
+    let (new, old): (Vec<Value>, Vec<Value>) =
+        sets.into_iter().partition(|set| has_template(set, &deployment["spec"]["template"]));
+    let is_paused = deployment["spec"]["paused"] == true;
+    let is_empty = old.iter().all(|set| replicas(set) == 0 && held_by(core, set) == 0);
+    let recreates = deployment["spec"]["strategy"]["type"] == "Recreate";
+    let new = match new.into_iter().next() {
+        Some(set) => Some(set),
+        // A new template waits for the Pods of the old one, if they are not to run side by side.
+        None if !is_paused && (!recreates || is_empty) => Some(create(core, deployment, &old)?),
+        None => None,
+    };
+    if !is_paused {
+        match &new {
+            Some(new) if !recreates => roll(core, deployment, new, &old)?,
+            Some(new) if is_empty => scale(core, deployment, new, wanted(deployment))?,
+            _ => {
+                for set in &old {
+                    scale(core, deployment, set, 0)?;
+                }
+            }
+        }
+    }
+    report(core, deployment, new.as_ref(), &old)
+}
+
+/// Returns the wanted number of Pods.
+fn wanted(deployment: &Value) -> i64 {
+    objects::number(deployment, "replicas", 1)
+}
+
+/// Returns the number of Pods that a `ReplicaSet` is to have.
+fn replicas(set: &Value) -> i64 {
+    objects::number(set, "replicas", 1)
+}
+
+/// Returns the number of Pods that a `ReplicaSet` has.
+fn held_by(core: &Core, set: &Value) -> usize {
+    objects::owned(core, PODS, set).iter().filter(|pod| !super::pods::is_finished(pod)).count()
+}
+
+/// Returns a count of the status.
+fn count(set: &Value, field: &str) -> i64 {
+    set["status"][field].as_i64().unwrap_or(0)
+}
+
+/// Whether a `ReplicaSet` has a template, but for the label that tells them apart.
+fn has_template(set: &Value, template: &Value) -> bool {
+    let mut held = set["spec"]["template"].clone();
+    if let Some(labels) = held["metadata"]["labels"].as_object_mut() {
+        labels.remove(HASH);
+    }
+    held == *template
+}
+
+/// Returns the most Pods above the wanted number, and the most that may be missing.
+fn limits(deployment: &Value) -> (i64, i64) {
+    let strategy = &deployment["spec"]["strategy"]["rollingUpdate"];
+    let wanted = wanted(deployment);
+    let read = |field: &str, rounds_up: bool| match &strategy[field] {
+        Value::String(text) => {
+            let percent = text.trim_end_matches('%').parse::<i64>().unwrap_or(0);
+            (wanted * percent + if rounds_up { 99 } else { 0 }) / 100
+        }
+        other => other.as_i64().unwrap_or(0),
+    };
+    let (surge, missing) = (read("maxSurge", true), read("maxUnavailable", false));
+    // Both 0 would never move.
+    (surge, if surge == 0 && missing == 0 { 1 } else { missing.min(wanted) })
+}
+
+/// Creates the `ReplicaSet` of the present template.
+fn create(core: &Core, deployment: &Value, old: &[Value]) -> Result<Value, ApiError> {
+    let (namespace, name) = (meta::text(deployment, "namespace"), meta::text(deployment, "name"));
+    let hash = objects::hash(&deployment["spec"]["template"]);
+    let mut template = deployment["spec"]["template"].clone();
+    template["metadata"]["labels"][HASH] = json!(hash);
+    let mut selector = deployment["spec"]["selector"].clone();
+    selector["matchLabels"][HASH] = json!(hash);
+    let (surge, _) = limits(deployment);
+    // Side by side with old Pods there is only the surplus at first.
+    let total: i64 = old.iter().map(replicas).sum();
+    let first = (wanted(deployment) + surge - total).clamp(0, wanted(deployment));
+    let revision = old.iter().map(revision).max().unwrap_or(0) + 1;
+    let mut spec = json!({"replicas": first, "selector": selector, "template": template});
+    if let Some(seconds) = deployment["spec"]["minReadySeconds"].as_i64().filter(|it| *it > 0) {
+        spec["minReadySeconds"] = json!(seconds);
+    }
+    let made = objects::create(
+        core,
+        REPLICASETS,
+        namespace,
+        json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet",
+            "metadata": {
+                "name": format!("{name}-{hash}"), "labels": template["metadata"]["labels"],
+                "annotations": {
+                    REVISION: revision.to_string(),
+                    "deployment.kubernetes.io/desired-replicas": wanted(deployment).to_string(),
+                    "deployment.kubernetes.io/max-replicas": (wanted(deployment) + surge).to_string(),
+                },
+                "ownerReferences": objects::owner("apps/v1", "Deployment", deployment),
+            },
+            "spec": spec,
+        }),
+    )?;
+    // As status: another change of annotations makes a new generation.
+    objects::change(core, DEPLOYMENTS, deployment, "status", |next| {
+        meta::of(next).entry("annotations").or_insert_with(|| json!({}))[REVISION] =
+            json!(revision.to_string());
+    })?;
+    note_scaled(core, deployment, &made, 0, first);
+    Ok(made)
+}
+
+/// Returns the number of a `ReplicaSet` among those of its Deployment.
+fn revision(set: &Value) -> i64 {
+    let text = set["metadata"]["annotations"][REVISION].as_str();
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// Moves Pods from the old `ReplicaSets` to the new one, within the limits.
+fn roll(core: &Core, deployment: &Value, new: &Value, old: &[Value]) -> Result<(), ApiError> {
+    let (surge, missing) = limits(deployment);
+    let wanted = wanted(deployment);
+    let total: i64 = old.iter().map(replicas).sum::<i64>() + replicas(new);
+    let room = (wanted + surge - total).max(0);
+    let next = if replicas(new) > wanted { wanted } else { wanted.min(replicas(new) + room) };
+    scale(core, deployment, new, next)?;
+    // Pods of the new one that are not available yet are missing already.
+    let pending = replicas(new) - count(new, "availableReplicas");
+    let mut surplus = total - (wanted - missing) - pending.max(0);
+    let mut old: Vec<&Value> = old.iter().collect();
+    old.sort_by_key(|set| revision(set));
+    for set in old {
+        let less = surplus.clamp(0, replicas(set));
+        surplus -= less;
+        scale(core, deployment, set, replicas(set) - less)?;
+    }
+    Ok(())
+}
+
+/// Scales a `ReplicaSet`.
+fn scale(core: &Core, deployment: &Value, set: &Value, to: i64) -> Result<(), ApiError> {
+    let from = replicas(set);
+    if from == to {
+        return Ok(());
+    }
+    objects::change(core, REPLICASETS, set, "", |next| next["spec"]["replicas"] = json!(to))?;
+    note_scaled(core, deployment, set, from, to);
+    Ok(())
+}
+
+/// Writes the event about a scaled `ReplicaSet`.
+fn note_scaled(core: &Core, deployment: &Value, set: &Value, from: i64, to: i64) {
+    let direction = if to >= from { "up" } else { "down" };
+    let name = meta::text(set, "name");
+    let text = format!("Scaled {direction} replica set {name} from {from} to {to}");
+    let (controller, api_version) = ("deployment-controller", "apps/v1");
+    let note = Note {
+        from: controller,
+        api_version,
+        kind: "Deployment",
+        level: "Normal",
+        reason: "ScalingReplicaSet",
+    };
+    objects::note(core, deployment, note, &text);
+}
+
+/// Writes the status.
+fn report(core: &Core, deployment: &Value, new: Option<&Value>, old: &[Value]) -> Done {
+    let sum = |field: &str| -> i64 { old.iter().chain(new).map(|set| count(set, field)).sum() };
+    let updated = new.map_or(0, |set| count(set, "replicas"));
+    let (total, available) = (sum("replicas"), sum("availableReplicas"));
+    let wanted = wanted(deployment);
+    let mut status = json!({
+        "observedGeneration": meta::generation(deployment),
+        "terminatingReplicas": sum("terminatingReplicas"),
+    });
+    let size = |number: i64| usize::try_from(number).unwrap_or(0);
+    for (field, number) in [
+        ("replicas", total),
+        ("updatedReplicas", updated),
+        ("readyReplicas", sum("readyReplicas")),
+        ("availableReplicas", available),
+        ("unavailableReplicas", total.max(wanted) - available),
+    ] {
+        objects::set_count(&mut status, field, size(number));
+    }
+    let is_available = available >= wanted - limits(deployment).1;
+    let is_complete = updated == wanted && total == wanted && available >= wanted;
+    let set = new.map_or("", |set| meta::text(set, "name"));
+    let now = core.clock.rfc3339();
+    status["conditions"] = json!([
+        condition(
+            deployment,
+            "Available",
+            is_available,
+            if is_available {
+                ("MinimumReplicasAvailable", "Deployment has minimum availability.".to_owned())
+            } else {
+                (
+                    "MinimumReplicasUnavailable",
+                    "Deployment does not have minimum availability.".to_owned(),
+                )
+            },
+            &now
+        ),
+        condition(
+            deployment,
+            "Progressing",
+            true,
+            if is_complete {
+                let text = format!("ReplicaSet {set:?} has successfully progressed.");
+                ("NewReplicaSetAvailable", text)
+            } else {
+                ("ReplicaSetUpdated", format!("ReplicaSet {set:?} is progressing."))
+            },
+            &now
+        ),
+    ]);
+    objects::set_status(core, DEPLOYMENTS, deployment, &status)?;
+    Ok(None)
+}
+
+/// Returns a condition; its times stay as long as it does not change.
+fn condition(
+    deployment: &Value,
+    name: &str,
+    is_true: bool,
+    (reason, message): (&str, String),
+    now: &str,
+) -> Value {
+    let status = if is_true { "True" } else { "False" };
+    let held = objects::condition(deployment, name).filter(|held| held["status"] == status);
+    let same = held.filter(|held| held["reason"] == reason && held["message"] == message);
+    let time = |held: Option<&Value>, field: &str| {
+        held.and_then(|held| held[field].as_str()).unwrap_or(now).to_owned()
+    };
+    json!({
+        "type": name, "status": status, "reason": reason, "message": message,
+        "lastUpdateTime": time(same, "lastUpdateTime"),
+        "lastTransitionTime": time(held, "lastTransitionTime"),
+    })
+}

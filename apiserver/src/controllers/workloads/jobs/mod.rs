@@ -1,0 +1,214 @@
+//! Jobs: Pods until enough have succeeded, or too many have failed.
+
+mod indexes;
+mod status;
+
+use serde_json::{Value, json};
+
+use super::objects::{self, JOBS, Note, PODS};
+use super::{Done, pods};
+use crate::clock;
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::status::ApiError;
+use status::Tally;
+
+/// Finalizer of Pods that have not been counted.
+const TRACKING: &str = "batch.kubernetes.io/job-tracking";
+/// First pause after a failed Pod, in seconds; it doubles with each one.
+const PAUSE: i64 = 10;
+/// Longest pause, in seconds.
+const LONGEST: i64 = 600;
+
+/// Creates and counts the Pods of a Job, and writes its status.
+pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
+    let Some(held) = objects::get(core, JOBS, namespace, name) else {
+        return release_orphans(core, namespace, name).map(|()| None);
+    };
+    let job = &held.value;
+    if meta::terminating(job) || job["spec"]["managedBy"].is_string() {
+        return release_all(core, job).map(|()| None);
+    }
+    if status::is_finished(job) {
+        release_all(core, job)?;
+        return expire(core, job);
+    }
+    let all = objects::owned(core, PODS, job);
+    let now = core.clock.seconds();
+    let mut tally = Tally::of(job, &all);
+    let end = tally.end(job, &all, now);
+    let is_suspended = job["spec"]["suspend"] == true;
+    let mut failed = None;
+    let mut again = None;
+    if end.is_some() || is_suspended {
+        // Of a failed Job all Pods have failed.
+        if end.as_ref().is_some_and(status::End::is_failure) {
+            tally.failed += tally.active.len();
+        }
+        failed = delete_active(core, job, &mut tally).err();
+    } else {
+        match manage(core, job, &mut tally, &all, now) {
+            Ok(at) => again = at,
+            Err(error) => failed = Some(error),
+        }
+    }
+    let next = tally.status(core, job, end.as_ref(), is_suspended);
+    objects::set_status(core, JOBS, job, &next)?;
+    // Only now: a Pod without the finalizer is not counted again.
+    for pod in &tally.counted {
+        release(core, pod)?;
+    }
+    if let Some(end) = end.filter(|_| status::is_finished(&json!({"status": next}))) {
+        note(core, job, end.level, end.note_reason, end.note_text);
+    }
+    let deadline = status::deadline(job).filter(|at| *at > now);
+    let again = again.into_iter().chain(deadline).min();
+    failed.map_or(Ok(again), Err)
+}
+
+/// Returns the time at which a finished Job is deleted, or deletes it.
+fn expire(core: &Core, job: &Value) -> Done {
+    let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else { return Ok(None) };
+    let finished = ["Complete", "Failed"].iter().find_map(|name| objects::condition(job, name));
+    let at = finished.and_then(|one| one["lastTransitionTime"].as_str()).and_then(clock::parse);
+    let at = at.unwrap_or(0).saturating_add(seconds);
+    if at > core.clock.seconds() {
+        return Ok(Some(at));
+    }
+    objects::remove(core, JOBS, job, None)?;
+    Ok(None)
+}
+
+/// Creates Pods, up to the parallelism, or deletes the surplus. Returns when to look again.
+fn manage(
+    core: &Core,
+    job: &Value,
+    tally: &mut Tally,
+    all: &[Value],
+    now: i64,
+) -> Result<Option<i64>, ApiError> {
+    let parallelism = usize::try_from(objects::number(job, "parallelism", 1)).unwrap_or(0);
+    let wanted = match job["spec"]["completions"].as_u64() {
+        Some(total) => parallelism
+            .min(usize::try_from(total).unwrap_or(usize::MAX).saturating_sub(tally.succeeded)),
+        // A queue of work: after the first success no Pod begins any more.
+        None if tally.succeeded > 0 => tally.active.len(),
+        None => parallelism,
+    };
+    if tally.active.len() > wanted {
+        tally.active.sort_by_key(pods::deletion_rank);
+        let surplus = tally.active.len() - wanted;
+        for pod in tally.active.drain(..surplus).collect::<Vec<_>>() {
+            delete(core, job, &pod)?;
+        }
+        return Ok(None);
+    }
+    if tally.active.len() == wanted {
+        return Ok(None);
+    }
+    if let Some(at) = pause(tally.failed, all).filter(|at| *at > now) {
+        return Ok(Some(at));
+    }
+    let is_indexed = job["spec"]["completionMode"] == "Indexed";
+    let mut free = indexes::free(job, &tally.active, &tally.indexes).into_iter();
+    while tally.active.len() < wanted {
+        let index = if is_indexed { free.next() } else { None };
+        if is_indexed && index.is_none() {
+            break;
+        }
+        let made = objects::create(core, PODS, meta::text(job, "namespace"), pod(job, index))?;
+        let text = format!("Created pod: {}", meta::text(&made, "name"));
+        note(core, job, "Normal", "SuccessfulCreate", &text);
+        tally.active.push(made);
+    }
+    Ok(None)
+}
+
+/// Returns the time until which no Pod is created after a failed one.
+fn pause(failed: usize, all: &[Value]) -> Option<i64> {
+    let last = all.iter().filter(|pod| pod["status"]["phase"] == "Failed").filter_map(|pod| {
+        let statuses = objects::items(&pod["status"], "containerStatuses").iter();
+        let times = statuses.filter_map(|it| it["state"]["terminated"]["finishedAt"].as_str());
+        times.filter_map(clock::parse).max()
+    });
+    let doublings = u32::try_from(failed.checked_sub(1)?).unwrap_or(u32::MAX).min(10);
+    Some(last.max()? + (PAUSE << doublings).min(LONGEST))
+}
+
+/// Returns a new Pod of a Job.
+fn pod(job: &Value, index: Option<usize>) -> Value {
+    let name = meta::text(job, "name");
+    let template = &job["spec"]["template"];
+    let mut pod = pods::from_template(template, objects::owner("batch/v1", "Job", job));
+    let metadata = &mut pod["metadata"];
+    let mut finalizers = objects::items(metadata, "finalizers").to_vec();
+    finalizers.push(json!(TRACKING));
+    metadata["finalizers"] = json!(finalizers);
+    metadata["generateName"] = json!(format!("{name}-"));
+    if let Some(index) = index {
+        let text = index.to_string();
+        metadata["generateName"] = json!(format!("{name}-{text}-"));
+        metadata["labels"][indexes::INDEX] = json!(text);
+        metadata["annotations"][indexes::INDEX] = json!(text);
+        pod["spec"]["hostname"] = json!(format!("{name}-{text}"));
+        indexes::tell(&mut pod["spec"]);
+    }
+    pod
+}
+
+/// Deletes the Pods that still run.
+fn delete_active(core: &Core, job: &Value, tally: &mut Tally) -> Result<(), ApiError> {
+    for pod in std::mem::take(&mut tally.active) {
+        delete(core, job, &pod)?;
+    }
+    Ok(())
+}
+
+/// Deletes a Pod that is not counted.
+fn delete(core: &Core, job: &Value, pod: &Value) -> Result<(), ApiError> {
+    release(core, pod)?;
+    objects::remove(core, PODS, pod, None)?;
+    let text = format!("Deleted pod: {}", meta::text(pod, "name"));
+    note(core, job, "Normal", "SuccessfulDelete", &text);
+    Ok(())
+}
+
+/// Removes the finalizer from all Pods of a Job that has ended.
+fn release_all(core: &Core, job: &Value) -> Result<(), ApiError> {
+    let held = objects::owned(core, PODS, job);
+    held.iter().try_for_each(|pod| release(core, pod))
+}
+
+/// Removes the finalizer from the Pods of a Job that is gone: nobody counts them any more.
+fn release_orphans(core: &Core, namespace: &str, name: &str) -> Result<(), ApiError> {
+    let all = objects::list(core, PODS, namespace);
+    let is_its = |pod: &Value| {
+        objects::controller_of(pod)
+            .is_some_and(|owner| owner["kind"] == "Job" && owner["name"] == name)
+    };
+    all.iter().filter(|pod| is_its(&pod.value)).try_for_each(|pod| release(core, &pod.value))
+}
+
+/// Removes the finalizer from a Pod.
+fn release(core: &Core, pod: &Value) -> Result<(), ApiError> {
+    if !is_tracked(pod) {
+        return Ok(());
+    }
+    objects::change(core, PODS, pod, "", |next| {
+        let mut finalizers = meta::finalizers(next);
+        finalizers.retain(|one| one != TRACKING);
+        meta::set(next, "finalizers", json!(finalizers));
+        meta::clean(next);
+    })
+}
+
+/// Whether a Pod has not been counted.
+fn is_tracked(pod: &Value) -> bool {
+    meta::finalizers(pod).iter().any(|one| one == TRACKING)
+}
+
+/// Writes an event about a Job.
+fn note(core: &Core, job: &Value, level: &str, reason: &str, text: &str) {
+    let (from, api_version, kind) = ("job-controller", "batch/v1", "Job");
+    objects::note(core, job, Note { from, api_version, kind, level, reason }, text);
+}

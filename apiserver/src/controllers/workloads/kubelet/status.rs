@@ -1,0 +1,185 @@
+//! The status of a Pod whose containers do what its annotations say.
+
+use serde_json::{Value, json};
+
+use super::super::objects;
+use crate::clock;
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::verbs::subresources::kubelet::exit_code;
+
+/// Annotation with the state of a Pod.
+const STATE: &str = "windlass.dev/pod-state";
+/// Annotation with the seconds that its programs run.
+const SECONDS: &str = "windlass.dev/run-seconds";
+/// First pause before a restart, in seconds; it doubles with each one.
+const PAUSE: i64 = 10;
+/// Longest pause before a restart, in seconds.
+const LONGEST: i64 = 300;
+
+/// What a Pod does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Its containers are not made.
+    Pending,
+    /// They run, and are ready or not.
+    Running { is_ready: bool },
+    /// They have ended with an exit code.
+    Ended(u8),
+    /// They have ended with an exit code, and are about to be restarted.
+    Restarting(u8),
+}
+
+/// Returns the next status of a Pod, and the time at which it changes by itself.
+pub(super) fn next(core: &Core, pod: &Value, host: &str, ip: &str) -> (Value, Option<i64>) {
+    let now = core.clock.seconds();
+    let (state, again) = state(pod, now);
+    let time = core.clock.rfc3339();
+    let mut status = pod["status"].clone();
+    status["observedGeneration"] = json!(meta::generation(pod));
+    status["phase"] = json!(match state {
+        State::Pending => "Pending",
+        State::Running { .. } | State::Restarting(_) => "Running",
+        State::Ended(0) => "Succeeded",
+        State::Ended(_) => "Failed",
+    });
+    status["hostIP"] = json!(host);
+    status["hostIPs"] = json!([{"ip": host}]);
+    if state != State::Pending {
+        status["podIP"] = json!(ip);
+        status["podIPs"] = json!([{"ip": ip}]);
+    }
+    if status["startTime"].is_null() {
+        status["startTime"] = json!(time);
+    }
+    let lists = [("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")];
+    for (list, field) in lists {
+        let containers = objects::items(&pod["spec"], list).iter();
+        let all: Vec<Value> = containers
+            .map(|container| {
+                let held = objects::items(&pod["status"], field).iter();
+                let held = held.clone().find(|held| held["name"] == container["name"]);
+                container_status(container, held, state, list == "initContainers", &time)
+            })
+            .collect();
+        if !all.is_empty() {
+            status[field] = json!(all);
+        }
+    }
+    status["conditions"] = conditions(pod, state, &time);
+    (status, again)
+}
+
+/// Decides what a Pod does now, and when that changes.
+fn state(pod: &Value, now: i64) -> (State, Option<i64>) {
+    let annotations = &pod["metadata"]["annotations"];
+    let code = exit_code(pod);
+    match annotations[STATE].as_str().unwrap_or_default() {
+        "Pending" => return (State::Pending, None),
+        "NotReady" => return (State::Running { is_ready: false }, None),
+        "Running" => return (State::Running { is_ready: true }, None),
+        "Succeeded" => return (State::Ended(0), None),
+        "Failed" => return (State::Ended(code.max(1)), None),
+        _ => {}
+    }
+    let policy = pod["spec"]["restartPolicy"].as_str().unwrap_or("Always");
+    if policy == "Always" {
+        return (State::Running { is_ready: true }, None);
+    }
+    let seconds = annotations[SECONDS].as_str().and_then(|text| text.parse::<i64>().ok());
+    let held = &pod["status"]["containerStatuses"][0];
+    let time = |path: &Value| path.as_str().and_then(clock::parse);
+    let begun = time(&held["state"]["running"]["startedAt"]);
+    let ended = time(&held["lastState"]["terminated"]["finishedAt"]);
+    if let (true, Some(ended)) = (held["state"]["waiting"].is_object(), ended) {
+        let restarts = held["restartCount"].as_i64().unwrap_or(0).clamp(1, 10);
+        let at = ended + (PAUSE << (restarts - 1)).min(LONGEST);
+        if at > now {
+            return (State::Restarting(code), Some(at));
+        }
+        return (State::Running { is_ready: true }, Some(now + seconds.unwrap_or(0).max(1)));
+    }
+    let end = begun.unwrap_or(now).saturating_add(seconds.unwrap_or(0));
+    match (end > now, code) {
+        (true, _) => (State::Running { is_ready: true }, Some(end)),
+        (false, 1..) if policy == "OnFailure" => (State::Restarting(code), Some(now + PAUSE)),
+        (false, _) => (State::Ended(code), None),
+    }
+}
+
+/// Returns the status of a container; its times stay as long as its state does.
+fn container_status(
+    container: &Value,
+    held: Option<&Value>,
+    state: State,
+    is_init: bool,
+    now: &str,
+) -> Value {
+    let held = held.unwrap_or(&Value::Null);
+    let begun = held["state"]["running"]["startedAt"].as_str().unwrap_or(now);
+    let terminated = |code: u8| {
+        let reason = if code == 0 { "Completed" } else { "Error" };
+        json!({"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": now})
+    };
+    let mut restarts = held["restartCount"].as_i64().unwrap_or(0);
+    let mut last = held["lastState"].clone();
+    let next = match state {
+        // Init containers have done their work before the others begin.
+        State::Running { .. } | State::Ended(_) | State::Restarting(_) if is_init => {
+            let ended = &held["state"]["terminated"];
+            json!({"terminated": if ended.is_null() { terminated(0) } else { ended.clone() }})
+        }
+        State::Pending => json!({"waiting": {"reason": "ContainerCreating"}}),
+        State::Running { .. } => json!({"running": {"startedAt": begun}}),
+        State::Ended(code) => json!({"terminated": terminated(code)}),
+        State::Restarting(code) => {
+            if held["state"]["waiting"].is_null() {
+                restarts += 1;
+                last = json!({"terminated": terminated(code)});
+            }
+            json!({"waiting": {"reason": "CrashLoopBackOff"}})
+        }
+    };
+    let runs = matches!(state, State::Running { .. }) && !is_init;
+    let is_ready =
+        if is_init { state != State::Pending } else { state == State::Running { is_ready: true } };
+    json!({
+        "name": container["name"], "image": container["image"], "imageID": "",
+        "ready": is_ready, "started": runs, "restartCount": restarts, "state": next,
+        "lastState": if last.is_object() { last } else { json!({}) },
+    })
+}
+
+/// Returns the conditions; their times stay as long as their status does.
+fn conditions(pod: &Value, state: State, now: &str) -> Value {
+    let begun = state != State::Pending;
+    let ready = state == State::Running { is_ready: true };
+    let has_ended = state == State::Ended(0);
+    let reason = if has_ended { Some("PodCompleted") } else { Some("ContainersNotReady") };
+    let all = [
+        ("PodReadyToStartContainers", begun && !matches!(state, State::Ended(_)), None),
+        ("Initialized", begun || objects::items(&pod["spec"], "initContainers").is_empty(), reason),
+        ("Ready", ready, reason),
+        ("ContainersReady", ready, reason),
+        ("PodScheduled", true, None),
+    ];
+    let mut conditions: Vec<Value> = Vec::new();
+    for (name, is_true, reason) in all {
+        let status = if is_true { "True" } else { "False" };
+        let held = objects::condition(pod, name).filter(|held| held["status"] == status);
+        let since = held.and_then(|held| held["lastTransitionTime"].as_str()).unwrap_or(now);
+        let mut condition = json!({
+            "type": name, "status": status, "lastProbeTime": null, "lastTransitionTime": since,
+            "observedGeneration": meta::generation(pod),
+        });
+        if let Some(reason) = reason.filter(|_| !is_true) {
+            condition["reason"] = json!(reason);
+        }
+        conditions.push(condition);
+    }
+    // Those of others, such as readiness gates, stay.
+    let others = objects::items(&pod["status"], "conditions").iter();
+    conditions
+        .extend(others.filter(|held| all.iter().all(|(name, ..)| held["type"] != *name)).cloned());
+    json!(conditions)
+}

@@ -1,0 +1,232 @@
+//! Reads and writes of the stand-ins, through the verbs of clients.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::status::ApiError;
+use crate::storage::{self, Object};
+use crate::verbs::options::{DeleteOptions, Propagation};
+use crate::verbs::update::{self, NextState};
+use crate::verbs::{Call, create, delete};
+
+/// Group and plural.
+pub(super) type Resource = (&'static str, &'static str);
+
+pub(super) const CLAIMS: Resource = ("", "persistentvolumeclaims");
+pub(super) const CRONJOBS: Resource = ("batch", "cronjobs");
+pub(super) const DAEMONSETS: Resource = ("apps", "daemonsets");
+pub(super) const DEPLOYMENTS: Resource = ("apps", "deployments");
+pub(super) const ENDPOINTS: Resource = ("", "endpoints");
+pub(super) const JOBS: Resource = ("batch", "jobs");
+pub(super) const NODES: Resource = ("", "nodes");
+pub(super) const PODS: Resource = ("", "pods");
+pub(super) const REPLICASETS: Resource = ("apps", "replicasets");
+pub(super) const REVISIONS: Resource = ("apps", "controllerrevisions");
+pub(super) const SERVICES: Resource = ("", "services");
+pub(super) const SLICES: Resource = ("discovery.k8s.io", "endpointslices");
+pub(super) const STATEFULSETS: Resource = ("apps", "statefulsets");
+pub(super) const VOLUMES: Resource = ("", "persistentvolumes");
+
+/// Returns a call about an object.
+fn call(core: &Core, resource: Resource, namespace: &str, name: &str) -> Result<Call, ApiError> {
+    let kind = core.kind(resource.0, resource.1).ok_or_else(ApiError::no_resource)?;
+    super::super::call(core, &kind, namespace, name).ok_or_else(ApiError::no_resource)
+}
+
+/// Returns the objects of a namespace, or of all if it is empty, in order of their names.
+pub(super) fn list(core: &Core, resource: Resource, namespace: &str) -> Vec<Arc<Object>> {
+    let Some(kind) = core.kind(resource.0, resource.1) else { return Vec::new() };
+    let (snapshot, _) = core.store.snapshot(&kind.storage);
+    storage::in_namespace(&snapshot, namespace).map(|(_, held)| held.clone()).collect()
+}
+
+/// Returns an object.
+pub(super) fn get(
+    core: &Core,
+    resource: Resource,
+    namespace: &str,
+    name: &str,
+) -> Option<Arc<Object>> {
+    let kind = core.kind(resource.0, resource.1)?;
+    core.store.get(&kind.storage, &storage::key(namespace, name))
+}
+
+/// Creates an object.
+pub(super) fn create(
+    core: &Core,
+    resource: Resource,
+    namespace: &str,
+    object: Value,
+) -> Result<Value, ApiError> {
+    let call = call(core, resource, namespace, "")?;
+    create::create(core, &call, object, &mut Vec::new()).map(|answer| answer.value)
+}
+
+/// Creates an object, unless there is one of its name.
+pub(super) fn create_if_absent(
+    core: &Core,
+    resource: Resource,
+    namespace: &str,
+    object: Value,
+) -> Result<(), ApiError> {
+    match create(core, resource, namespace, object) {
+        Err(error) if error.reason() != "AlreadyExists" => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes an object, if it is still the given one; `grace` is the grace period of a Pod.
+pub(super) fn remove(
+    core: &Core,
+    resource: Resource,
+    object: &Value,
+    grace: Option<i64>,
+) -> Result<(), ApiError> {
+    let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
+    let call = call(core, resource, namespace, name)?;
+    let uid = Some(meta::text(object, "uid").to_owned());
+    // The default of Jobs would leave their Pods behind.
+    let propagation = Some(Propagation::Background);
+    let options = DeleteOptions { uid, grace, propagation, ..DeleteOptions::default() };
+    match delete::delete(core, &call, &options, &mut Vec::new()) {
+        Err(error) if !["NotFound", "Conflict"].contains(&error.reason()) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Changes an object, if it is still the given one. A change to what is stored already writes nothing.
+pub(super) fn change(
+    core: &Core,
+    resource: Resource,
+    object: &Value,
+    subresource: &str,
+    make: impl Fn(&mut Value),
+) -> Result<(), ApiError> {
+    let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
+    let uid = meta::text(object, "uid");
+    let mut call = call(core, resource, namespace, name)?;
+    subresource.clone_into(&mut call.subresource);
+    let changed = update::change(core, &call, |held| {
+        let held = held.filter(|held| meta::text(held, "uid") == uid);
+        let mut next = held.cloned().ok_or_else(|| call.not_found())?;
+        make(&mut next);
+        Ok(NextState::Update(next))
+    });
+    match changed {
+        Err(error) if error.reason() != "NotFound" => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Writes the status of an object.
+pub(super) fn set_status(
+    core: &Core,
+    resource: Resource,
+    object: &Value,
+    status: &Value,
+) -> Result<(), ApiError> {
+    if object["status"] == *status {
+        return Ok(());
+    }
+    change(core, resource, object, "status", |next| next["status"] = status.clone())
+}
+
+/// Returns the reference to the controller of an object.
+pub(super) fn controller_of(object: &Value) -> Option<&Value> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    owners.iter().find(|owner| owner["controller"] == true)
+}
+
+/// Returns the objects of a resource that an object controls.
+pub(super) fn owned(core: &Core, resource: Resource, owner: &Value) -> Vec<Value> {
+    let uid = &owner["metadata"]["uid"];
+    let all = list(core, resource, meta::text(owner, "namespace")).into_iter();
+    all.filter(|held| controller_of(&held.value).is_some_and(|owner| owner["uid"] == *uid))
+        .map(|held| held.value.clone())
+        .collect()
+}
+
+/// Returns the reference by which an object controls another.
+pub(super) fn owner(api_version: &str, kind: &str, object: &Value) -> Value {
+    json!([{
+        "apiVersion": api_version, "kind": kind, "name": object["metadata"]["name"],
+        "uid": object["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
+    }])
+}
+
+/// An event about an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Note<'a> {
+    /// Controller that reports it.
+    pub(super) from: &'a str,
+    /// `apiVersion` of the object.
+    pub(super) api_version: &'a str,
+    /// Kind of the object.
+    pub(super) kind: &'a str,
+    /// `Normal` or `Warning`.
+    pub(super) level: &'a str,
+    /// Reason, such as `SuccessfulCreate`.
+    pub(super) reason: &'a str,
+}
+
+/// Writes an event. A failure changes nothing: events are for people.
+pub(super) fn note(core: &Core, about: &Value, note: Note<'_>, message: &str) {
+    let metadata = &about["metadata"];
+    let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
+    let suffix: String = core.rng.bytes()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let now = core.clock.rfc3339();
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": format!("{name}.{suffix}")},
+        "involvedObject": {
+            "apiVersion": note.api_version, "kind": note.kind, "name": name,
+            "namespace": namespace, "uid": metadata["uid"],
+            "resourceVersion": metadata["resourceVersion"],
+        },
+        "type": note.level, "reason": note.reason, "message": message, "count": 1,
+        "firstTimestamp": now, "lastTimestamp": now,
+        "source": {"component": note.from}, "reportingComponent": note.from,
+    });
+    if let Err(error) = create(core, ("", "events"), namespace, event) {
+        tracing::debug!(namespace, name, %error, "an event could not be written");
+    }
+}
+
+/// Returns a number of the spec, or a default.
+pub(super) fn number(object: &Value, field: &str, default: i64) -> i64 {
+    object["spec"][field].as_i64().unwrap_or(default)
+}
+
+/// Returns the list of a field, empty if there is none.
+pub(super) fn items<'a>(object: &'a Value, field: &str) -> &'a [Value] {
+    object[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns the condition of a type.
+pub(super) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    items(&object["status"], "conditions").iter().find(|one| one["type"] == name)
+}
+
+/// Sets a number that is left out if it is 0.
+pub(super) fn set_count(status: &mut Value, field: &str, count: usize) {
+    if count > 0 {
+        status[field] = json!(count);
+    } else if let Some(fields) = status.as_object_mut() {
+        fields.remove(field);
+    }
+}
+
+/// Returns the hash of a value, in the letters of names of revisions.
+pub(super) fn hash(value: &Value) -> String {
+    const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+    // FNV-1a. The numbers of kube-controller-manager follow from the layout of Go's types.
+    let digest = value
+        .to_string()
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let letter = |digit: u8| char::from(LETTERS[usize::from(digit) % LETTERS.len()]);
+    digest.to_string().bytes().map(letter).collect()
+}

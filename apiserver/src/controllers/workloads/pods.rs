@@ -1,0 +1,63 @@
+//! Pods from templates, and what their status says.
+
+use serde_json::{Value, json};
+
+use super::objects;
+use crate::clock;
+use crate::kinds::meta;
+
+/// Returns a Pod from a template: with its labels, annotations and finalizers, and an owner.
+pub(super) fn from_template(template: &Value, owner: Value) -> Value {
+    let held = &template["metadata"];
+    let mut metadata = json!({"ownerReferences": owner});
+    for field in ["labels", "annotations", "finalizers"] {
+        if held[field].as_object().is_some_and(|all| !all.is_empty()) || held[field].is_array() {
+            metadata[field] = held[field].clone();
+        }
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+}
+
+/// Whether a Pod has ended.
+pub(super) fn is_finished(pod: &Value) -> bool {
+    pod["status"]["phase"] == "Succeeded" || pod["status"]["phase"] == "Failed"
+}
+
+/// Whether a Pod has neither ended nor is about to go.
+pub(super) fn is_active(pod: &Value) -> bool {
+    !is_finished(pod) && !meta::terminating(pod)
+}
+
+/// Whether a Pod is ready.
+pub(super) fn is_ready(pod: &Value) -> bool {
+    objects::condition(pod, "Ready").is_some_and(|one| one["status"] == "True")
+}
+
+/// Whether a Pod has been ready for as long as its owner demands.
+pub(super) fn is_available(pod: &Value, seconds: i64, now: i64) -> bool {
+    available_at(pod, seconds).is_some_and(|at| at <= now)
+}
+
+/// Returns the time from which on a ready Pod is available.
+pub(super) fn available_at(pod: &Value, seconds: i64) -> Option<i64> {
+    let ready = objects::condition(pod, "Ready").filter(|one| one["status"] == "True")?;
+    let since = ready["lastTransitionTime"].as_str().and_then(clock::parse).unwrap_or(0);
+    Some(since + seconds)
+}
+
+/// Returns the next time at which one of some ready Pods becomes available.
+pub(super) fn next_available<'a>(
+    pods: impl IntoIterator<Item = &'a Value>,
+    seconds: i64,
+    now: i64,
+) -> Option<i64> {
+    let times = pods.into_iter().filter_map(|pod| available_at(pod, seconds));
+    times.filter(|at| *at > now).min()
+}
+
+/// Returns the rank by which Pods are deleted first: those that are not placed, not ready, and younger.
+pub(super) fn deletion_rank(pod: &Value) -> (bool, bool, std::cmp::Reverse<String>) {
+    let placed = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    let made = meta::text(pod, "creationTimestamp").to_owned();
+    (placed, is_ready(pod), std::cmp::Reverse(made))
+}

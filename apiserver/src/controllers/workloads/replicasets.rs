@@ -1,0 +1,73 @@
+//! `ReplicaSets`: as many Pods as wanted.
+
+use serde_json::{Value, json};
+
+use super::objects::{self, Note, PODS, REPLICASETS};
+use super::{Done, pods};
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::selectors::selects;
+
+/// Creates and deletes Pods of a `ReplicaSet`, and writes its status.
+pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
+    let Some(held) = objects::get(core, REPLICASETS, namespace, name) else { return Ok(None) };
+    let set = &held.value;
+    let all = objects::owned(core, PODS, set);
+    let mut active: Vec<Value> = all.iter().filter(|pod| pods::is_active(pod)).cloned().collect();
+    let mut failed = None;
+    if !meta::terminating(set) {
+        failed = scale(core, set, &mut active).err();
+    }
+    let terminating = all.iter().filter(|pod| meta::terminating(pod) && !pods::is_finished(pod));
+    let again = report(core, set, &active, terminating.count())?;
+    failed.map_or(Ok(again), Err)
+}
+
+/// Makes the number of active Pods that of the spec.
+fn scale(core: &Core, set: &Value, active: &mut Vec<Value>) -> Result<(), crate::status::ApiError> {
+    let namespace = meta::text(set, "namespace");
+    let wanted = usize::try_from(objects::number(set, "replicas", 1)).unwrap_or(0);
+    let owner = objects::owner("apps/v1", "ReplicaSet", set);
+    while active.len() < wanted {
+        let mut pod = pods::from_template(&set["spec"]["template"], owner.clone());
+        pod["metadata"]["generateName"] = json!(format!("{}-", meta::text(set, "name")));
+        let made = objects::create(core, PODS, namespace, pod)?;
+        let text = format!("Created pod: {}", meta::text(&made, "name"));
+        objects::note(core, set, note("SuccessfulCreate"), &text);
+        active.push(made);
+    }
+    if active.len() > wanted {
+        active.sort_by_key(pods::deletion_rank);
+        let surplus = active.len() - wanted;
+        for pod in active.drain(..surplus) {
+            objects::remove(core, PODS, &pod, None)?;
+            let text = format!("Deleted pod: {}", meta::text(&pod, "name"));
+            objects::note(core, set, note("SuccessfulDelete"), &text);
+        }
+    }
+    Ok(())
+}
+
+/// Returns an event of the controller.
+fn note(reason: &str) -> Note<'_> {
+    let (from, api_version) = ("replicaset-controller", "apps/v1");
+    Note { from, api_version, kind: "ReplicaSet", level: "Normal", reason }
+}
+
+/// Writes the status; returns when a Pod becomes available next.
+fn report(core: &Core, set: &Value, active: &[Value], terminating: usize) -> Done {
+    let (now, wait) = (core.clock.seconds(), objects::number(set, "minReadySeconds", 0));
+    let labels = json!({"matchLabels": set["spec"]["template"]["metadata"]["labels"]});
+    let mut status = json!({
+        "replicas": active.len(), "observedGeneration": meta::generation(set),
+        "terminatingReplicas": terminating,
+    });
+    let count = |is: &dyn Fn(&Value) -> bool| active.iter().filter(|pod| is(pod)).count();
+    let full = count(&|pod| selects(&labels, pod));
+    objects::set_count(&mut status, "fullyLabeledReplicas", full);
+    objects::set_count(&mut status, "readyReplicas", count(&pods::is_ready));
+    let available = count(&|pod| pods::is_available(pod, wait, now));
+    objects::set_count(&mut status, "availableReplicas", available);
+    objects::set_status(core, REPLICASETS, set, &status)?;
+    Ok(pods::next_available(active, wait, now))
+}

@@ -1,0 +1,247 @@
+//! `StatefulSets`: Pods with ordinals and claims of their own, one after the other.
+
+use serde_json::{Value, json};
+
+use super::objects::{self, CLAIMS, Note, PODS, REVISIONS, STATEFULSETS};
+use super::{Done, pods};
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::status::ApiError;
+
+/// Label of a Pod with the revision of its template.
+const REVISION: &str = "controller-revision-hash";
+
+/// Revisions of the template.
+#[derive(Debug)]
+struct Revisions {
+    /// That of the last finished update.
+    current: String,
+    /// That of the present template.
+    update: String,
+}
+
+/// Creates and deletes Pods of a `StatefulSet`, and writes its status.
+pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
+    let Some(held) = objects::get(core, STATEFULSETS, namespace, name) else { return Ok(None) };
+    let set = &held.value;
+    if meta::terminating(set) {
+        return Ok(None);
+    }
+    let revisions = revisions(core, set)?;
+    let failed = step(core, set, &revisions).err();
+    let again = report(core, set, &revisions)?;
+    failed.map_or(Ok(again), Err)
+}
+
+/// Returns the revisions; the present one is stored if it is new.
+fn revisions(core: &Core, set: &Value) -> Result<Revisions, ApiError> {
+    let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
+    let update = format!("{name}-{}", objects::hash(&set["spec"]["template"]));
+    if objects::get(core, REVISIONS, namespace, &update).is_none() {
+        let held = objects::owned(core, REVISIONS, set);
+        let last = held.iter().filter_map(|one| one["revision"].as_i64()).max().unwrap_or(0);
+        let mut template = set["spec"]["template"].clone();
+        template["$patch"] = json!("replace");
+        let labels = set["spec"]["template"]["metadata"]["labels"].clone();
+        objects::create(
+            core,
+            REVISIONS,
+            namespace,
+            json!({
+                "apiVersion": "apps/v1", "kind": "ControllerRevision",
+                "metadata": {
+                    "name": update, "labels": labels,
+                    "ownerReferences": objects::owner("apps/v1", "StatefulSet", set),
+                },
+                "data": {"spec": {"template": template}}, "revision": last + 1,
+            }),
+        )?;
+    }
+    let current = set["status"]["currentRevision"].as_str().filter(|name| !name.is_empty());
+    let current = current.unwrap_or(&update).to_owned();
+    Ok(Revisions { current, update })
+}
+
+/// Returns the ordinal of a Pod of a `StatefulSet`.
+fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
+    let rest = meta::text(pod, "name").strip_prefix(meta::text(set, "name"))?;
+    rest.strip_prefix('-')?.parse().ok()
+}
+
+/// Takes the next step to the wanted Pods. With ordered management it waits for each of them.
+fn step(core: &Core, set: &Value, revisions: &Revisions) -> Result<(), ApiError> {
+    let is_ordered = set["spec"]["podManagementPolicy"] != "Parallel";
+    let now = core.clock.seconds();
+    let wait = objects::number(set, "minReadySeconds", 0);
+    let start = set["spec"]["ordinals"]["start"].as_i64().unwrap_or(0);
+    let wanted = start..start + objects::number(set, "replicas", 1);
+    let held = objects::owned(core, PODS, set);
+    let find = |wanted: i64| held.iter().find(|pod| ordinal(set, pod) == Some(wanted));
+    for ordinal in wanted.clone() {
+        let is_there = match find(ordinal) {
+            None => {
+                create(core, set, ordinal, revisions)?;
+                false
+            }
+            Some(pod) if pods::is_finished(pod) && !meta::terminating(pod) => {
+                objects::remove(core, PODS, pod, None)?;
+                false
+            }
+            Some(pod) => !meta::terminating(pod) && pods::is_available(pod, wait, now),
+        };
+        if !is_there && is_ordered {
+            return Ok(());
+        }
+    }
+    let mut surplus: Vec<&Value> = held.iter().collect();
+    surplus.retain(|pod| ordinal(set, pod).is_none_or(|at| !wanted.contains(&at)));
+    surplus.sort_by_key(|pod| std::cmp::Reverse(ordinal(set, pod)));
+    for pod in surplus {
+        delete(core, set, pod)?;
+        if is_ordered {
+            return Ok(());
+        }
+    }
+    update(core, set, revisions, &held)
+}
+
+/// Replaces one Pod of an older revision, the one with the highest ordinal first.
+fn update(core: &Core, set: &Value, revisions: &Revisions, held: &[Value]) -> Result<(), ApiError> {
+    if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
+        return Ok(());
+    }
+    let mut targets: Vec<&Value> = held.iter().collect();
+    targets.retain(|pod| ordinal(set, pod).is_some_and(|at| at >= partition(set)));
+    targets.sort_by_key(|pod| std::cmp::Reverse(ordinal(set, pod)));
+    for pod in targets {
+        if pod["metadata"]["labels"][REVISION] != revisions.update.as_str() {
+            return delete(core, set, pod);
+        }
+        // The next one waits for this one.
+        if meta::terminating(pod) || !pods::is_ready(pod) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the ordinal below which Pods keep the current revision.
+fn partition(set: &Value) -> i64 {
+    set["spec"]["updateStrategy"]["rollingUpdate"]["partition"].as_i64().unwrap_or(0)
+}
+
+/// Deletes a Pod.
+fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
+    if meta::terminating(pod) {
+        return Ok(());
+    }
+    objects::remove(core, PODS, pod, None)?;
+    let (name, owner) = (meta::text(pod, "name"), meta::text(set, "name"));
+    let text = format!("Delete Pod {name} in StatefulSet {owner} successful");
+    objects::note(core, set, note("SuccessfulDelete"), &text);
+    Ok(())
+}
+
+/// Creates the Pod of an ordinal, and its claims.
+fn create(core: &Core, set: &Value, at: i64, revisions: &Revisions) -> Result<(), ApiError> {
+    let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
+    let pod_name = format!("{name}-{at}");
+    let is_old = at < partition(set) && revisions.current != revisions.update;
+    let old = objects::get(core, REVISIONS, namespace, &revisions.current).filter(|_| is_old);
+    let (mut template, revision) = match &old {
+        Some(old) => (old.value["data"]["spec"]["template"].clone(), &revisions.current),
+        None => (set["spec"]["template"].clone(), &revisions.update),
+    };
+    if let Some(fields) = template.as_object_mut() {
+        fields.remove("$patch");
+    }
+    let mut pod = pods::from_template(&template, objects::owner("apps/v1", "StatefulSet", set));
+    let metadata = &mut pod["metadata"];
+    metadata["name"] = json!(pod_name);
+    metadata["generateName"] = json!(format!("{name}-"));
+    metadata["labels"]["apps.kubernetes.io/pod-index"] = json!(at.to_string());
+    metadata["labels"][REVISION] = json!(revision);
+    metadata["labels"]["statefulset.kubernetes.io/pod-name"] = json!(pod_name);
+    pod["spec"]["hostname"] = json!(pod_name);
+    if let Some(service) = set["spec"]["serviceName"].as_str().filter(|name| !name.is_empty()) {
+        pod["spec"]["subdomain"] = json!(service);
+    }
+    claims(core, set, &pod_name, &mut pod)?;
+    objects::create(core, PODS, namespace, pod)?;
+    let text = format!("Create Pod {pod_name} in StatefulSet {name} successful");
+    objects::note(core, set, note("SuccessfulCreate"), &text);
+    Ok(())
+}
+
+/// Creates the claims of a Pod, and puts them in the place of the volumes of their names.
+fn claims(core: &Core, set: &Value, pod_name: &str, pod: &mut Value) -> Result<(), ApiError> {
+    let namespace = meta::text(set, "namespace");
+    let mut volumes = objects::items(&pod["spec"], "volumes").to_vec();
+    for template in objects::items(&set["spec"], "volumeClaimTemplates") {
+        let volume = meta::text(template, "name");
+        let name = format!("{volume}-{pod_name}");
+        volumes.retain(|held| held["name"] != volume);
+        volumes.push(json!({"name": volume, "persistentVolumeClaim": {"claimName": name}}));
+        if objects::get(core, CLAIMS, namespace, &name).is_some() {
+            continue;
+        }
+        let mut metadata = json!({"name": name, "labels": template["metadata"]["labels"]});
+        if let Some(annotations) = template["metadata"]["annotations"].as_object() {
+            metadata["annotations"] = json!(annotations);
+        }
+        // All labels of the selector: by them the claims of a set are found.
+        for (key, value) in set["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten()
+        {
+            metadata["labels"][key] = value.clone();
+        }
+        objects::create_if_absent(
+            core,
+            CLAIMS,
+            namespace,
+            json!({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "metadata": metadata, "spec": template["spec"],
+            }),
+        )?;
+        let owner = meta::text(set, "name");
+        let text = format!("Create Claim {name} Pod {pod_name} in StatefulSet {owner} success");
+        objects::note(core, set, note("SuccessfulCreate"), &text);
+    }
+    if !volumes.is_empty() {
+        pod["spec"]["volumes"] = json!(volumes);
+    }
+    Ok(())
+}
+
+/// Returns an event of the controller.
+fn note(reason: &str) -> Note<'_> {
+    let (from, api_version) = ("statefulset-controller", "apps/v1");
+    Note { from, api_version, kind: "StatefulSet", level: "Normal", reason }
+}
+
+/// Writes the status; returns when a Pod becomes available next.
+fn report(core: &Core, set: &Value, revisions: &Revisions) -> Done {
+    let (now, wait) = (core.clock.seconds(), objects::number(set, "minReadySeconds", 0));
+    let held = objects::owned(core, PODS, set);
+    let count = |is: &dyn Fn(&Value) -> bool| held.iter().filter(|pod| is(pod)).count();
+    let of = |revision: &str| {
+        let has = |pod: &Value| pod["metadata"]["labels"][REVISION] == revision;
+        count(&|pod| has(pod) && !meta::terminating(pod))
+    };
+    let ready = count(&pods::is_ready);
+    let (mut current, updated) = (revisions.current.as_str(), of(&revisions.update));
+    let wanted = usize::try_from(objects::number(set, "replicas", 1)).unwrap_or(0);
+    if updated == wanted && ready == wanted && held.len() == wanted {
+        current = &revisions.update;
+    }
+    let mut status = json!({
+        "observedGeneration": meta::generation(set), "collisionCount": 0,
+        "replicas": held.len(), "currentRevision": current, "updateRevision": revisions.update,
+        "availableReplicas": count(&|pod| pods::is_available(pod, wait, now)),
+    });
+    objects::set_count(&mut status, "readyReplicas", ready);
+    objects::set_count(&mut status, "currentReplicas", of(current));
+    objects::set_count(&mut status, "updatedReplicas", updated);
+    objects::set_status(core, STATEFULSETS, set, &status)?;
+    Ok(pods::next_available(&held, wait, now))
+}

@@ -1,0 +1,140 @@
+//! Sessions with Pods: commands that echo their words and their input, and ports that echo.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde_json::Value;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::protocol::Message;
+
+use super::channels::{Channels, Received};
+use super::{End, Socket, send, spdy};
+use crate::verbs::subresources::kubelet::Command;
+
+/// Longest silence of a client; upstream's for streams.
+pub(super) const IDLE: Duration = Duration::from_secs(4 * 3600);
+
+const STDIN: u8 = 0;
+const STDOUT: u8 = 1;
+const STDERR: u8 = 2;
+const ERROR: u8 = 3;
+/// Byte by which a terminal ends its input.
+const END_OF_INPUT: u8 = 4;
+
+/// A session with a Pod, in a subprotocol.
+#[derive(Debug)]
+pub(crate) enum PodTalk {
+    /// A command.
+    Command(Command, Channels),
+    /// A command that ends at once, with a failure.
+    Failed(Command, Channels, Value),
+    /// Ports.
+    Ports(Vec<u16>, Channels),
+    /// Ports within a tunnel.
+    Tunnel,
+}
+
+/// Runs a session to its end.
+pub(super) async fn run(socket: &mut Socket, talk: PodTalk) -> End {
+    let done = match talk {
+        PodTalk::Command(command, channels) => command_session(socket, &command, channels).await,
+        PodTalk::Failed(command, channels, status) => {
+            failed_session(socket, &command, channels, &status).await
+        }
+        PodTalk::Ports(ports, channels) => ports_session(socket, &ports, channels).await,
+        PodTalk::Tunnel => spdy::run(socket).await,
+    };
+    done.err().unwrap_or(End::Done)
+}
+
+/// Runs a command: its output, its input, its end.
+async fn command_session(
+    socket: &mut Socket,
+    command: &Command,
+    channels: Channels,
+) -> Result<(), End> {
+    greet(socket, command, channels).await?;
+    if command.stdout && !command.output.is_empty() {
+        send(socket, channels.message(STDOUT, command.output.as_bytes())).await?;
+    }
+    if command.stdin {
+        echo(socket, command, channels).await?;
+    }
+    tell_end(socket, channels, &command.status()).await
+}
+
+/// Echoes the input of a command until it ends.
+async fn echo(socket: &mut Socket, command: &Command, channels: Channels) -> Result<(), End> {
+    loop {
+        match receive(socket, channels).await? {
+            Received::Close(STDIN) => return Ok(()),
+            Received::Data(STDIN, data) => {
+                if command.stdout {
+                    send(socket, channels.message(STDOUT, &data)).await?;
+                }
+                if command.tty && data.contains(&END_OF_INPUT) {
+                    return Ok(());
+                }
+            }
+            // The size of the terminal, among others.
+            _ => {}
+        }
+    }
+}
+
+/// Ends a command that could not be started.
+async fn failed_session(
+    socket: &mut Socket,
+    command: &Command,
+    channels: Channels,
+    status: &Value,
+) -> Result<(), End> {
+    greet(socket, command, channels).await?;
+    tell_end(socket, channels, status).await
+}
+
+/// Sends an empty message, which tells the client that the session has begun.
+async fn greet(socket: &mut Socket, command: &Command, channels: Channels) -> Result<(), End> {
+    let channel = match command {
+        Command { stdout: true, .. } => STDOUT,
+        Command { stderr: true, .. } => STDERR,
+        _ => ERROR,
+    };
+    send(socket, channels.message(channel, &[])).await
+}
+
+/// Tells the end of a command.
+async fn tell_end(socket: &mut Socket, channels: Channels, status: &Value) -> Result<(), End> {
+    match channels.end(status) {
+        Some(text) => send(socket, channels.message(ERROR, text.as_bytes())).await,
+        None => Ok(()),
+    }
+}
+
+/// Echoes on each port until the client leaves. A port has two channels: data and errors.
+async fn ports_session(socket: &mut Socket, ports: &[u16], channels: Channels) -> Result<(), End> {
+    let data_channels = (0_u8..).step_by(2);
+    for (channel, port) in data_channels.zip(ports) {
+        for channel in [channel, channel + 1] {
+            send(socket, channels.message(channel, &port.to_le_bytes())).await?;
+        }
+    }
+    loop {
+        if let Received::Data(channel, data) = receive(socket, channels).await?
+            && channel % 2 == 0
+            && usize::from(channel / 2) < ports.len()
+        {
+            send(socket, channels.message(channel, &data)).await?;
+        }
+    }
+}
+
+/// Waits for a message of the client.
+async fn receive(socket: &mut Socket, channels: Channels) -> Result<Received, End> {
+    match timeout(IDLE, socket.next()).await {
+        Ok(None | Some(Ok(Message::Close(_)))) => Err(End::Closed),
+        Ok(Some(Ok(message))) => Ok(channels.read(message)),
+        Ok(Some(Err(error))) => Err(error.into()),
+        Err(_) => Err(End::Done),
+    }
+}
