@@ -4,4 +4,5 @@
 pub(crate) mod accounts;
 pub(crate) mod certificates;
 pub(crate) mod connect;
+pub(crate) mod eviction;
 pub(crate) mod pods;
