@@ -10,7 +10,8 @@ use http::request::Parts;
 
 use super::impersonate;
 use crate::auth::{
-    ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, Identified, Tokens, User,
+    ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, Identified, Tokens,
+    UNAUTHENTICATED, User,
 };
 use crate::core::Core;
 use crate::status::ApiError;
@@ -26,13 +27,15 @@ pub(crate) struct Authentication {
     tokens: Arc<Tokens>,
     /// The server, whose authorizer decides about impersonation.
     core: Weak<Core>,
+    /// The modes of the last impersonations.
+    modes: impersonate::LastModes,
 }
 
 impl Authentication {
     /// Returns an authenticator with these tokens; the server's authorizer decides about
     /// impersonation.
     pub(crate) fn new(tokens: Arc<Tokens>, core: Weak<Core>) -> Self {
-        Self { tokens, core }
+        Self { tokens, core, modes: impersonate::LastModes::default() }
     }
 }
 
@@ -63,11 +66,11 @@ impl Authenticator for Authentication {
                 let found = self.token(token, &audiences.unwrap_or_default());
                 found.map_err(|_| ApiError::unauthorized())?.user
             }
-            (None, None) => User::new(ANONYMOUS, &["system:unauthenticated"]),
+            (None, None) => User::new(ANONYMOUS, &[UNAUTHENTICATED]),
         };
         // After authentication: the right to impersonate is that of the real user.
         match self.core.upgrade() {
-            Some(core) => impersonate::apply(&core, user, request),
+            Some(core) => impersonate::apply(&core, &self.modes, user, request),
             None => Ok(user),
         }
     }

@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Payload;
 use super::codec;
+use super::connection::Running;
 use super::dispatch;
 use super::exchange::{DecodedRequest, Reply};
 use super::route;
 use super::warnings;
-use crate::auth::{self, ConnectionIdentity};
+use crate::auth::{self, ANONYMOUS, ConnectionIdentity};
 use crate::core::Core;
 use crate::faults::{Action, LONGEST, Subject};
 use crate::requests;
@@ -35,13 +36,18 @@ pub(crate) async fn handle(
     core: Arc<Core>,
     identity: &ConnectionIdentity,
     cut: &CancellationToken,
+    running: Option<&Running>,
     request: Request<Incoming>,
 ) -> Response<Payload> {
     let (parts, body) = request.into_parts();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route::route(&parts.method, parts.uri.path(), &query);
     let agent = text(&parts.headers, &USER_AGENT).to_owned();
-    let user = match core.authenticator().authenticate(&parts, identity) {
+    let found = core.authenticator().authenticate(&parts, identity);
+    if let Some(running) = running {
+        running.identify(found.as_ref().is_ok_and(|user| user.name != ANONYMOUS));
+    }
+    let user = match found {
         Ok(user) => user,
         // Neither struck nor recorded: faults and the log know only requests of known users.
         Err(error) => return respond(Reply::failure(&error, codec::preferred(&parts.headers))),

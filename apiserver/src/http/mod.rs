@@ -109,7 +109,7 @@ async fn serve<I>(
         let (core, identity, cut) = (core.clone(), identity.clone(), cut.clone());
         let running = connection.map(OpenConnection::begin);
         async move {
-            let answer = handler::handle(core, &identity, &cut, request).await;
+            let answer = handler::handle(core, &identity, &cut, running.as_ref(), request).await;
             // A watch runs as long as its events are read. Any other answer is made already: a client
             // that does not read it must not keep the place of others.
             let running = running.filter(|_| answer.body().is_stream());
