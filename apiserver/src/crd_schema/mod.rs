@@ -22,6 +22,7 @@ mod tests;
 mod validate;
 
 pub use check::check_crd;
+pub(crate) use pattern::Budget;
 
 use std::sync::{Arc, OnceLock};
 
@@ -55,7 +56,12 @@ impl Schema {
     /// Compiles an `openAPIV3Schema`. Never fails: parts that [`check_crd`] would refuse are
     /// ignored.
     pub fn compile(openapi: &Value) -> Schema {
-        let root = Node::compile(openapi);
+        Self::compile_within(openapi, &Budget::default())
+    }
+
+    /// Compiles a schema whose patterns share a budget with those of other versions.
+    pub(crate) fn compile_within(openapi: &Value, budget: &Budget) -> Schema {
+        let root = Node::compile(openapi, budget);
         Schema { root, source: Arc::new(openapi.clone()), rules: Arc::default() }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Generation, Kind, KindStrategy};
-use crate::crd_schema::Schema;
+use crate::crd_schema::{Budget, Schema};
 use crate::served::{Cause, Column, Served, Subresource};
 use crate::status::invalid_value;
 use crate::typed::TypeSchema;
@@ -44,11 +44,12 @@ pub(crate) fn storage(definition: &Value) -> String {
 pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
     let versions = definition["spec"]["versions"].as_array();
     let served = versions.into_iter().flatten().filter(|version| version["served"] == true);
-    served.map(|version| kind(definition, version)).collect()
+    let patterns = Budget::default();
+    served.map(|version| kind(definition, version, &patterns)).collect()
 }
 
 /// Returns the kind of one version.
-fn kind(definition: &Value, version: &Value) -> Kind {
+fn kind(definition: &Value, version: &Value, patterns: &Budget) -> Kind {
     let group = text(definition, "/spec/group");
     let versions = definition["spec"]["versions"].as_array();
     // Objects are stored in one version, whichever version a request names.
@@ -76,7 +77,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         ),
         custom: Some(Custom {
             definition: text(definition, "/metadata/name"),
-            schema: Schema::compile(&schema),
+            schema: Schema::compile_within(&schema, patterns),
             scale,
         }),
         served,
