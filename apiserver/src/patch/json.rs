@@ -14,6 +14,10 @@ const MAX_DEPTH: usize = 120;
 /// Most values that all operations of a patch look at to measure nesting.
 const MAX_MEASURED: usize = 4_000_000;
 
+/// Most items of lists that all operations of a patch may move to make room or to close a gap: a list
+/// of a million items would be moved ten thousand times.
+const MAX_MOVED: usize = 100_000_000;
+
 /// Failure of an operation, without a reason: the server does not give one.
 #[derive(Debug)]
 struct OperationFailed;
@@ -36,9 +40,17 @@ struct Work {
     copied: usize,
     /// Values whose nesting was measured.
     measured: usize,
+    /// Items of lists that were moved.
+    moved: usize,
 }
 
 impl Work {
+    /// Counts the items of a list behind a position, which move; fails if all were too many.
+    fn shift(&mut self, list: &[Value], at: usize) -> Result<(), OperationFailed> {
+        self.moved = self.moved.saturating_add(list.len().saturating_sub(at));
+        if self.moved > MAX_MOVED { Err(OperationFailed) } else { Ok(()) }
+    }
+
     /// Fails if `value` at `path` makes a document nested too deeply.
     ///
     /// For each operation and not at the end only: operations can nest a document step by step, and a
@@ -122,9 +134,9 @@ fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), Operati
         "add" => {
             let value = value();
             work.check_depth(path, &value)?;
-            add(doc, path, value)
+            add(doc, path, value, work)
         }
-        "remove" => remove(doc, path).map(drop),
+        "remove" => remove(doc, path, work).map(drop),
         "replace" => {
             let value = value();
             work.check_depth(path, &value)?;
@@ -132,9 +144,9 @@ fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), Operati
         }
         "move" => {
             // Removed first: positions in `path` count without the moved item.
-            let moved = remove(doc, text("from").ok_or(OperationFailed)?)?;
+            let moved = remove(doc, text("from").ok_or(OperationFailed)?, work)?;
             work.check_depth(path, &moved)?;
-            add(doc, path, moved)
+            add(doc, path, moved, work)
         }
         "copy" => {
             let from = text("from").ok_or(OperationFailed)?;
@@ -145,7 +157,7 @@ fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), Operati
                 return Err(OperationFailed);
             }
             work.check_depth(path, &value)?;
-            add(doc, path, value)
+            add(doc, path, value, work)
         }
         "test" => {
             let wanted = value();
@@ -217,11 +229,12 @@ fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Operati
 }
 
 /// Adds a value; `-` stands for the end of a list.
-fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), OperationFailed> {
+fn add(doc: &mut Value, path: &str, value: Value, work: &mut Work) -> Result<(), OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
             // An index may be one behind the end: the value is then appended.
             let at = if key == "-" { list.len() } else { index(&key, list.len() + 1)? };
+            work.shift(list, at)?;
             list.insert(at, value);
         }
         (Value::Object(map), key) => {
@@ -233,10 +246,11 @@ fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), OperationFailed>
 }
 
 /// Removes a value and returns it.
-fn remove(doc: &mut Value, path: &str) -> Result<Value, OperationFailed> {
+fn remove(doc: &mut Value, path: &str, work: &mut Work) -> Result<Value, OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
             let index = index(&key, list.len())?;
+            work.shift(list, index)?;
             Ok(list.remove(index))
         }
         (Value::Object(map), key) => map.remove(&key).ok_or(OperationFailed),

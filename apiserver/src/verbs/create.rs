@@ -123,9 +123,8 @@ fn store(
 ) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
     let name = meta::text(&object, "name").to_owned();
-    // Held until the Service is stored: another one could choose the same free address.
-    let addresses = kind.is("", "services").then(|| core.addresses.lock());
-    addresses::assign(core, call, None, &mut object)?;
+    // Kept until the Service is stored: another one could choose the same free address.
+    let reservation = addresses::assign(core, call, None, &mut object)?;
     let mut causes = check(call, &object);
     if causes.is_empty() {
         causes.extend(admit::parameters::check(core, call, None, &object));
@@ -143,6 +142,8 @@ fn store(
     if let Some(held) = core.store.get(&kind.storage, &key) {
         return Err(ApiError::already_exists(about, meta::terminating(&held.value)));
     }
+    // After the policies, which may take long: no other request waits for them.
+    let counting = admit::quota::lock(core, call);
     admit::quota::check(core, call, &object)?;
     // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
@@ -150,12 +151,12 @@ fn store(
     }
     let stored = core.store.put(&kind.storage, &key, None, kind.store(object));
     let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;
-    // Released as soon as the Service is stored: others may choose then.
-    drop(addresses);
+    drop(reservation);
+    admit::quota::record(core, call);
+    drop(counting);
     let answer = ObjectResponse::created(kind.present(&stored.value)).warned(warnings);
     // Within the write: a definition is served once its POST is answered.
     delete::observe(core, kind, None, Some(&stored));
-    admit::quota::record(core, call);
     Ok(answer)
 }
 

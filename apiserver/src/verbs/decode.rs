@@ -14,7 +14,7 @@ use crate::status::{About, ApiError, cause};
 use crate::typed::TypeSchema;
 
 /// A parsed body.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Body {
     /// The parsed value.
     pub(crate) value: Value,
@@ -22,6 +22,13 @@ pub(crate) struct Body {
     pub(crate) duplicates: Vec<String>,
     /// The body as it was sent; empty if that is not known.
     pub(crate) text: String,
+}
+
+impl std::fmt::Debug for Body {
+    /// Writes no content, which may be a Secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body").field("length", &self.text.len()).finish_non_exhaustive()
+    }
 }
 
 impl From<Value> for Body {

@@ -172,9 +172,8 @@ fn attempt(
     let kind = &call.kind;
     let mut object = prepared(core, call, shown, next);
     admit::grants::check(core, call, Some(shown), &object)?;
-    // Held until the Service is stored: another one could choose the same free address.
-    let addresses = kind.is("", "services").then(|| core.addresses.lock());
-    addresses::assign(core, call, Some(shown), &mut object)?;
+    // Kept until the Service is stored: another one could choose the same free address.
+    let reservation = addresses::assign(core, call, Some(shown), &mut object)?;
     let (mut causes, mut warnings) = check(call, shown, &object);
     if causes.is_empty() {
         causes.extend(admit::parameters::check(core, call, Some(shown), &object));
@@ -182,6 +181,7 @@ fn attempt(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }
+    certificates::may_sign(core, call, shown, &object)?;
     warnings.extend(admit::policies::check(core, call, Operation::Update(shown, &object))?);
     // The store sets the next version; the old one makes an unchanged object comparable.
     meta::copy(shown, &mut object, "resourceVersion");
@@ -198,7 +198,7 @@ fn attempt(
         return Ok(Some(ObjectResponse::ok(object).warned(warnings)));
     }
     let stored = core.store.put(&kind.storage, &call.key(), Some(held), kind.store(object));
-    drop(addresses);
+    drop(reservation);
     let Ok(stored) = stored else { return Ok(None) };
     let answer = ObjectResponse::ok(kind.present(&stored.value)).warned(warnings);
     delete::observe(core, kind, Some(held), Some(&stored));
