@@ -1,4 +1,5 @@
-//! Controllers that every cluster has: garbage collection, namespaces, aggregated roles.
+//! Controllers that every cluster has: garbage collection, namespaces, aggregated roles, protection of
+//! storage.
 //!
 //! One task runs them all: it waits for the store's next revision, reads every change since the
 //! last one, in order, and acts through the same verbs as clients. The single order of work means
@@ -11,6 +12,7 @@ mod collect;
 mod deployments;
 mod garbage;
 mod namespaces;
+mod protection;
 mod roles;
 mod selection;
 #[cfg(test)]
@@ -103,6 +105,7 @@ impl Controllers {
             {
                 guard("roles", || roles::aggregate(&self.core));
             }
+            guard("protection", || protection::observe(&self.core, self.set, event));
             if self.set.has(Controller::Deployments) && event.kind.is("apps", "deployments") {
                 guard("deployments", || deployments::observe(&self.core, event));
             }

@@ -17,10 +17,16 @@ pub(crate) enum Controller {
     Roles,
     /// Reports Deployments available, in place of controllers that need nodes.
     Deployments,
+    /// Releases claims that no Pod uses.
+    ClaimProtection,
+    /// Releases volumes that are not bound.
+    VolumeProtection,
+    /// Releases classes that no claim and no volume names.
+    ClassProtection,
 }
 
 /// Controllers with their names, their older names, and whether `*` selects them.
-const CONTROLLERS: [(Controller, &str, &str, bool); 6] = [
+const CONTROLLERS: [(Controller, &str, &str, bool); 9] = [
     (Controller::Garbage, "garbage-collector-controller", "garbagecollector", true),
     (Controller::Namespaces, "namespace-controller", "namespace", true),
     (Controller::Accounts, "serviceaccount-controller", "serviceaccount", true),
@@ -32,6 +38,19 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 6] = [
     ),
     (Controller::Roles, "clusterrole-aggregation-controller", "clusterrole-aggregation", true),
     (Controller::Deployments, "deployment-controller", "deployment", false),
+    (
+        Controller::ClaimProtection,
+        "persistentvolumeclaim-protection-controller",
+        "pvc-protection",
+        true,
+    ),
+    (Controller::VolumeProtection, "persistentvolume-protection-controller", "pv-protection", true),
+    (
+        Controller::ClassProtection,
+        "volumeattributesclass-protection-controller",
+        "vac-protection",
+        true,
+    ),
 ];
 
 /// A set of built-in controllers, read from a list as kube-controller-manager's `--controllers`:
@@ -45,6 +64,9 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 6] = [
 /// | `serviceaccount-controller` | `serviceaccount` | yes |
 /// | `root-ca-certificate-publisher-controller` | `root-ca-cert-publisher` | yes |
 /// | `clusterrole-aggregation-controller` | `clusterrole-aggregation` | yes |
+/// | `persistentvolumeclaim-protection-controller` | `pvc-protection` | yes |
+/// | `persistentvolume-protection-controller` | `pv-protection` | yes |
+/// | `volumeattributesclass-protection-controller` | `vac-protection` | yes |
 /// | `deployment-controller`, a stand-in that needs no nodes | `deployment` | no |
 ///
 /// ```
@@ -56,7 +78,7 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 6] = [
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControllerSet(u8);
+pub struct ControllerSet(u16);
 
 impl ControllerSet {
     /// The empty set: the server behaves like a lone kube-apiserver.

@@ -41,6 +41,8 @@ pub(crate) struct Node {
     pub(crate) preserve: bool,
     /// `x-kubernetes-embedded-resource`.
     pub(crate) embedded: bool,
+    /// Whether the schema or one below it is that of an embedded resource.
+    pub(crate) has_embedded: bool,
     pub(crate) properties: BTreeMap<String, Node>,
     /// `additionalProperties`.
     pub(crate) additional: Option<Additional>,
@@ -114,6 +116,9 @@ impl Node {
         };
         node.compile_types(map);
         node.compile_children(map, budget);
+        let below = node.properties.values().chain(node.items.as_deref());
+        let other = matches!(&node.additional, Some(Additional::Schema(n)) if n.has_embedded);
+        node.has_embedded = node.embedded || other || below.into_iter().any(|n| n.has_embedded);
         node
     }
 

@@ -16,6 +16,7 @@ use crate::faults::{Action, garble};
 use crate::kinds::Kind;
 use crate::names;
 use crate::status::{About, ApiError};
+use crate::table;
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, Query, WriteOptions};
 use crate::verbs::subresources::{certificates, connect};
@@ -74,7 +75,7 @@ fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
     let table = core.registry.table();
     // Before the verb is looked at.
     if route.path.contains("//") {
-        return Err(ApiError::no_path());
+        return Err(paths::no_route(core, &route.path));
     }
     let Some(kind) = table.find(&route.group, &route.version, &route.resource) else {
         // In a built-in group an unknown resource is refused with a Status, in any other group in
@@ -410,7 +411,12 @@ fn reply(
     }
     let now = core.clock.seconds();
     // These have no table and no partial form.
-    let alone = ["Status", "Scale", "TokenRequest"].iter().any(|name| value["kind"] == *name);
+    if value["kind"] == "Scale" && accepted.shape == ResponseShape::Table {
+        let include = Rows::of(&asked.query)?.include;
+        value = table::scale(&kind.served, &value, include, now);
+    }
+    let alone =
+        ["Status", "Scale", "Table", "TokenRequest"].iter().any(|name| value["kind"] == *name);
     let plain = alone || kind.facts.review;
     if !plain {
         check_shape(kind, accepted.shape, is_list(kind, &value))?;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Generation, Kind, KindStrategy};
 use crate::crd_schema::{Budget, Schema};
+use crate::names;
 use crate::served::{Cause, Column, Served, Subresource};
 use crate::status::invalid_value;
 use crate::typed::TypeSchema;
@@ -17,6 +18,8 @@ pub(crate) struct Custom {
     pub(crate) definition: String,
     /// Schema of this version.
     pub(crate) schema: Schema,
+    /// Schema of the version in which objects are stored, if that is another one.
+    pub(crate) stored: Option<Schema>,
     /// Paths of the scale subresource: replicas in spec, in status, selector (may be empty).
     pub(crate) scale: Option<[String; 3]>,
 }
@@ -78,6 +81,11 @@ fn kind(definition: &Value, version: &Value, patterns: &Budget) -> Kind {
         custom: Some(Custom {
             definition: text(definition, "/metadata/name"),
             schema: Schema::compile_within(&schema, patterns),
+            stored: stored
+                .filter(|stored| stored["name"] != version["name"])
+                .map(|stored| &stored["schema"]["openAPIV3Schema"])
+                .filter(|stored| **stored != schema)
+                .map(|stored| Schema::compile_within(stored, patterns)),
             scale,
         }),
         served,
@@ -96,9 +104,8 @@ fn served(
     let or = |given: String, default: String| if given.is_empty() { default } else { given };
     let group = text(definition, "/spec/group");
     let name = text(version, "/name");
-    let deprecated = (version["deprecated"] == true).then(|| {
-        or(text(version, "/deprecationWarning"), format!("{group}/{name} {kind} is deprecated"))
-    });
+    let deprecated = (version["deprecated"] == true)
+        .then(|| or(text(version, "/deprecationWarning"), deprecation(definition, &name)));
     Served {
         list_kind: or(text(definition, "/spec/names/listKind"), format!("{kind}List")),
         plural: text(definition, "/spec/names/plural"),
@@ -112,11 +119,31 @@ fn served(
         schema: (!schema.is_null()).then(|| Arc::new(schema.clone())),
         columns: columns(version),
         selectable: selectable(version),
+        stored_as: format!("{group}/{}/{kind}", stored_version(definition).unwrap_or(&name)),
         deprecated,
         group,
         version: name,
         kind,
     }
+}
+
+/// Returns the name of the version in which objects are stored.
+fn stored_version(definition: &Value) -> Option<&str> {
+    let mut versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    versions.find(|version| version["storage"] == true)?["name"].as_str()
+}
+
+/// Returns the warning of a deprecated version, which names the newest one that is not.
+fn deprecation(definition: &Value, name: &str) -> String {
+    let (group, kind) = (text(definition, "/spec/group"), text(definition, "/spec/names/kind"));
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let better = versions
+        .filter(|version| version["served"] == true && version["deprecated"] != true)
+        .filter_map(|version| version["name"].as_str())
+        .filter(|other| names::version_rank(other) > names::version_rank(name))
+        .max_by_key(|other| names::version_rank(other));
+    let advice = better.map(|better| format!("; use {group}/{better} {kind}"));
+    format!("{group}/{name} {kind} is deprecated{}", advice.unwrap_or_default())
 }
 
 /// Returns the subresources of one version.
@@ -266,7 +293,10 @@ mod tests {
         let subs: Vec<_> =
             kinds[0].served.subresources.iter().map(|sub| sub.name.as_str()).collect();
         assert_eq!(subs, ["status", "scale"]);
-        assert_eq!(kinds[0].served.deprecated.as_deref(), Some("g.io/v1 Widget is deprecated"));
+        assert_eq!(
+            kinds[0].served.deprecated.as_deref(),
+            Some("g.io/v1 Widget is deprecated; use g.io/v2 Widget")
+        );
         assert_eq!(kinds[1].served.selectable, [".spec.host"]);
         assert_eq!(kinds[1].served.list_kind, "WidgetList");
     }

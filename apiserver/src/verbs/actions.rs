@@ -125,33 +125,47 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
         ("batch", "Job") => &["spec.selector", "spec.completionMode"],
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             return immutable("roleRef")
-                .map(|_| invalid_value("roleRef", &new["roleRef"], "cannot change roleRef"))
+                .map(|_| {
+                    let text = |field: &str| new["roleRef"][field].clone();
+                    // The names of Go's internal type.
+                    let shown = json!({
+                        "APIGroup": text("apiGroup"), "Kind": text("kind"), "Name": text("name"),
+                    });
+                    invalid_value("roleRef", &shown, "cannot change roleRef")
+                })
                 .into_iter()
                 .collect();
         }
         ("", "Pod") if call.subresource.is_empty() => return pod_change(old, new),
         ("", "Pod") => return pods::check_change(call, old, new),
+        ("scheduling.k8s.io", "PriorityClass") if old["value"] != new["value"] => {
+            return vec![forbidden_field("value", "may not be changed in an update.")];
+        }
         ("certificates.k8s.io", "CertificateSigningRequest") => {
             return certificates::check_change(call, old, new);
         }
         ("", "Secret") => {
-            let frozen = old["immutable"] == true
-                && (old["data"] != new["data"] || new["immutable"] != true);
-            let why = "Forbidden: field is immutable when `immutable` is set";
             let mut causes: Vec<Cause> = immutable("type").into_iter().collect();
-            causes.extend(frozen.then(|| cause("FieldValueForbidden", "data", why)));
+            causes.extend(frozen(old, new, &["data"]));
             return causes;
         }
         ("", "ConfigMap") => {
-            let same = |field: &str| old[field] == new[field];
-            let frozen = old["immutable"] == true
-                && !(same("data") && same("binaryData") && new["immutable"] == true);
-            let why = "Forbidden: field is immutable when `immutable` is set";
-            return frozen.then(|| cause("FieldValueForbidden", "data", why)).into_iter().collect();
+            return frozen(old, new, &["data", "binaryData"]);
         }
         _ => &[],
     };
     paths.iter().filter_map(|path| immutable(path)).collect()
+}
+
+/// Returns the faults of changes of fields that an object has made immutable.
+fn frozen(old: &Value, new: &Value, fields: &[&str]) -> Vec<Cause> {
+    if old["immutable"] != true {
+        return Vec::new();
+    }
+    let why = "field is immutable when `immutable` is set";
+    let changed = fields.iter().filter(|field| old[**field] != new[**field]);
+    let mark = (new["immutable"] != true).then_some(&"immutable");
+    mark.into_iter().chain(changed).map(|field| forbidden_field(field, why)).collect()
 }
 
 /// Returns the faults of a Pod whose update changes more than it may.

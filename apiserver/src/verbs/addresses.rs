@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::Call;
 use crate::core::{Core, ReservedAddresses};
 use crate::kinds::meta;
+use crate::names;
 use crate::status::{About, ApiError, invalid_value};
 
 /// Address of the Service `kubernetes`.
@@ -69,9 +70,20 @@ fn choose(
     if kind == "ExternalName" {
         return Ok(());
     }
+    let name = meta::text(service, "name").to_owned();
     let spec = crate::kinds::defaults::child(service, "spec");
     let kept = old.map(|old| old["spec"]["clusterIP"].clone()).filter(Value::is_string);
     if spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
+        if let Some(why) = unallocatable(&name).filter(|_| kept.is_none() && !call.options.dry_run)
+        {
+            // Upstream makes an object for each address, which refers to the Service by its name.
+            let free = taken.free_address()?;
+            let why = format!(
+                "failed to allocate IP: IPAddress.networking.k8s.io {free:?} is invalid: spec.parentRef.name: {why}"
+            );
+            let cause = invalid_value("spec.clusterIPs", &json!([""]), &why);
+            return Err(ApiError::invalid(About::kind(&call.kind.served, &name), vec![cause]));
+        }
         spec["clusterIP"] = match kept {
             Some(address) => address,
             None => taken.free_address()?.into(),
@@ -82,7 +94,6 @@ fn choose(
         let why =
             "failed to allocate IP ".to_owned() + &address + ": provided IP is already allocated";
         let cause = invalid_value("spec.clusterIPs", &json!([address]), &why);
-        let name = meta::text(service, "name").to_owned();
         return Err(ApiError::invalid(About::kind(&call.kind.served, &name), vec![cause]));
     }
     spec["clusterIPs"] = json!([address]);
@@ -97,6 +108,15 @@ fn choose(
         node_ports(spec, old, taken.ports);
     }
     Ok(())
+}
+
+/// Returns why no address can be allocated for a Service of this name.
+fn unallocatable(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return Some("Required value".to_owned());
+    }
+    let why = names::path(name).into_iter().next()?;
+    Some(format!("Invalid value: {name:?}: {why}"))
 }
 
 /// Gives each port of a Service a node port; those of unchanged ports are kept.

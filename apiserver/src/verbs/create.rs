@@ -7,7 +7,8 @@ use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
 use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
-use crate::kinds::{Generation, admission, custom, defaults, meta, validate, workloads};
+use crate::kinds::{Generation, Kind, admission, custom, defaults, meta, validate, workloads};
+use crate::names;
 use crate::served::Cause;
 use crate::status::{About, ApiError};
 use crate::storage;
@@ -35,6 +36,9 @@ pub(crate) fn create_decoded(
     applied: bool,
 ) -> Result<ObjectResponse, ApiError> {
     admit::match_namespace(call, &mut object)?;
+    if !applied {
+        meta::drop_empty(&mut object);
+    }
     admit::namespace(core, call, Some(&object))?;
     admit::definition(core, call, &object)?;
     admit::grants::check(core, call, None, &object)?;
@@ -91,8 +95,31 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
         }
         *finalizers = Value::Array(held);
     }
+    if let Some(finalizer) = protection(kind) {
+        let mut held = meta::finalizers(object);
+        if !held.iter().any(|name| name == finalizer) {
+            held.push(finalizer.to_owned());
+        }
+        meta::set(object, "finalizers", json!(held));
+    }
+    if kind.is("", "persistentvolumes") {
+        defaults::child(object, "status")["lastPhaseTransitionTime"] = core.clock.rfc3339().into();
+    }
+    if kind.is("", "limitranges") && meta::text(object, "name").is_empty() {
+        meta::set(object, "name", core.rng.uid().into());
+    }
     admission::enter(kind, object);
     certificates::enter(call, object);
+}
+
+/// Returns the finalizer of kinds that are not deleted while others use them.
+fn protection(kind: &Kind) -> Option<&'static str> {
+    match (kind.served.group.as_str(), kind.name()) {
+        ("", "PersistentVolumeClaim") => Some("kubernetes.io/pvc-protection"),
+        ("", "PersistentVolume") => Some("kubernetes.io/pv-protection"),
+        ("storage.k8s.io", "VolumeAttributesClass") => Some("kubernetes.io/vac-protection"),
+        _ => None,
+    }
 }
 
 /// Removes the status that a client sent with a new object.
@@ -132,7 +159,12 @@ fn store(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&name), causes));
     }
-    let warnings = admit::policies::check(core, call, Operation::Create(&object))?;
+    let mut warnings = admit::policies::check(core, call, Operation::Create(&object))?;
+    warnings.extend(hostname_warning(kind, &name));
+    if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        warnings.extend(format_warnings(&object, None));
+    }
+    decode::persist(kind, &mut object);
     if version > 0 {
         let text = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::unclassified(text));
@@ -158,6 +190,27 @@ fn store(
     // Within the write: a definition is served once its POST is answered.
     delete::observe(core, kind, None, Some(&stored));
     Ok(answer)
+}
+
+/// Returns the warnings about formats of a definition's schemas that nobody checks; only of new ones.
+pub(crate) fn format_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let known = old.map(crate::crd_schema::unknown_formats).unwrap_or_default();
+    let found = crate::crd_schema::unknown_formats(new).into_iter();
+    found
+        .filter(|one| !known.contains(one))
+        .map(|one| format!("unrecognized format {one:?}"))
+        .collect()
+}
+
+/// Returns the warning about a Pod whose name is no good name of a host.
+fn hostname_warning(kind: &Kind, name: &str) -> Option<String> {
+    let faults = names::label(name);
+    (kind.is("", "pods") && !faults.is_empty()).then(|| {
+        let faults = faults.join(" ");
+        format!(
+            "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [{faults}]"
+        )
+    })
 }
 
 /// Returns all faults of a new object.

@@ -17,7 +17,9 @@ const PORT: i64 = 10250;
 /// Whether a subresource of a kind connects to something outside of the server.
 pub(crate) fn is_connection(call: &Call) -> bool {
     let names = ["attach", "exec", "log", "portforward", "proxy"];
+    let others = call.kind.is("", "nodes") || call.kind.is("", "services");
     call.kind.is("", "pods") && names.contains(&call.subresource.as_str())
+        || others && call.subresource == "proxy"
 }
 
 /// Answers a connection: `Ok` is the empty log of a Pod that is on no node.
@@ -142,17 +144,29 @@ fn proxy(core: &Core, call: &Call) -> Result<(), ApiError> {
     let name = match parts.as_slice() {
         [name] | [name, _] | [_, name, _] if !name.is_empty() => *name,
         _ => {
-            let text = format!("invalid pod request {:?}", call.name);
+            let kind = call.kind.name().to_lowercase();
+            let text = format!("invalid {kind} request {:?}", call.name);
             return Err(ApiError::bad_request(text));
         }
     };
     let held = Call { name: name.to_owned(), ..call.clone() }.find(core)?;
+    let unreachable = |text: String| Err(ApiError::custom(503, "ServiceUnavailable", text));
+    if call.kind.is("", "services") {
+        return unreachable(format!("no endpoints available for service {name:?}"));
+    }
+    if call.kind.is("", "nodes") {
+        let at = address(core, name)?;
+        return unreachable(format!(
+            "error trying to reach service: dial tcp {at}: connect: connection refused"
+        ));
+    }
     let ip = held.value["status"]["podIPs"][0]["ip"].as_str().unwrap_or_default();
     let Some(ip) = ip.parse::<std::net::IpAddr>().ok().filter(is_global) else {
         return Err(ApiError::bad_request("address not allowed"));
     };
-    let text = format!("error trying to reach service: dial tcp {ip}: connect: connection refused");
-    Err(ApiError::custom(503, "ServiceUnavailable", text))
+    unreachable(format!(
+        "error trying to reach service: dial tcp {ip}: connect: connection refused"
+    ))
 }
 
 /// Whether an address is one of a single host that is not this one.
