@@ -3,6 +3,7 @@
 //! One value behind an `Arc`: store, kinds, clock, randomness, hooks, faults. It connects the parts
 //! and decides nothing itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -49,8 +50,10 @@ pub(crate) struct Core {
     pub(crate) audit: Audit,
     /// Permits of requests whose work may take long.
     pub(crate) long_work: tokio::sync::Semaphore,
-    /// Held while an address is chosen and its Service stored.
-    pub(crate) addresses: Mutex<()>,
+    /// Addresses that are chosen for Services that are not stored yet.
+    pub(crate) addresses: Mutex<Reservations>,
+    /// Held while an object is counted for a quota and stored.
+    pub(crate) quotas: Mutex<()>,
     /// Issuer of the tokens of service accounts.
     pub(crate) issuer: Issuer,
     /// Whether the stand-in for a kubelet runs.
@@ -65,6 +68,20 @@ pub(crate) struct Core {
     authenticator: RwLock<Arc<dyn Authenticator>>,
     /// Installed authorization hook.
     authorizer: RwLock<Arc<dyn Authorizer>>,
+}
+
+/// Addresses of Services that are about to be stored, by the number of the reservation.
+pub(crate) type Reservations = BTreeMap<u64, ReservedAddresses>;
+
+/// The addresses that are reserved for one Service.
+#[derive(Debug)]
+pub(crate) struct ReservedAddresses {
+    /// The uid of the Service.
+    pub(crate) uid: String,
+    /// Its cluster IP.
+    pub(crate) address: String,
+    /// Its node ports.
+    pub(crate) ports: Vec<i64>,
 }
 
 impl std::fmt::Debug for Core {
@@ -89,7 +106,8 @@ impl Core {
             requests: Requests::new(),
             audit: Audit::default(),
             long_work: tokio::sync::Semaphore::new(LONG_WORK),
-            addresses: Mutex::new(()),
+            addresses: Mutex::default(),
+            quotas: Mutex::new(()),
             issuer: Issuer::default(),
             has_kubelet: AtomicBool::new(false),
             root_ca: Mutex::new(String::new()),

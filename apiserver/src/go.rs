@@ -1,5 +1,9 @@
 //! Texts of Go's standard library that kube-apiserver passes on to clients.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// Returns the name of a value's type in decoding errors.
@@ -32,24 +36,26 @@ pub(crate) fn not_an_object(value: &Value) -> String {
 
 /// Returns a text in double quotes with Go's escapes.
 pub(crate) fn quote(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c => out.push(c),
-        }
+    let inner: String = text.chars().map(|c| quoted(c, '"')).collect();
+    format!("\"{inner}\"")
+}
+
+/// Returns a character between quotation marks with Go's escapes.
+fn quoted(c: char, mark: char) -> String {
+    match c {
+        '\u{7}' => "\\a".to_owned(),
+        '\u{8}' => "\\b".to_owned(),
+        '\u{b}' => "\\v".to_owned(),
+        '\u{c}' => "\\f".to_owned(),
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\\' => "\\\\".to_owned(),
+        c if c == mark => format!("\\{c}"),
+        c if c.is_ascii_control() => format!("\\x{:02x}", u32::from(c)),
+        c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
     }
-    out.push('"');
-    out
 }
 
 /// Returns a parse error in Go's words, as far as its causes can be distinguished.
@@ -63,7 +69,8 @@ pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
     let at = (start + error.column()).saturating_sub(1);
     match bytes.get(at) {
         Some(byte) => {
-            format!("invalid character {:?} {}", char::from(*byte), place(&bytes[..at]))
+            let shown = quoted(char::from(*byte), '\'');
+            format!("invalid character '{shown}' {}", place(&bytes[..at]))
         }
         None => error.to_string(),
     }
@@ -118,6 +125,129 @@ fn is_key(before: &[u8]) -> bool {
     matches!(earlier.last(), Some(b'{' | b',')) && open(earlier) == Some(b'{')
 }
 
+/// Returns complaints about fields in the order in which the fields stand in a text.
+pub(crate) fn in_order(text: &str, complaints: Vec<String>) -> Vec<String> {
+    let mut wanted: BTreeSet<String> = complaints.iter().cloned().collect();
+    let found = RefCell::new(Vec::new());
+    let fields = Fields { path: String::new(), wanted: &wanted, found: &found };
+    let mut reader = serde_json::Deserializer::from_str(text);
+    // The text was read before; if not, the order stays.
+    drop(fields.deserialize(&mut reader));
+    let mut ordered = found.into_inner();
+    ordered.retain(|complaint| wanted.remove(complaint));
+    ordered.extend(complaints.into_iter().filter(|complaint| wanted.contains(complaint)));
+    ordered
+}
+
+/// A walk over a text that finds the fields of complaints.
+struct Fields<'a> {
+    path: String,
+    wanted: &'a BTreeSet<String>,
+    found: &'a RefCell<Vec<String>>,
+}
+
+impl Fields<'_> {
+    /// Returns the walk over a value below this one.
+    fn below(&self, path: String) -> Fields<'_> {
+        Fields { path, wanted: self.wanted, found: self.found }
+    }
+
+    /// Notes a complaint, if it is one of the wanted.
+    fn note(&self, what: &str, path: &str) {
+        let complaint = format!("{what} field {path:?}");
+        if self.wanted.contains(&complaint) {
+            self.found.borrow_mut().push(complaint);
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Fields<'_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let mut index = 0;
+        while items.next_element_seed(self.below(format!("{}[{index}]", self.path)))?.is_some() {
+            index += 1;
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let mut seen = BTreeSet::new();
+        while let Some(key) = fields.next_key::<String>()? {
+            let path =
+                if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
+            self.note(if seen.insert(key) { "unknown" } else { "duplicate" }, &path);
+            fields.next_value_seed(self.below(path))?;
+        }
+        Ok(())
+    }
+}
+
+/// Turns floats that are whole and fit into 64 bits without a sign into integers, as Go prints them.
+pub(crate) fn print_large(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().filter(|float| float.fract() == 0.0);
+            let range = 9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0;
+            if let Some(float) = float.filter(|float| range.contains(float)) {
+                *value = (float as u64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(print_large),
+        Value::Object(fields) => fields.values_mut().for_each(print_large),
+        _ => {}
+    }
+}
+
+/// Turns integers that Go's decoder reads as `float64`, since they do not fit into 64 bits with a sign.
+pub(crate) fn large_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_u64() && !number.is_i64() => {
+            *value = number.as_f64().map_or(Value::Null, Value::from);
+        }
+        Value::Array(items) => items.iter_mut().for_each(large_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(large_numbers),
+        _ => {}
+    }
+}
+
 /// Turns numbers without a fraction into integers: Go's encoder writes a `float64` of 20 as `20`,
 /// and `20.0` of a request never comes back as it was sent.
 pub(crate) fn whole_numbers(value: &mut Value) {
@@ -125,9 +255,8 @@ pub(crate) fn whole_numbers(value: &mut Value) {
         Value::Number(number) if number.is_f64() => {
             let Some(float) = number.as_f64().filter(|float| float.fract() == 0.0) else { return };
             // From 10^21 on Go writes an exponent; integers beyond 64 bits stay as they are.
-            if (0.0..18_446_744_073_709_551_616.0).contains(&float) {
-                *value = (float as u64).into();
-            } else if (-9_223_372_036_854_775_808.0..0.0).contains(&float) {
+            let most = 9_223_372_036_854_775_808.0;
+            if (-most..most).contains(&float) {
                 *value = (float as i64).into();
             }
         }
@@ -135,6 +264,26 @@ pub(crate) fn whole_numbers(value: &mut Value) {
         Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
         _ => {}
     }
+}
+
+/// Returns the reason why a text is no base64, in the words of Go's decoder.
+pub(crate) fn base64_fault(text: &str) -> Option<String> {
+    // Go skips line breaks.
+    let bytes: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect();
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let digits = bytes.iter().take_while(|byte| is_digit(byte)).count();
+    let rest = &bytes[digits..];
+    let at = match (digits % 4, rest) {
+        (0, []) | (2, [b'=', b'=']) | (3, [b'=']) => return None,
+        // Padding is missing: the error is at the end.
+        (_, []) => bytes.len() - digits % 4,
+        (2, [b'=']) => bytes.len(),
+        (2, [b'=', other, ..]) if *other != b'=' => digits + 1,
+        (2, [b'=', b'=', ..]) => digits + 2,
+        (3, [b'=', ..]) => digits + 1,
+        _ => digits,
+    };
+    Some(format!("illegal base64 data at input byte {at}"))
 }
 
 /// Returns the reason why a text is no quantity, in the words of Go's parser.

@@ -9,6 +9,10 @@ pub(crate) enum NameRule {
     Label,
     /// Any text that fits into a path.
     Path,
+    /// Any text but an empty one.
+    Any,
+    /// Any text.
+    Unchecked,
 }
 
 /// Returns the faults of an object's name; empty if it is valid.
@@ -17,6 +21,7 @@ pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {
         NameRule::Subdomain => subdomain(name),
         NameRule::Label => label(name),
         NameRule::Path => path(name),
+        NameRule::Any | NameRule::Unchecked => Vec::new(),
     }
 }
 
@@ -32,7 +37,13 @@ pub(crate) fn subdomain(name: &str) -> Vec<String> {
 /// Returns the faults of an RFC 1123 label.
 pub(crate) fn label(name: &str) -> Vec<String> {
     let mut faults = too_many(name, 63);
-    if !is_label(name, lower) {
+    let is_subdomain = || name.split('.').all(|part| is_label(part, lower));
+    if is_label(name, lower) {
+        return faults;
+    }
+    if is_subdomain() {
+        faults.push("must not contain dots".to_owned());
+    } else {
         faults.push("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')".to_owned());
     }
     faults
@@ -124,6 +135,21 @@ fn is_label(text: &str, alphanumeric: fn(char) -> bool) -> bool {
         && text.starts_with(alphanumeric)
         && text.ends_with(alphanumeric)
         && text.chars().all(inside)
+}
+
+/// Returns the rank of a version: stable before beta before alpha, then the higher number; other
+/// names come last.
+pub(crate) fn version_rank(version: &str) -> (u8, u64, u64) {
+    let parse = || -> Option<(u8, u64, u64)> {
+        let rest = version.strip_prefix('v')?;
+        for (kind, word) in [(2, "beta"), (1, "alpha")] {
+            if let Some((major, minor)) = rest.split_once(word) {
+                return Some((kind, major.parse().ok()?, minor.parse().ok()?));
+            }
+        }
+        Some((3, rest.parse().ok()?, 0))
+    };
+    parse().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ pub struct Served {
     pub columns: Vec<Column>,
     /// Fields besides name and namespace that field selectors may name, such as `.spec.host`.
     pub selectable: Vec<String>,
+    /// Group, version and kind in which objects are stored, as `apps/v1/Deployment`.
+    pub stored_as: String,
     /// Text of the deprecation warning; `None` if the version is not deprecated.
     pub deprecated: Option<String>,
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::go;
 use crate::served::{Cause, Served};
 
 /// A failed request. Becomes a `Status` object (or plain text) and headers.
@@ -188,7 +189,7 @@ impl ApiError {
 
     /// 404: the object does not exist.
     pub(crate) fn not_found(about: About<'_>) -> Self {
-        let message = format!("{} {:?} not found", about.qualified(), about.name);
+        let message = format!("{} {} not found", about.qualified(), go::quote(about.name));
         Self::of(404, "NotFound", message).detailed(about.details())
     }
 
@@ -222,7 +223,8 @@ impl ApiError {
     /// 409: the name is taken; `terminating` if the existing object is being deleted.
     pub(crate) fn already_exists(about: About<'_>, terminating: bool) -> Self {
         let prefix = if terminating { "object is being deleted: " } else { "" };
-        let message = format!("{prefix}{} {:?} already exists", about.qualified(), about.name);
+        let message =
+            format!("{prefix}{} {} already exists", about.qualified(), go::quote(about.name));
         Self::of(409, "AlreadyExists", message).detailed(about.details())
     }
 
@@ -239,9 +241,9 @@ impl ApiError {
     /// 409: another client wrote first, or a precondition failed.
     pub(crate) fn conflict(about: About<'_>, why: &str) -> Self {
         let message = format!(
-            "Operation cannot be fulfilled on {} {:?}: {why}",
+            "Operation cannot be fulfilled on {} {}: {why}",
             about.qualified(),
-            about.name
+            go::quote(about.name)
         );
         Self::of(409, "Conflict", message).detailed(about.details())
     }
@@ -271,7 +273,7 @@ impl ApiError {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let message = format!("{} {:?} is invalid: {list}", about.qualified(), about.name);
+        let message = format!("{} {} is invalid: {list}", about.qualified(), go::quote(about.name));
         Self::of(422, "Invalid", message).detailed(Details { causes, ..about.details() })
     }
 
@@ -296,7 +298,7 @@ impl ApiError {
         let subject = if about.name.is_empty() {
             format!("{} is forbidden: {why}", about.qualified())
         } else {
-            format!("{} {:?} is forbidden: {why}", about.qualified(), about.name)
+            format!("{} {} is forbidden: {why}", about.qualified(), go::quote(about.name))
         };
         Self::of(403, "Forbidden", subject).detailed(about.details())
     }

@@ -18,7 +18,9 @@ use crate::status::ApiError;
 pub(crate) use tokens::Tokens;
 
 /// Group of all users that have proved their identity.
-const AUTHENTICATED: &str = "system:authenticated";
+pub(crate) const AUTHENTICATED: &str = "system:authenticated";
+/// Group of requests without credentials.
+pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// User of requests without credentials.
 pub(crate) const ANONYMOUS: &str = "system:anonymous";
 

@@ -1,4 +1,5 @@
-//! Controllers that every cluster has: garbage collection, namespaces, aggregated roles.
+//! Controllers that every cluster has: garbage collection, namespaces, aggregated roles, protection of
+//! storage.
 //!
 //! One task runs them all: it waits for the store's next revision, reads every change since the
 //! last one, in order, and acts through the same verbs as clients. The single order of work means
@@ -10,6 +11,7 @@ mod collect;
 mod deployments;
 mod garbage;
 mod namespaces;
+mod protection;
 mod roles;
 mod selection;
 #[cfg(test)]
@@ -121,6 +123,7 @@ impl Controllers {
             {
                 guard("roles", || roles::aggregate(&self.core));
             }
+            guard("protection", || protection::observe(&self.core, self.set, event));
             let alone = !self.set.has(Controller::ReplicaSets);
             if self.set.has(Controller::Deployments)
                 && alone

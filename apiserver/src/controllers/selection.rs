@@ -35,10 +35,16 @@ pub(crate) enum Controller {
     Volumes,
     /// Lets Pods run, in the place of scheduler and kubelet.
     Kubelet,
+    /// Releases claims that no Pod uses.
+    ClaimProtection,
+    /// Releases volumes that are not bound.
+    VolumeProtection,
+    /// Releases classes that no claim and no volume names.
+    ClassProtection,
 }
 
 /// Controllers with their names, their older names, and whether `*` selects them.
-const CONTROLLERS: [(Controller, &str, &str, bool); 15] = [
+const CONTROLLERS: [(Controller, &str, &str, bool); 18] = [
     (Controller::Garbage, "garbage-collector-controller", "garbagecollector", true),
     (Controller::Namespaces, "namespace-controller", "namespace", true),
     (Controller::Accounts, "serviceaccount-controller", "serviceaccount", true),
@@ -59,6 +65,19 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 15] = [
     (Controller::EndpointSlices, "endpointslice-controller", "endpointslice", false),
     (Controller::Volumes, "persistentvolume-binder-controller", "persistentvolume-binder", false),
     (Controller::Kubelet, "kubelet", "kubelet", false),
+    (
+        Controller::ClaimProtection,
+        "persistentvolumeclaim-protection-controller",
+        "pvc-protection",
+        true,
+    ),
+    (Controller::VolumeProtection, "persistentvolume-protection-controller", "pv-protection", true),
+    (
+        Controller::ClassProtection,
+        "volumeattributesclass-protection-controller",
+        "vac-protection",
+        true,
+    ),
 ];
 
 /// A set of built-in controllers, read from a list as kube-controller-manager's `--controllers`:
@@ -72,6 +91,9 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 15] = [
 /// | `serviceaccount-controller` | `serviceaccount` | yes |
 /// | `root-ca-certificate-publisher-controller` | `root-ca-cert-publisher` | yes |
 /// | `clusterrole-aggregation-controller` | `clusterrole-aggregation` | yes |
+/// | `persistentvolumeclaim-protection-controller` | `pvc-protection` | yes |
+/// | `persistentvolume-protection-controller` | `pv-protection` | yes |
+/// | `volumeattributesclass-protection-controller` | `vac-protection` | yes |
 /// | `deployment-controller` | `deployment` | no |
 /// | `replicaset-controller` | `replicaset` | no |
 /// | `statefulset-controller` | `statefulset` | no |

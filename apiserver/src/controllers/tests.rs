@@ -257,3 +257,71 @@ async fn without_controllers_the_server_is_a_lone_kube_apiserver() {
     assert_eq!(names(crate::ControllerSet::default()), [true; 3]);
     assert_eq!(names(list.parse().unwrap()), [false, true, false]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_deleted_waits_for_the_pods_that_use_it() {
+    let (server, mut client) = start().await;
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let pods = "/api/v1/namespaces/default/pods";
+    let claim = |name: &str| {
+        json!({"metadata": {"name": name}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
+    };
+    for name in ["used", "free"] {
+        assert_eq!(client.post(claims, claim(name)).await.code, 201);
+    }
+    let volume = json!({"name": "v", "persistentVolumeClaim": {"claimName": "used"}});
+    let pod = json!({"metadata": {"name": "p"}, "spec": {
+        "containers": [{"name": "c", "image": "i"}], "volumes": [volume]}});
+    assert_eq!(client.post(pods, pod).await.code, 201);
+    for name in ["used", "free"] {
+        assert_eq!(client.delete(&format!("{claims}/{name}")).await.code, 200);
+    }
+    settle(&server).await;
+    assert_eq!(client.get(&format!("{claims}/free")).await.code, 404);
+    let held = client.get(&format!("{claims}/used")).await;
+    assert_eq!(held.value["metadata"]["finalizers"], json!(["kubernetes.io/pvc-protection"]));
+    client.delete(&format!("{pods}/p")).await;
+    settle(&server).await;
+    assert_eq!(client.get(&format!("{claims}/used")).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_goes_at_once_unless_it_is_bound_and_a_class_unless_it_is_named() {
+    let (server, mut client) = start().await;
+    let volumes = "/api/v1/persistentvolumes";
+    let classes = "/apis/storage.k8s.io/v1/volumeattributesclasses";
+    let class = json!({"metadata": {"name": "c"}, "driverName": "d", "parameters": {"a": "b"}});
+    assert_eq!(client.post(classes, class).await.code, 201);
+    let volume = json!({"metadata": {"name": "v"}, "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/x"}, "volumeAttributesClassName": "c"}});
+    assert_eq!(client.post(volumes, volume).await.code, 201);
+    let bound = |phase: &str| json!({"status": {"phase": phase}});
+    client.merge(&format!("{volumes}/v/status"), bound("Bound")).await;
+    client.delete(&format!("{volumes}/v")).await;
+    client.delete(&format!("{classes}/c")).await;
+    settle(&server).await;
+    assert_eq!(client.get(&format!("{volumes}/v")).await.code, 200);
+    assert_eq!(client.get(&format!("{classes}/c")).await.code, 200);
+    client.merge(&format!("{volumes}/v/status"), bound("Released")).await;
+    settle(&server).await;
+    assert_eq!(client.get(&format!("{volumes}/v")).await.code, 404);
+    assert_eq!(client.get(&format!("{classes}/c")).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_its_controller_a_deleted_claim_stays_as_on_a_lone_server() {
+    let server = Builder::default().seed(1).controllers(false).start();
+    let mut client = Client::of(&server).await;
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let claim = json!({"metadata": {"name": "a"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+    client.post(claims, claim).await;
+    let deleted = client.delete(&format!("{claims}/a")).await;
+    assert!(deleted.value["metadata"]["deletionTimestamp"].is_string(), "{}", deleted.text);
+    assert_eq!(client.get(&format!("{claims}/a")).await.code, 200);
+    let free = json!({"metadata": {"finalizers": null}});
+    assert_eq!(client.merge(&format!("{claims}/a"), free).await.code, 200);
+    assert_eq!(client.get(&format!("{claims}/a")).await.code, 404);
+}

@@ -82,10 +82,10 @@ pub(crate) fn number(n: &serde_json::Number) -> String {
     if n.is_f64() { float(n.as_f64().unwrap_or_default()) } else { n.to_string() }
 }
 
-/// Formats a float like Go's `%v`: shortest digits, an exponent below 1e-4 and from 1e21.
+/// Formats a float like Go's `%v`: shortest digits, an exponent below 1e-4 and from 1e6.
 pub(crate) fn float(f: f64) -> String {
     let size = f.abs();
-    if f == 0.0 || (1e-4..1e21).contains(&size) {
+    if f == 0.0 || (1e-4..1e6).contains(&size) {
         return format!("{f}");
     }
     let text = format!("{f:e}");

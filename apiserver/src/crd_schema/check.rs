@@ -23,7 +23,7 @@ pub fn check_crd(crd: &Value, old: Option<&Value>) -> Vec<Cause> {
     // Names never change, so only a creation needs the check.
     if old.is_none() {
         let name = string(&crd["metadata"], "name");
-        if name != format!("{plural}.{group}") {
+        if !name.is_empty() && name != format!("{plural}.{group}") {
             let text = "must be spec.names.plural+\".\"+spec.group";
             out.push(invalid("metadata.name", &json!(name), text));
         }

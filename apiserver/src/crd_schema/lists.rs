@@ -128,6 +128,38 @@ pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cau
     }
 }
 
+/// Calls `visit` with each embedded resource and its path.
+pub(crate) fn each_embedded(
+    value: &mut Value,
+    node: &Node,
+    root: bool,
+    path: &str,
+    visit: &mut dyn FnMut(&str, &mut Value),
+) {
+    if !node.has_embedded {
+        return;
+    }
+    if node.embedded && !root && value.is_object() {
+        visit(path, value);
+    }
+    match value {
+        Value::Object(map) => {
+            for (key, child) in map.iter_mut() {
+                if let Some(schema) = node.field(key) {
+                    each_embedded(child, schema, false, &cause::child(path, key), visit);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(schema) = node.items.as_deref() else { return };
+            for (i, item) in items.iter_mut().enumerate() {
+                each_embedded(item, schema, false, &cause::index(path, i), visit);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Returns the fault of the first embedded resource whose kind, API version or metadata has a wrong
 /// type.
 pub(crate) fn embedded_fault(value: &Value, node: &Node, root: bool, path: &str) -> Option<String> {

@@ -23,7 +23,9 @@ mod tests;
 mod validate;
 
 pub use check::check_crd;
+pub(crate) use pattern::Budget;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -56,7 +58,12 @@ impl Schema {
     /// Compiles an `openAPIV3Schema`. Never fails: parts that [`check_crd`] would refuse are
     /// ignored.
     pub fn compile(openapi: &Value) -> Schema {
-        let root = Node::compile(openapi);
+        Self::compile_within(openapi, &Budget::default())
+    }
+
+    /// Compiles a schema whose patterns share a budget with those of other versions.
+    pub(crate) fn compile_within(openapi: &Value, budget: &Budget) -> Schema {
+        let root = Node::compile(openapi, budget);
         Schema { root, source: Arc::new(openapi.clone()), rules: Arc::default() }
     }
 
@@ -108,12 +115,55 @@ impl Schema {
         ValidationResult { causes, tolerated }
     }
 
+    /// Calls `visit` with each embedded resource and its path.
+    pub(crate) fn each_embedded(
+        &self,
+        object: &mut Value,
+        visit: &mut dyn FnMut(&str, &mut Value),
+    ) {
+        lists::each_embedded(object, &self.root, true, "", visit);
+    }
+
     /// Returns the fault of an embedded resource whose head cannot be read: `PATH: Invalid value:
     /// …`.
     ///
     /// A real server finds such faults during decoding, before validation.
     pub fn embedded_fault(&self, object: &Value) -> Option<String> {
         lists::embedded_fault(object, &self.root, true, "")
+    }
+}
+
+/// Returns the formats that a definition's schemas name and nobody checks, sorted.
+pub(crate) fn unknown_formats(crd: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
+        collect_formats(&version["schema"]["openAPIV3Schema"], &mut found);
+    }
+    found
+}
+
+/// Adds the unknown formats of a schema and of those below it.
+fn collect_formats(schema: &Value, found: &mut BTreeSet<String>) {
+    let Some(map) = schema.as_object() else { return };
+    if let Some(format) = node::text(map, "format").filter(|format| !format.is_empty()) {
+        let is_known = match node::text(map, "type").unwrap_or_default() {
+            "" | "string" => formats::known(format),
+            "integer" => matches!(format, "int32" | "int64"),
+            "number" => matches!(format, "float" | "double"),
+            _ => false,
+        };
+        if !is_known {
+            found.insert(format.to_owned());
+        }
+    }
+    for key in ["items", "additionalProperties", "not"] {
+        collect_formats(&schema[key], found);
+    }
+    for child in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        collect_formats(child.1, found);
+    }
+    for key in ["allOf", "anyOf", "oneOf"] {
+        node::list(map, key).iter().for_each(|schema| collect_formats(schema, found));
     }
 }
 

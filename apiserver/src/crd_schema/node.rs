@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::pattern::Pattern;
+use super::pattern::{Budget, Pattern};
 
 /// Values allowed under keys that `properties` does not name.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub(crate) struct Node {
     pub(crate) preserve: bool,
     /// `x-kubernetes-embedded-resource`.
     pub(crate) embedded: bool,
+    /// Whether the schema or one below it is that of an embedded resource.
+    pub(crate) has_embedded: bool,
     pub(crate) properties: BTreeMap<String, Node>,
     /// `additionalProperties`.
     pub(crate) additional: Option<Additional>,
@@ -79,7 +81,7 @@ impl Node {
     /// Compiles one schema object. Malformed parts are left out, since [`check_crd`] refuses them.
     ///
     /// [`check_crd`]: super::check_crd
-    pub(crate) fn compile(schema: &Value) -> Node {
+    pub(crate) fn compile(schema: &Value, budget: &Budget) -> Node {
         let Some(map) = schema.as_object() else { return Node::default() };
         let mut node = Node {
             nullable: flag(map, "nullable"),
@@ -94,24 +96,29 @@ impl Node {
             multiple_of: float(map, "multipleOf"),
             max_length: count(map, "maxLength"),
             min_length: count(map, "minLength"),
-            pattern: text(map, "pattern").filter(|p| !p.is_empty()).map(Pattern::compile),
+            pattern: text(map, "pattern")
+                .filter(|p| !p.is_empty())
+                .map(|p| Pattern::compile(p, budget)),
             max_items: count(map, "maxItems"),
             min_items: count(map, "minItems"),
             max_properties: count(map, "maxProperties"),
             min_properties: count(map, "minProperties"),
             required: texts(map, "required"),
             enumeration: list(map, "enum").to_vec(),
-            all_of: nodes(map, "allOf"),
-            any_of: nodes(map, "anyOf"),
-            one_of: nodes(map, "oneOf"),
-            not: map.get("not").map(|n| Box::new(Node::compile(n))),
+            all_of: nodes(map, "allOf", budget),
+            any_of: nodes(map, "anyOf", budget),
+            one_of: nodes(map, "oneOf", budget),
+            not: map.get("not").map(|n| Box::new(Node::compile(n, budget))),
             list_type: list_type(text(map, "x-kubernetes-list-type")),
             list_map_keys: texts(map, "x-kubernetes-list-map-keys"),
             map_atomic: text(map, "x-kubernetes-map-type") == Some("atomic"),
             ..Node::default()
         };
         node.compile_types(map);
-        node.compile_children(map);
+        node.compile_children(map, budget);
+        let below = node.properties.values().chain(node.items.as_deref());
+        let other = matches!(&node.additional, Some(Additional::Schema(n)) if n.has_embedded);
+        node.has_embedded = node.embedded || other || below.into_iter().any(|n| n.has_embedded);
         node
     }
 
@@ -138,19 +145,20 @@ impl Node {
     }
 
     /// Compiles the schemas of fields and items.
-    fn compile_children(&mut self, map: &Map<String, Value>) {
+    fn compile_children(&mut self, map: &Map<String, Value>, budget: &Budget) {
         if let Some(properties) = map.get("properties").and_then(Value::as_object) {
             self.properties =
-                properties.iter().map(|(k, v)| (k.clone(), Node::compile(v))).collect();
+                properties.iter().map(|(k, v)| (k.clone(), Node::compile(v, budget))).collect();
         }
         self.additional = match map.get("additionalProperties") {
             Some(Value::Bool(allow)) => Some(Additional::Any(*allow)),
             Some(schema @ Value::Object(_)) => {
-                Some(Additional::Schema(Box::new(Node::compile(schema))))
+                Some(Additional::Schema(Box::new(Node::compile(schema, budget))))
             }
             _ => None,
         };
-        self.items = map.get("items").filter(|v| v.is_object()).map(|v| Box::new(Node::compile(v)));
+        self.items =
+            map.get("items").filter(|v| v.is_object()).map(|v| Box::new(Node::compile(v, budget)));
     }
 
     /// Returns the schema of values under `key`, if the key has one.
@@ -173,8 +181,8 @@ fn list_type(text: Option<&str>) -> Option<ListType> {
 }
 
 /// Compiles a list of schemas.
-fn nodes(map: &Map<String, Value>, key: &str) -> Vec<Node> {
-    list(map, key).iter().map(Node::compile).collect()
+fn nodes(map: &Map<String, Value>, key: &str, budget: &Budget) -> Vec<Node> {
+    list(map, key).iter().map(|schema| Node::compile(schema, budget)).collect()
 }
 
 /// Returns a boolean; false when absent.

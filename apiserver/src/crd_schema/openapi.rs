@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::cause::{self, child, forbidden, index, invalid, key, not_supported, required};
 use super::node::{Node, flag, list, text, texts};
-use super::{broken_rule, lists, prune, structural, validate};
+use super::{Budget, broken_rule, lists, prune, structural, validate};
 use crate::served::Cause;
 
 type Object = Map<String, Value>;
@@ -32,7 +32,7 @@ pub(crate) fn check(schema: &Value, status: bool, path: &str) -> Vec<Cause> {
     if structural::convertible(schema) {
         let faults = structural::check(schema, path);
         if faults.is_empty() {
-            defaults(schema, true, path, &mut out);
+            defaults(schema, true, path, &Budget::default(), &mut out);
         }
         // Structural faults are reported whether or not defaults were checked.
         out.extend(faults);
@@ -370,23 +370,23 @@ fn rules(map: &Object, path: &str, out: &mut Vec<Cause>) {
 }
 
 /// Checks that defaults have no unknown fields and are valid.
-fn defaults(schema: &Value, resource: bool, path: &str, out: &mut Vec<Cause>) {
+fn defaults(schema: &Value, resource: bool, path: &str, budget: &Budget, out: &mut Vec<Cause>) {
     let Some(map) = schema.as_object() else { return };
     let embedded = resource || flag(map, "x-kubernetes-embedded-resource");
     if let Some(value) = map.get("default").filter(|v| !v.is_null()) {
         // Compiled by itself: the default is checked as if it were a whole value.
-        let mut node = Node::compile(schema);
+        let mut node = Node::compile(schema, budget);
         node.embedded = embedded;
         default(&node, value, &child(path, "default"), out);
     }
     if let Some(items) = map.get("items") {
-        defaults(items, false, &child(path, "items"), out);
+        defaults(items, false, &child(path, "items"), budget, out);
     }
     for (name, property) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
         if embedded && prune::is_meta(name) {
             continue;
         }
-        defaults(property, false, &key(&child(path, "properties"), name), out);
+        defaults(property, false, &key(&child(path, "properties"), name), budget, out);
     }
 }
 

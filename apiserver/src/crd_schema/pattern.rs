@@ -1,27 +1,56 @@
 //! Patterns in Go's RE2 syntax, by the engine of the CEL functions.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use windlass_cel::library::regex::{Pattern as Syntax, Regex};
+
+/// Ranges of characters that all patterns of a definition may have together, each as often as it is
+/// repeated: memory and time of their compilation grow with it, and each alone may take a second.
+const MOST_RANGES: u64 = 4_000_000;
+
+/// The ranges that are left to the patterns of a definition.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget(Arc<AtomicU64>);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(MOST_RANGES)))
+    }
+}
+
+impl Budget {
+    /// Takes ranges; false if too few are left.
+    fn take(&self, ranges: u64) -> bool {
+        let taken = |left: u64| left.checked_sub(ranges);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok()
+    }
+}
 
 /// A pattern, compiled when the first text is compared: a definition may have thousands of them, and
 /// some take a second.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     source: String,
-    /// `None` for a pattern beyond the limits of the engine; it matches no text.
+    /// What is left to all patterns of the definition.
+    budget: Budget,
+    /// `None` for a pattern beyond the limits of the engine or of the definition; it matches no text.
     regex: Arc<OnceLock<Option<Regex>>>,
 }
 
 impl Pattern {
     /// Returns the pattern; [`error`] returns the reason for a failure.
-    pub(crate) fn compile(source: &str) -> Pattern {
-        Pattern { source: source.to_owned(), regex: Arc::default() }
+    pub(crate) fn compile(source: &str, budget: &Budget) -> Pattern {
+        Pattern { source: source.to_owned(), budget: budget.clone(), regex: Arc::default() }
     }
 
     /// Whether the pattern matches anywhere in the text.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        let regex = self.regex.get_or_init(|| Regex::compile(&self.source).ok());
+        let regex = self.regex.get_or_init(|| {
+            let syntax = Syntax::parse(&self.source).ok()?;
+            self.budget.take(syntax.ranges()).then_some(())?;
+            syntax.compile().ok()
+        });
         regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
@@ -34,4 +63,24 @@ impl Pattern {
 /// Returns the reason why Go cannot compile a pattern, in its words.
 pub(crate) fn error(source: &str) -> Option<String> {
     Syntax::parse(source).err().map(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_one_definition_are_bounded_together() {
+        let budget = Budget::default();
+        let source = "[a-z0-9]{900}x|y";
+        let patterns: Vec<Pattern> =
+            (0..4_000).map(|_| Pattern::compile(source, &budget)).collect();
+        let ranges = Syntax::parse(source).unwrap().ranges();
+        // Spent without compiling thousands of programs, which is what the bound prevents.
+        while budget.take(ranges * 2) {}
+        assert!(patterns[0].matches("y"), "one more is left");
+        assert!(patterns[0].matches("y"), "it is compiled once");
+        assert!(!patterns[1..].iter().any(|pattern| pattern.matches("y")));
+        assert!(Pattern::compile(source, &Budget::default()).matches("y"), "others have their own");
+    }
 }

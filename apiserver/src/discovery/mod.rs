@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::names::version_rank;
 use crate::served::{Served, Subresource};
 
 /// Groups that a real server lists first, in its order.
@@ -38,9 +39,10 @@ const ORDER: [&str; 20] = [
     "flowcontrol.apiserver.k8s.io",
 ];
 
-/// Returns `/api`: the versions of the core group.
-pub fn api_versions() -> Value {
-    json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+/// Returns `/api`: the versions of the core group, and the address of the server for all clients.
+pub fn api_versions(address: &str) -> Value {
+    let addresses = json!([{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]);
+    json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses})
 }
 
 /// Returns `/apis`: all groups but the core one.
@@ -70,12 +72,16 @@ pub fn resource_list(served: &[Served], group: &str, version: &str) -> Option<Va
         out.push(describe(resource));
         out.extend(subresources(resource).iter().map(|sub| describe_sub(resource, sub)));
     }
-    Some(json!({
+    let mut list = json!({
         "kind": "APIResourceList",
-        "apiVersion": "v1",
         "groupVersion": first.api_version(),
         "resources": out,
-    }))
+    });
+    // The list of the core group is older than this field.
+    if !group.is_empty() {
+        list["apiVersion"] = json!("v1");
+    }
+    Some(list)
 }
 
 /// Returns the aggregated document (`apidiscovery.k8s.io/v2`) of `/api` (`core`) or `/apis`.
@@ -103,25 +109,10 @@ fn groups(served: &[Served]) -> Vec<&str> {
 fn versions<'a>(served: &'a [Served], group: &str) -> Vec<&'a str> {
     let mut versions: Vec<&str> =
         served.iter().filter(|s| s.group == group).map(|s| s.version.as_str()).collect();
-    versions.sort_by(|a, b| rank(b).cmp(&rank(a)).then(a.cmp(b)));
+    versions.sort_by(|a, b| version_rank(b).cmp(&version_rank(a)).then(a.cmp(b)));
     // One version serves many resources.
     versions.dedup();
     versions
-}
-
-/// Returns the rank of a version: stable before beta before alpha, then the higher number; other
-/// names come last.
-fn rank(version: &str) -> (u8, u64, u64) {
-    let parse = || -> Option<(u8, u64, u64)> {
-        let rest = version.strip_prefix('v')?;
-        for (kind, word) in [(2, "beta"), (1, "alpha")] {
-            if let Some((major, minor)) = rest.split_once(word) {
-                return Some((kind, major.parse().ok()?, minor.parse().ok()?));
-            }
-        }
-        Some((3, rest.parse().ok()?, 0))
-    };
-    parse().unwrap_or_default()
 }
 
 /// Returns name and versions of a group.
@@ -171,7 +162,7 @@ fn describe(resource: &Served) -> Value {
         out["categories"] = json!(resource.categories);
     }
     // Only stored resources have a version in which they are stored.
-    if resource.verbs.iter().any(|v| v == "list") {
+    if resource.verbs.iter().any(|v| v == "watch") {
         out["storageVersionHash"] = json!(storage_hash(resource));
     }
     out
@@ -179,8 +170,7 @@ fn describe(resource: &Served) -> Value {
 
 /// Returns a digest that changes with the version in which objects are stored, without naming it.
 fn storage_hash(resource: &Served) -> String {
-    let text = format!("{}/{}/{}", resource.group, resource.version, resource.kind);
-    STANDARD.encode(&Sha256::digest(text.as_bytes())[..8])
+    STANDARD.encode(&Sha256::digest(resource.stored_as.as_bytes())[..8])
 }
 
 /// Whether the kind of a subresource belongs to another group than its parent.

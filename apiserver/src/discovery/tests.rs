@@ -13,12 +13,13 @@ fn served(group: &str, version: &str, kind: &str, plural: &str, custom: bool) ->
         short_names: vec![],
         categories: vec![],
         namespaced: true,
-        verbs: vec!["get".into(), "list".into()],
+        verbs: vec!["get".into(), "list".into(), "watch".into()],
         subresources: vec![],
         custom,
         schema: None,
         columns: vec![],
         selectable: vec![],
+        stored_as: format!("{group}/{version}/{kind}"),
         deprecated: None,
     }
 }

@@ -11,7 +11,8 @@ use http::request::Parts;
 
 use super::{impersonate, socket};
 use crate::auth::{
-    ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, Identified, Tokens, User,
+    ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, Identified, Tokens,
+    UNAUTHENTICATED, User,
 };
 use crate::core::Core;
 use crate::status::ApiError;
@@ -29,13 +30,15 @@ pub(crate) struct Authentication {
     core: Weak<Core>,
     /// Whether requests without credentials are refused.
     refuses_anonymous: bool,
+    /// The modes of the last impersonations.
+    modes: impersonate::LastModes,
 }
 
 impl Authentication {
     /// Returns an authenticator with these tokens; the server's authorizer decides about
     /// impersonation.
     pub(crate) fn new(tokens: Arc<Tokens>, core: Weak<Core>, refuses_anonymous: bool) -> Self {
-        Self { tokens, core, refuses_anonymous }
+        Self { tokens, core, refuses_anonymous, modes: impersonate::LastModes::default() }
     }
 }
 
@@ -64,7 +67,7 @@ impl Authentication {
         match by_header {
             Some(outcome) => outcome,
             None if self.refuses_anonymous => Err(ApiError::unauthorized()),
-            None => Ok(User::new(ANONYMOUS, &["system:unauthenticated"])),
+            None => Ok(User::new(ANONYMOUS, &[UNAUTHENTICATED])),
         }
     }
 }
@@ -89,7 +92,7 @@ impl Authenticator for Authentication {
         let user = self.caller(request, connection)?;
         // After authentication: the right to impersonate is that of the real user.
         match self.core.upgrade() {
-            Some(core) => impersonate::apply(&core, user, request),
+            Some(core) => impersonate::apply(&core, &self.modes, user, request),
             None => Ok(user),
         }
     }

@@ -3,6 +3,8 @@
 //! JSON and YAML are read and written for all kinds, protobuf for the built-in ones. CBOR is refused,
 //! as by upstream, which has it behind a feature gate that is off.
 
+mod yaml;
+
 use bytes::{Buf, Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -271,7 +273,12 @@ pub(crate) fn decode(
     match media_type(headers).as_str() {
         // A body without a media type is read as JSON, as upstream does.
         "" | JSON => parse_json(bytes).map_err(|why| unreadable(kind, &why, bytes)),
-        YAML => parse_yaml(bytes).map_err(|why| unreadable(kind, &why, bytes)),
+        YAML => yaml::parse(bytes).map_err(|why| {
+            let (name, start) = (kind.name(), excerpt(bytes));
+            ApiError::bad_request(format!(
+                "the object provided is unrecognized (must be of type {name}): yaml: {why} ({start})"
+            ))
+        }),
         // For a custom resource upstream's handler panics and cuts the connection; its scale is read.
         PROTOBUF if !kind.served.custom || subresource == "scale" => {
             parse_protobuf(kind, subresource, bytes)
@@ -368,27 +375,17 @@ pub(crate) fn decode_patch(
         _ if kind.served.custom => return Err(ApiError::unsupported_body(ACCEPTED)),
         _ => return Err(ApiError::unsupported_by_router()),
     };
-    let parsed = if form == Form::Apply { parse_yaml(bytes) } else { parse_json(bytes) };
+    let parsed = if form == Form::Apply {
+        yaml::parse(bytes).map_err(|why| format!("error converting YAML to JSON: yaml: {why}"))
+    } else {
+        parse_json(bytes)
+    };
     let body = parsed.map_err(|why| match form {
         Form::Apply => ApiError::bad_request(format!("error decoding YAML: {why}")),
+        Form::Strategic => ApiError::bad_request(why),
         _ => ApiError::bad_request(format!("error decoding patch: {why}")),
     })?;
     Ok((form, body))
-}
-
-/// Parses YAML; of repeated keys the last one counts.
-fn parse_yaml(bytes: &[u8]) -> Result<Body, String> {
-    // JSON is YAML, and most bodies are JSON, whose parser also notes repeated fields.
-    let braced = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    if braced && let Ok(body) = parse_json(bytes) {
-        return Ok(body);
-    }
-    let text = std::str::from_utf8(bytes).map_err(|why| why.to_string())?;
-    let options =
-        serde_saphyr::options! { duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins };
-    serde_saphyr::from_str_with_options::<Value>(text, options)
-        .map(Body::from)
-        .map_err(|why| format!("error converting YAML to JSON: yaml: {why}"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Connections of a socket: whether a request runs on them, and since when none does.
 //!
 //! Anybody who reaches a socket may open connections and send nothing. A server with a bounded number
-//! of them therefore cuts those that have been idle the longest, instead of refusing new ones.
+//! of them therefore cuts those that have been idle the longest, instead of refusing new ones. Those on
+//! which a user has proved its identity come last: strangers who come and go cut only each other.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -25,9 +26,12 @@ struct Inner {
     next: u64,
     /// Open connections by number.
     open: BTreeMap<u64, State>,
-    /// Idle connections in the order in which they became idle: period and number.
-    idle: BTreeMap<u64, u64>,
+    /// Idle connections: those of strangers first, then in the order in which they became idle.
+    idle: BTreeMap<Place, u64>,
 }
+
+/// Place of an idle connection in the order in which they are cut: whether a user is known, and period.
+type Place = (bool, u64);
 
 /// State of one connection.
 #[derive(Debug)]
@@ -36,8 +40,16 @@ struct State {
     running: usize,
     /// The idle period, if there is none.
     period: u64,
+    /// Whether a user has proved its identity on the connection.
+    is_known: bool,
     /// Cuts the connection.
     cut: CancellationToken,
+}
+
+impl State {
+    fn place(&self) -> Place {
+        (self.is_known, self.period)
+    }
 }
 
 impl Connections {
@@ -46,12 +58,13 @@ impl Connections {
         let mut inner = self.inner.lock();
         let (number, period) = (inner.next, inner.next + 1);
         inner.next += 2;
-        inner.open.insert(number, State { running: 0, period, cut });
-        inner.idle.insert(period, number);
+        inner.open.insert(number, State { running: 0, period, is_known: false, cut });
+        inner.idle.insert((false, period), number);
         OpenConnection { all: Arc::clone(self), number }
     }
 
-    /// Cuts the connection that has been idle the longest; returns whether there was one.
+    /// Cuts the connection that has been idle the longest, one of a stranger if there is any; returns
+    /// whether there was one.
     pub(crate) fn cut_idle(&self) -> bool {
         let mut inner = self.inner.lock();
         let Some((_, number)) = inner.idle.pop_first() else { return false };
@@ -65,8 +78,20 @@ impl Connections {
         let mut inner = self.inner.lock();
         let Some(state) = inner.open.get_mut(&number) else { return };
         state.running += 1;
-        let period = state.period;
-        inner.idle.remove(&period);
+        let place = state.place();
+        inner.idle.remove(&place);
+    }
+
+    /// Notes that a user has proved its identity on a connection, or that one has failed to.
+    fn identify(&self, number: u64, is_known: bool) {
+        let mut inner = self.inner.lock();
+        let Some(state) = inner.open.get_mut(&number) else { return };
+        let before = state.place();
+        state.is_known = is_known;
+        let place = state.place();
+        if let Some(number) = inner.idle.remove(&before) {
+            inner.idle.insert(place, number);
+        }
     }
 
     /// Notes that a request has ended on a connection.
@@ -78,7 +103,8 @@ impl Connections {
         state.running = state.running.saturating_sub(1);
         if state.running == 0 {
             state.period = period;
-            inner.idle.insert(period, number);
+            let place = state.place();
+            inner.idle.insert(place, number);
         }
     }
 }
@@ -102,7 +128,7 @@ impl Drop for OpenConnection {
     fn drop(&mut self) {
         let mut inner = self.all.inner.lock();
         if let Some(state) = inner.open.remove(&self.number) {
-            inner.idle.remove(&state.period);
+            inner.idle.remove(&state.place());
         }
     }
 }
@@ -112,6 +138,13 @@ impl Drop for OpenConnection {
 pub(super) struct Running {
     all: Arc<Connections>,
     number: u64,
+}
+
+impl Running {
+    /// Notes whether the request's user has proved its identity.
+    pub(super) fn identify(&self, is_known: bool) {
+        self.all.identify(self.number, is_known);
+    }
 }
 
 impl Drop for Running {
@@ -173,6 +206,23 @@ mod tests {
         assert!(!all.cut_idle(), "a request runs on the last one");
         drop(busy);
         assert!(all.cut_idle());
+    }
+
+    #[test]
+    fn strangers_who_come_and_go_never_cut_the_connection_of_a_user() {
+        let all = Arc::new(Connections::default());
+        let known = CancellationToken::new();
+        let user = all.open(known.clone());
+        let running = user.begin();
+        running.identify(true);
+        drop(running);
+        for _ in 0..3 {
+            let _stranger = all.open(CancellationToken::new());
+            assert!(all.cut_idle());
+        }
+        assert!(!known.is_cancelled());
+        assert!(all.cut_idle(), "without strangers it is the turn of users");
+        assert!(known.is_cancelled());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::kinds::Kind;
 use crate::names;
 use crate::status::{About, ApiError};
 use crate::storage;
+use crate::table;
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::verbs::subresources::certificates;
@@ -99,7 +100,7 @@ fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
     let table = core.registry.table();
     // Before the verb is looked at.
     if route.path.contains("//") {
-        return Err(ApiError::no_path());
+        return Err(paths::no_route(core, &route.path));
     }
     let Some(kind) = table.find(&route.group, &route.version, &route.resource) else {
         // In a built-in group an unknown resource is refused with a Status, in any other group in
@@ -277,8 +278,11 @@ async fn execute(
     loop {
         warnings.clear();
         let mut work = || once(core, asked, call.clone(), body, options.as_ref(), warnings);
-        let done =
-            if asked.route.verb == Verb::Get { work() } else { off_worker(core, asked, work).await };
+        let done = if asked.route.verb == Verb::Get {
+            work()
+        } else {
+            off_worker(core, asked, work).await
+        };
         warnings.extend(session.take_warnings());
         if !run.goes_on(core).await? {
             return done;
@@ -488,7 +492,12 @@ fn reply(
     }
     let now = core.clock.seconds();
     // These have no table and no partial form.
-    let alone = ["Status", "Scale", "TokenRequest"].iter().any(|name| value["kind"] == *name);
+    if value["kind"] == "Scale" && accepted.shape == ResponseShape::Table {
+        let include = Rows::of(&asked.query)?.include;
+        value = table::scale(&kind.served, &value, include, now);
+    }
+    let alone =
+        ["Status", "Scale", "Table", "TokenRequest"].iter().any(|name| value["kind"] == *name);
     let plain = alone || kind.facts.review;
     if !plain {
         check_shape(kind, accepted.shape, is_list(kind, &value))?;

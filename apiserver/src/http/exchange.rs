@@ -1,5 +1,6 @@
 //! A decoded request, and its answer before it becomes an HTTP response.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -38,7 +39,6 @@ pub(crate) struct DecodedRequest {
 }
 
 /// An answer before it becomes an HTTP response.
-#[derive(Debug)]
 pub(crate) struct Reply {
     /// Status code.
     pub(crate) code: u16,
@@ -50,6 +50,14 @@ pub(crate) struct Reply {
     pub(crate) warnings: Vec<String>,
     /// Body of the answer.
     pub(crate) payload: Payload,
+}
+
+impl fmt::Debug for Reply {
+    /// Writes the answer without its body, which may be a Secret or a token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Reply");
+        out.field("code", &self.code).field("media", &self.media).finish_non_exhaustive()
+    }
 }
 
 impl Reply {

@@ -14,13 +14,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Payload;
 use super::codec;
+use super::connection::Running;
 use super::dispatch;
 use super::exchange::{DecodedRequest, Reply};
 use super::route;
 use super::socket::{self, Session};
 use super::warnings;
 use crate::audit::Detail;
-use crate::auth::{self, ConnectionIdentity, User};
+use crate::auth::{self, ANONYMOUS, ConnectionIdentity, User};
 use crate::core::Core;
 use crate::faults::{Action, LONGEST, Subject};
 use crate::requests;
@@ -39,6 +40,7 @@ pub(crate) async fn handle(
     core: Arc<Core>,
     identity: &ConnectionIdentity,
     cut: &CancellationToken,
+    running: Option<&Running>,
     request: Request<Incoming>,
 ) -> (Response<Payload>, Option<Session>) {
     let (mut parts, body) = request.into_parts();
@@ -49,7 +51,11 @@ pub(crate) async fn handle(
     let is_impersonated = core.audit.is_on() && parts.headers.contains_key("impersonate-user");
     let caller =
         is_impersonated.then(|| core.authenticator().caller(&mut parts.clone(), identity).ok());
-    let user = match core.authenticator().authenticate(&mut parts, identity) {
+    let found = core.authenticator().authenticate(&mut parts, identity);
+    if let Some(running) = running {
+        running.identify(found.as_ref().is_ok_and(|user| user.name != ANONYMOUS));
+    }
+    let user = match found {
         Ok(user) => user,
         // Neither struck nor recorded: faults and the log know only requests of known users.
         Err(error) => {

@@ -1,15 +1,18 @@
 //! Impersonation by `Impersonate-…` headers.
 //!
-//! Each impersonated name, group, uid and extra needs the right to impersonate it. Not supported:
-//! rights to impersonate for some requests only; a refusal mentions them, as a real server's does.
+//! A user may act as another one in several modes, of which the first that allows it counts: those with
+//! rights to impersonate for some requests only, by the kind of the other user, and the old one, whose
+//! rights hold for all requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use http::request::Parts;
+use parking_lot::Mutex;
 
 use super::route;
-use crate::auth::{Attributes, User, refusal};
+use crate::auth::{ANONYMOUS, AUTHENTICATED, Attributes, UNAUTHENTICATED, User, refusal};
 use crate::core::Core;
+use crate::names;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
 
@@ -17,27 +20,250 @@ use crate::verbs::options::Query;
 const EXTRA: &str = "impersonate-extra-";
 /// Prefix of the names of service accounts.
 const ACCOUNT: &str = "system:serviceaccount:";
+/// Prefix of the names of nodes.
+const NODE: &str = "system:node:";
+/// Group of the rights to impersonate, but for users and groups in the old mode.
+const GROUP: &str = "authentication.k8s.io";
+/// Number of groups or extras from which on a right to all of them is asked for first.
+const MANY: usize = 4;
+/// Most users whose last mode is remembered.
+const REMEMBERED: usize = 10_000;
 
-/// Returns the user that the headers name, or `user` without such headers.
-pub(super) fn apply(core: &Core, user: User, request: &Parts) -> Result<User, ApiError> {
-    let Some(wanted) = wanted(request)? else { return Ok(user) };
-    let authorizer = core.authorizer();
-    for right in rights(&wanted) {
-        if authorizer.authorize(&user, &right).is_err() {
-            // The refusal is worded for the request itself, as a right to impersonate on it.
-            let query = Query::parse(request.uri.query().unwrap_or_default());
-            let mut about = route::route(&request.method, request.uri.path(), &query).attributes();
-            about.verb = format!("impersonate-on:{}:{}", kind(&wanted.name), about.verb);
-            let why = authorizer.authorize(&user, &about).err().unwrap_or_default();
-            return Err(refusal(&user, &about, &why));
-        }
-    }
-    Ok(complete(wanted))
+/// A way in which a user may act as another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// A service account acts as the node on which its Pod runs.
+    AssociatedNode,
+    /// Any node.
+    ArbitraryNode,
+    /// A service account.
+    ServiceAccount,
+    /// Any other user, with groups, uid and extras.
+    UserInfo,
+    /// The old way, for all requests.
+    Legacy,
 }
 
-/// Returns the kind of a user in refusals.
-fn kind(name: &str) -> &'static str {
-    if name.starts_with(ACCOUNT) { "serviceaccount" } else { "user-info" }
+/// All modes in the order in which they are tried.
+const MODES: [Mode; 5] =
+    [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
+
+/// The mode that allowed the last impersonation of each user: it is tried first, and its refusal is the
+/// one that a client sees.
+#[derive(Debug, Default)]
+pub(super) struct LastModes(Mutex<HashMap<String, Mode>>);
+
+impl LastModes {
+    fn get(&self, user: &User) -> Option<Mode> {
+        self.0.lock().get(&user.name).copied()
+    }
+
+    fn set(&self, user: &User, mode: Mode) {
+        let mut held = self.0.lock();
+        if held.len() >= REMEMBERED {
+            // Only the order of later attempts depends on it.
+            held.clear();
+        }
+        held.insert(user.name.clone(), mode);
+    }
+}
+
+/// Returns the user that the headers name, or `user` without such headers.
+pub(super) fn apply(
+    core: &Core,
+    last: &LastModes,
+    user: User,
+    request: &Parts,
+) -> Result<User, ApiError> {
+    let Some(wanted) = wanted(request)? else { return Ok(user) };
+    let query = Query::parse(request.uri.query().unwrap_or_default());
+    let about = route::route(&request.method, request.uri.path(), &query).attributes();
+    let attempt = Attempt { core, user: &user, wanted: &wanted, about: &about };
+    let first = last.get(&user);
+    let others = MODES.into_iter().filter(|mode| Some(*mode) != first);
+    let mut refused = None;
+    for mode in first.into_iter().chain(others) {
+        if !mode.concerns(&user, &wanted) {
+            continue;
+        }
+        match attempt.run(mode) {
+            Ok(found) => {
+                last.set(&user, mode);
+                return Ok(found);
+            }
+            Err(error) => drop(refused.get_or_insert(error)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| ApiError::unclassified("all impersonation modes failed")))
+}
+
+/// Returns namespace and name of a service account from the name of its user.
+fn account(name: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = name.strip_prefix(ACCOUNT)?.split_once(':')?;
+    let valid = names::label(namespace).is_empty() && names::subdomain(name).is_empty();
+    // A second colon makes it a user like others.
+    (valid && !name.contains(':')).then_some((namespace, name))
+}
+
+/// Returns the name of a node from the name of its user.
+fn node(name: &str) -> Option<&str> {
+    name.strip_prefix(NODE).filter(|name| names::subdomain(name).is_empty())
+}
+
+impl Mode {
+    /// Returns the name of the mode in verbs; empty for the old one.
+    fn name(self) -> &'static str {
+        match self {
+            Mode::AssociatedNode => "associated-node",
+            Mode::ArbitraryNode => "arbitrary-node",
+            Mode::ServiceAccount => "serviceaccount",
+            Mode::UserInfo => "user-info",
+            Mode::Legacy => "",
+        }
+    }
+
+    /// Whether a user could act as another one in this mode.
+    fn concerns(self, user: &User, wanted: &User) -> bool {
+        let alone = wanted.groups.is_empty() && wanted.uid.is_empty() && wanted.extra.is_empty();
+        let (account_of, node_of) = (account(&wanted.name), node(&wanted.name));
+        let own = user.extra.get("authentication.kubernetes.io/node-name").map(Vec::as_slice);
+        match self {
+            Mode::AssociatedNode => {
+                let is_own = matches!(own, Some([own]) if node_of == Some(own));
+                alone && is_own && account(&user.name).is_some()
+            }
+            Mode::ArbitraryNode => alone && node_of.is_some(),
+            Mode::ServiceAccount => alone && account_of.is_some(),
+            Mode::UserInfo => account_of.is_none() && node_of.is_none(),
+            Mode::Legacy => true,
+        }
+    }
+}
+
+/// A request of a user to act as another one.
+struct Attempt<'a> {
+    core: &'a Core,
+    user: &'a User,
+    wanted: &'a User,
+    /// The request itself.
+    about: &'a Attributes,
+}
+
+impl Attempt<'_> {
+    /// Returns the other user if a mode allows it, else the refusal.
+    fn run(&self, mode: Mode) -> Result<User, ApiError> {
+        if mode != Mode::Legacy {
+            let verb = format!("impersonate-on:{}:{}", mode.name(), self.about.verb);
+            self.allowed(&Attributes { verb, ..self.about.clone() })?;
+        }
+        self.name(mode)?;
+        if !self.wanted.uid.is_empty() {
+            self.allowed(&right(mode, GROUP, "uids", &self.wanted.uid))?;
+        }
+        self.groups(mode)?;
+        self.extras(mode)?;
+        let is_node = matches!(mode, Mode::AssociatedNode | Mode::ArbitraryNode);
+        Ok(complete(self.wanted.clone(), is_node))
+    }
+
+    /// Checks one right.
+    fn allowed(&self, wanted: &Attributes) -> Result<(), ApiError> {
+        let checked = self.core.authorizer().authorize(self.user, wanted);
+        checked.map_err(|why| refusal(self.user, wanted, &why))
+    }
+
+    /// Checks the right to the name.
+    fn name(&self, mode: Mode) -> Result<(), ApiError> {
+        let group = if mode == Mode::Legacy { "" } else { GROUP };
+        let name = &self.wanted.name;
+        self.allowed(&match (account(name), node(name).filter(|_| mode != Mode::Legacy)) {
+            (Some((namespace, name)), _) => Attributes {
+                namespace: namespace.to_owned(),
+                ..right(mode, group, "serviceaccounts", name)
+            },
+            // Rights to the own node are rights to any: its name changes with each Pod.
+            (_, Some(_)) if mode == Mode::AssociatedNode => right(mode, group, "nodes", "*"),
+            (_, Some(name)) => right(mode, group, "nodes", name),
+            _ => right(mode, group, "users", name),
+        })
+    }
+
+    /// Checks the rights to the groups.
+    fn groups(&self, mode: Mode) -> Result<(), ApiError> {
+        let groups = &self.wanted.groups;
+        let is_old = mode == Mode::Legacy;
+        let of = |name: &str| right(mode, if is_old { "" } else { GROUP }, "groups", name);
+        if !is_old {
+            if groups.iter().any(String::is_empty) {
+                let why = "impersonating the empty string group is not allowed";
+                return Err(refusal(self.user, &of(""), why));
+            }
+            if groups.iter().any(|group| group == "system:masters") {
+                let why = "impersonating the system:masters group is not allowed";
+                return Err(refusal(self.user, &of("system:masters"), why));
+            }
+            if groups.len() >= MANY && self.allowed(&of("*")).is_ok() {
+                return Ok(());
+            }
+        }
+        groups.iter().try_for_each(|group| self.allowed(&of(group)))
+    }
+
+    /// Checks the rights to the extra attributes.
+    fn extras(&self, mode: Mode) -> Result<(), ApiError> {
+        let extra = &self.wanted.extra;
+        let of = |key: &str, value: &str| Attributes {
+            subresource: key.to_owned(),
+            ..right(mode, GROUP, "userextras", value)
+        };
+        if mode != Mode::Legacy && !extra.is_empty() {
+            if let Some(why) = extra.iter().find_map(|(key, values)| odd(key, values)) {
+                return Err(refusal(self.user, &of("", ""), &why));
+            }
+            let number: usize = extra.values().map(Vec::len).sum();
+            if number.max(extra.len()) >= MANY && self.allowed(&of("*", "*")).is_ok() {
+                return Ok(());
+            }
+        }
+        let mut all = extra.iter().flat_map(|(key, values)| values.iter().map(move |v| (key, v)));
+        all.try_for_each(|(key, value)| self.allowed(&of(key, value)))
+    }
+}
+
+/// Returns a right to impersonate.
+fn right(mode: Mode, group: &str, resource: &str, name: &str) -> Attributes {
+    let mode = mode.name();
+    Attributes {
+        verb: if mode.is_empty() {
+            "impersonate".to_owned()
+        } else {
+            format!("impersonate:{mode}")
+        },
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        resource: resource.to_owned(),
+        name: name.to_owned(),
+        ..Attributes::default()
+    }
+}
+
+/// Returns why an extra attribute cannot be taken on in the newer modes.
+fn odd(key: &str, values: &[String]) -> Option<String> {
+    if key.is_empty() {
+        return Some("impersonating the empty string key in extra is not allowed".to_owned());
+    }
+    let valid = key
+        .split_once('/')
+        .is_some_and(|(domain, path)| names::subdomain(domain).is_empty() && !path.is_empty());
+    if !valid {
+        return Some(format!(
+            "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: {key:?}: must be a domain-prefixed path (such as \"acme.io/foo\")"
+        ));
+    }
+    if values.iter().any(String::is_empty) {
+        return Some("impersonating the empty string value in extra is not allowed".to_owned());
+    }
+    None
 }
 
 /// Returns the user that the headers name.
@@ -99,49 +325,27 @@ fn printed(user: &User) -> String {
     format!("&user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{groups}, Extra:{extra}}}", user.uid)
 }
 
-/// Returns the rights that a user needs to act as `wanted`.
-fn rights(wanted: &User) -> Vec<Attributes> {
-    const GROUP: &str = "authentication.k8s.io";
-    let right = |group: &str, resource: &str, name: &str| Attributes {
-        verb: "impersonate".to_owned(),
-        group: group.to_owned(),
-        version: "v1".to_owned(),
-        resource: resource.to_owned(),
-        name: name.to_owned(),
-        ..Attributes::default()
-    };
-    let account = wanted.name.strip_prefix(ACCOUNT).and_then(|rest| rest.split_once(':'));
-    let mut out = vec![match account {
-        Some((namespace, name)) => {
-            let namespace = namespace.to_owned();
-            Attributes { namespace, ..right("", "serviceaccounts", name) }
-        }
-        None => right("", "users", &wanted.name),
-    }];
-    out.extend(wanted.groups.iter().map(|group| right("", "groups", group)));
-    if !wanted.uid.is_empty() {
-        out.push(right(GROUP, "uids", &wanted.uid));
-    }
-    for (key, values) in &wanted.extra {
-        out.extend(values.iter().map(|value| Attributes {
-            subresource: key.clone(),
-            ..right(GROUP, "userextras", value)
-        }));
-    }
-    out
-}
-
 /// Adds the groups that a user has implicitly.
-fn complete(mut user: User) -> User {
-    let account = user.name.strip_prefix(ACCOUNT).and_then(|rest| rest.split_once(':'));
+fn complete(mut user: User, is_node: bool) -> User {
+    if is_node {
+        user.groups = vec!["system:nodes".to_owned()];
+    }
     // Groups that the request names replace those of the service account.
-    if let Some((namespace, _)) = account.filter(|_| user.groups.is_empty()) {
+    if let Some((namespace, _)) = account(&user.name).filter(|_| user.groups.is_empty()) {
         user.groups = vec![
             "system:serviceaccounts".to_owned(),
             format!("system:serviceaccounts:{namespace}"),
         ];
     }
-    user.authenticated()
+    let has = |group: &str| user.groups.iter().any(|held| held == group);
+    let missing = if user.name == ANONYMOUS {
+        Some(UNAUTHENTICATED).filter(|group| !has(group))
+    } else {
+        // A request may ask for somebody who has not proved anything.
+        Some(AUTHENTICATED).filter(|group| !has(group) && !has(UNAUTHENTICATED))
+    };
+    user.groups.extend(missing.map(str::to_owned));
+    user
 }
 
 #[cfg(test)]
@@ -164,16 +368,30 @@ mod tests {
         ]);
         let user = wanted(&parts).unwrap().unwrap();
         assert_eq!(user.extra["a/b"], ["x"]);
-        let rights = rights(&user);
-        assert_eq!(rights[0].resource, "serviceaccounts");
-        assert_eq!((rights[0].namespace.as_str(), rights[0].name.as_str()), ("ns", "sa"));
-        assert_eq!(rights[1].subresource, "a/b");
-        let groups = complete(user).groups;
+        assert_eq!(account(&user.name), Some(("ns", "sa")));
+        let groups = complete(user, false).groups;
         assert_eq!(
             groups,
             ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
         );
         assert_eq!(wanted(&request(&[])).unwrap(), None);
+    }
+
+    #[test]
+    fn a_name_with_another_colon_is_a_user_and_no_service_account() {
+        for name in ["system:serviceaccount:ns:sa:x", "system:serviceaccount:NS:sa"] {
+            assert_eq!(account(name), None);
+            assert_eq!(complete(User::new(name, &[]), false).groups, ["system:authenticated"]);
+        }
+    }
+
+    #[test]
+    fn groups_say_whether_the_user_has_proved_anything() {
+        let groups = |name: &str, groups: &[&str]| complete(User::new(name, groups), false).groups;
+        assert_eq!(groups("system:anonymous", &[]), ["system:unauthenticated"]);
+        assert_eq!(groups("x", &["system:unauthenticated"]), ["system:unauthenticated"]);
+        assert_eq!(groups("x", &["system:authenticated"]), ["system:authenticated"]);
+        assert_eq!(groups("x", &["g"]), ["g", "system:authenticated"]);
     }
 
     #[test]

@@ -115,7 +115,8 @@ async fn serve<I>(
         let (running, slot) = (connection.map(OpenConnection::begin), upgrading.clone());
         async move {
             let upgrade = hyper::upgrade::on(&mut request);
-            let (answer, session) = handler::handle(core, &identity, &cut, request).await;
+            let (answer, session) =
+                handler::handle(core, &identity, &cut, running.as_ref(), request).await;
             if let Some(session) = session {
                 *slot.lock() = Some(Upgrading { session, upgrade, running });
                 return Ok(answer.map(|body| RunningBody::new(body, None)));

@@ -26,11 +26,21 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
     let table = core.registry.table();
     let served = &table.served;
     check_method(asked, &parts)?;
+    // Routers take no path with an empty part, and answer by what precedes it.
+    if path.contains("//") {
+        return Err(no_route(core, path));
+    }
     match parts.as_slice() {
         [] => Ok(json_reply(&index(core))),
         ["version"] => Ok(json_reply(&version())),
+        ["metrics"] => Ok(metrics(core)),
         ["healthz" | "livez" | "readyz", ..] => health(&parts, &asked.query),
-        ["api"] => discover(asked, discovery::api_versions, || discovery::aggregated(served, true)),
+        ["api"] => {
+            let address = asked.parts.headers.get(http::header::HOST);
+            let address = address.and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:443");
+            let versions = || discovery::api_versions(address);
+            discover(asked, versions, || discovery::aggregated(served, true))
+        }
         ["apis"] => discover(
             asked,
             || discovery::group_list(served),
@@ -56,13 +66,26 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
         }
         ["openapi", "v3", "api", version] => Ok(document(core, asked, "", version)),
         ["openapi", "v3", "apis", group, version] => Ok(document(core, asked, group, version)),
-        _ => Err(ApiError::no_path()),
+        _ => Err(no_route(core, path)),
     }
+}
+
+/// Returns the 404 for a path without a route: below the paths of built-in groups it is a Status.
+pub(crate) fn no_route(core: &Core, path: &str) -> ApiError {
+    let parts: Vec<&str> = path.split('/').collect();
+    let is_routed = match parts.as_slice() {
+        ["", "api" | "version", _, ..] => true,
+        ["", "apis", group, version, ..] => {
+            !version.is_empty() && core.registry.table().is_builtin_group(group)
+        }
+        _ => false,
+    };
+    if is_routed { ApiError::no_resource() } else { ApiError::no_path() }
 }
 
 /// Refuses to write documents that upstream's router only reads. Others it reads by any method.
 fn check_method(asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> {
-    let is_read = matches!(asked.parts.method, http::Method::GET | http::Method::HEAD);
+    let is_read = asked.parts.method == http::Method::GET;
     let is_routed = matches!(parts, ["version" | "api"] | ["api", _] | ["apis", _, _]);
     if is_routed && !is_read { Err(ApiError::method()) } else { Ok(()) }
 }
@@ -113,6 +136,22 @@ fn index(core: &Core) -> Value {
     // One group and version has many resources.
     paths.dedup();
     json!({"paths": paths})
+}
+
+/// Returns the number of objects of each resource, in the text format of Prometheus. A real server has
+/// many more metrics.
+fn metrics(core: &Core) -> Reply {
+    let mut text = "# HELP apiserver_resource_objects Number of stored objects by resource.\n\
+                    # TYPE apiserver_resource_objects gauge\n"
+        .to_owned();
+    for kind in core.registry.table().stored() {
+        let (group, plural) = (&kind.served.group, &kind.served.plural);
+        let count = core.store.snapshot(&kind.storage).0.size();
+        text.push_str(&format!(
+            "apiserver_resource_objects{{group=\"{group}\",resource=\"{plural}\"}} {count}\n"
+        ));
+    }
+    Reply::bytes(200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", text)
 }
 
 /// Returns the version of the server that is imitated.

@@ -86,12 +86,17 @@ pub(super) fn shaped(
     match shape {
         ResponseShape::Whole => value,
         ResponseShape::Table => {
-            let list = if is_list {
+            let mut list = if is_list {
                 value
             } else {
                 let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
                 json!({"metadata": metadata, "items": [value]})
             };
+            for item in list["items"].as_array_mut().into_iter().flatten() {
+                if rows.include == IncludeObject::Metadata {
+                    strip(kind, &mut item["metadata"]);
+                }
+            }
             let mut table = table(&kind.served, &list, rows.include, now);
             if !rows.headers {
                 // Null, and not left out: upstream's field has no `omitempty`.
@@ -100,20 +105,43 @@ pub(super) fn shaped(
             table
         }
         ResponseShape::Partial | ResponseShape::PartialList if is_list => {
-            let items = value["items"].as_array().into_iter().flatten().map(partial);
+            let items = value["items"].as_array().into_iter().flatten();
+            let items: Vec<Value> = items.map(|item| partial(kind, item)).collect();
+            let mut metadata = value["metadata"].clone();
+            if let Value::Object(fields) = &mut metadata {
+                fields.retain(|_, value| value != "");
+            }
             json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-                "metadata": value["metadata"], "items": items.collect::<Vec<_>>(),
+                "metadata": metadata,
+                // Go's list without items is nil.
+                "items": if items.is_empty() { Value::Null } else { items.into() },
             })
         }
-        ResponseShape::Partial | ResponseShape::PartialList => partial(&value),
+        ResponseShape::Partial | ResponseShape::PartialList => partial(kind, &value),
     }
 }
 
 /// Returns the metadata of an object as `PartialObjectMetadata`.
-fn partial(object: &Value) -> Value {
+fn partial(kind: &Kind, object: &Value) -> Value {
+    let mut metadata = object["metadata"].clone();
+    strip(kind, &mut metadata);
     json!({
-        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
-        "metadata": object["metadata"],
+        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
     })
+}
+
+/// Removes what only the whole object has: upstream adds the annotation when it writes a `DaemonSet`.
+fn strip(kind: &Kind, metadata: &mut Value) {
+    if !kind.is("apps", "daemonsets") {
+        return;
+    }
+    if let Some(Value::Object(entries)) = metadata.get_mut("annotations") {
+        entries.remove("deprecated.daemonset.template.generation");
+        if entries.is_empty()
+            && let Value::Object(fields) = metadata
+        {
+            fields.remove("annotations");
+        }
+    }
 }

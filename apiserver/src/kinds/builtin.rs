@@ -49,6 +49,7 @@ fn kind(row: &Row) -> Kind {
         schema: None,
         columns: Vec::new(),
         selectable: row.facts.fields.iter().map(|field| format!(".{field}")).collect(),
+        stored_as: stored_as(group, version, row.kind),
         deprecated: (row.kind == "Endpoints").then(|| {
             "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned()
         }),
@@ -71,6 +72,22 @@ fn kind(row: &Row) -> Kind {
         types: types.unwrap_or_else(|| Arc::new(TypeSchema::untyped())),
         custom: None,
     }
+}
+
+/// Returns group, version and kind in which a real server stores the objects of a kind.
+fn stored_as(group: &str, version: &str, kind: &str) -> String {
+    let (group, version) = match (group, kind) {
+        ("autoscaling", _) => (group, "v2"),
+        ("events.k8s.io", _) => ("", "v1"),
+        (
+            _,
+            "MutatingAdmissionPolicy"
+            | "MutatingAdmissionPolicyBinding"
+            | "CustomResourceDefinition",
+        ) => (group, "v1beta1"),
+        _ => (group, version),
+    };
+    format!("{group}/{version}/{kind}")
 }
 
 /// Returns the subresource that a pair of a row describes.

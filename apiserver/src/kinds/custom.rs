@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::conversion::Conversion;
 use super::{Generation, Kind, KindStrategy};
-use crate::crd_schema::Schema;
+use crate::crd_schema::{Budget, Schema};
+use crate::names;
 use crate::served::{Cause, Column, Served, Subresource};
 use crate::status::invalid_value;
 use crate::typed::TypeSchema;
@@ -18,6 +19,8 @@ pub(crate) struct Custom {
     pub(crate) definition: String,
     /// Schema of this version.
     pub(crate) schema: Schema,
+    /// Schema of the version in which objects are stored, if that is another one.
+    pub(crate) stored: Option<Schema>,
     /// Paths of the scale subresource: replicas in spec, in status, selector (may be empty).
     pub(crate) scale: Option<[String; 3]>,
     /// The webhook that converts objects between versions; without it they are relabelled.
@@ -47,11 +50,12 @@ pub(crate) fn storage(definition: &Value) -> String {
 pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
     let versions = definition["spec"]["versions"].as_array();
     let served = versions.into_iter().flatten().filter(|version| version["served"] == true);
-    served.map(|version| kind(definition, version)).collect()
+    let patterns = Budget::default();
+    served.map(|version| kind(definition, version, &patterns)).collect()
 }
 
 /// Returns the kind of one version.
-fn kind(definition: &Value, version: &Value) -> Kind {
+fn kind(definition: &Value, version: &Value, patterns: &Budget) -> Kind {
     let group = text(definition, "/spec/group");
     let versions = definition["spec"]["versions"].as_array();
     // Objects are stored in one version, whichever version a request names.
@@ -79,7 +83,12 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         ),
         custom: Some(Custom {
             definition: text(definition, "/metadata/name"),
-            schema: Schema::compile(&schema),
+            schema: Schema::compile_within(&schema, patterns),
+            stored: stored
+                .filter(|stored| stored["name"] != version["name"])
+                .map(|stored| &stored["schema"]["openAPIV3Schema"])
+                .filter(|stored| **stored != schema)
+                .map(|stored| Schema::compile_within(stored, patterns)),
             scale,
             conversion: Conversion::of(definition),
         }),
@@ -99,9 +108,8 @@ fn served(
     let or = |given: String, default: String| if given.is_empty() { default } else { given };
     let group = text(definition, "/spec/group");
     let name = text(version, "/name");
-    let deprecated = (version["deprecated"] == true).then(|| {
-        or(text(version, "/deprecationWarning"), format!("{group}/{name} {kind} is deprecated"))
-    });
+    let deprecated = (version["deprecated"] == true)
+        .then(|| or(text(version, "/deprecationWarning"), deprecation(definition, &name)));
     Served {
         list_kind: or(text(definition, "/spec/names/listKind"), format!("{kind}List")),
         plural: text(definition, "/spec/names/plural"),
@@ -115,11 +123,31 @@ fn served(
         schema: (!schema.is_null()).then(|| Arc::new(schema.clone())),
         columns: columns(version),
         selectable: selectable(version),
+        stored_as: format!("{group}/{}/{kind}", stored_version(definition).unwrap_or(&name)),
         deprecated,
         group,
         version: name,
         kind,
     }
+}
+
+/// Returns the name of the version in which objects are stored.
+fn stored_version(definition: &Value) -> Option<&str> {
+    let mut versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    versions.find(|version| version["storage"] == true)?["name"].as_str()
+}
+
+/// Returns the warning of a deprecated version, which names the newest one that is not.
+fn deprecation(definition: &Value, name: &str) -> String {
+    let (group, kind) = (text(definition, "/spec/group"), text(definition, "/spec/names/kind"));
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let better = versions
+        .filter(|version| version["served"] == true && version["deprecated"] != true)
+        .filter_map(|version| version["name"].as_str())
+        .filter(|other| names::version_rank(other) > names::version_rank(name))
+        .max_by_key(|other| names::version_rank(other));
+    let advice = better.map(|better| format!("; use {group}/{better} {kind}"));
+    format!("{group}/{name} {kind} is deprecated{}", advice.unwrap_or_default())
 }
 
 /// Returns the subresources of one version.
@@ -269,7 +297,10 @@ mod tests {
         let subs: Vec<_> =
             kinds[0].served.subresources.iter().map(|sub| sub.name.as_str()).collect();
         assert_eq!(subs, ["status", "scale"]);
-        assert_eq!(kinds[0].served.deprecated.as_deref(), Some("g.io/v1 Widget is deprecated"));
+        assert_eq!(
+            kinds[0].served.deprecated.as_deref(),
+            Some("g.io/v1 Widget is deprecated; use g.io/v2 Widget")
+        );
         assert_eq!(kinds[1].served.selectable, [".spec.host"]);
         assert_eq!(kinds[1].served.list_kind, "WidgetList");
     }

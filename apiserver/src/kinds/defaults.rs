@@ -237,9 +237,13 @@ fn replicas(object: &mut Value) {
         default(child(object, "spec"), "selector", labels.clone());
         default(child(object, "metadata"), "labels", labels);
     }
+    let is_oldest = object["kind"] == "ReplicationController";
     let spec = child(object, "spec");
     default(spec, "replicas", json!(1));
-    pods::template(spec);
+    // The template of the oldest kind is behind a pointer.
+    if spec["template"].is_object() || !is_oldest {
+        pods::template(spec);
+    }
     default(child(object, "status"), "replicas", json!(0));
 }
 
@@ -364,13 +368,6 @@ fn network_policy(object: &mut Value) {
                 default(port, "protocol", json!("TCP"));
             }
         }
-    }
-}
-
-/// Writes a role without rules with `rules: null`, as upstream does.
-pub(crate) fn empty_rules(kind: &Kind, object: &mut Value) {
-    if matches!(kind.name(), "Role" | "ClusterRole") && object["rules"].is_null() {
-        object["rules"] = Value::Null;
     }
 }
 

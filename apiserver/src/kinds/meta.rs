@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::Kind;
 use crate::clock;
 use crate::go::{self, mismatch};
-use crate::names;
+use crate::names::{self, NameRule};
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
 
@@ -83,6 +83,10 @@ pub(crate) fn copy(from: &Value, to: &mut Value, field: &str) {
     set(to, field, from["metadata"].get(field).cloned().unwrap_or(Value::Null));
 }
 
+/// Fields of an owner reference, in Go's order.
+const OWNER_FIELDS: [&str; 6] =
+    ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+
 /// Brings metadata into the form in which it is stored, and returns the unknown fields that were
 /// dropped.
 pub(crate) fn clean(object: &mut Value) -> Vec<String> {
@@ -110,7 +114,45 @@ pub(crate) fn clean(object: &mut Value) -> Vec<String> {
             }
         }
     }
-    unknown.into_iter().map(|key| format!("metadata.{key}")).collect()
+    let mut unknown: Vec<String> =
+        unknown.into_iter().map(|key| format!("metadata.{key}")).collect();
+    let owners = fields.get_mut("ownerReferences").and_then(Value::as_array_mut);
+    for (index, owner) in owners.into_iter().flatten().enumerate() {
+        let Value::Object(owner) = owner else { continue };
+        owner.retain(|key, value| {
+            let is_known = OWNER_FIELDS.contains(&key.as_str());
+            if !is_known {
+                unknown.push(format!("metadata.ownerReferences[{index}].{key}"));
+            }
+            is_known && !value.is_null()
+        });
+    }
+    unknown
+}
+
+/// Fields of metadata that an apply may store empty.
+const COLLECTIONS: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
+
+/// Whether a field of metadata is there and empty.
+fn is_empty(object: &Value, field: &str) -> bool {
+    match &object["metadata"][field] {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns the empty collections of an object's metadata. Only an apply to a custom resource stores
+/// them: they are not shown, but the next write that drops them changes the object.
+pub(crate) fn empty(object: &Value) -> Vec<&'static str> {
+    COLLECTIONS.into_iter().filter(|field| is_empty(object, field)).collect()
+}
+
+/// Removes the empty collections of an object's metadata.
+pub(crate) fn drop_empty(object: &mut Value) {
+    for field in empty(object) {
+        set(object, field, Value::Null);
+    }
 }
 
 /// Returns the error of Go's decoder for a field of the wrong type.
@@ -172,7 +214,9 @@ pub(crate) fn check_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = check_generate_name(kind, object);
     let name = text(object, "name");
     if name.is_empty() {
-        causes.push(required("metadata.name", "name or generateName is required"));
+        if kind.facts.names != NameRule::Unchecked {
+            causes.push(required("metadata.name", "name or generateName is required"));
+        }
     } else {
         for why in names::check(kind.facts.names, name) {
             causes.push(invalid_value("metadata.name", &name.into(), &why));
@@ -282,8 +326,7 @@ fn check_owners(object: &Value) -> Vec<Cause> {
 
 /// Formats an owner reference with its fields in Go's order.
 fn show_owner(owner: &Value) -> String {
-    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
-    let shown = fields.iter().filter_map(|field| {
+    let shown = OWNER_FIELDS.iter().filter_map(|field| {
         let value = owner.get(*field).filter(|value| !value.is_null())?;
         Some(format!("{field:?}:{value}"))
     });

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::go;
 use crate::names::NameRule;
 use crate::served::{Served, Subresource};
 use crate::status::About;
@@ -54,6 +55,8 @@ pub(crate) enum Generation {
     Spec,
     /// With changes outside metadata and status, and with changed annotations.
     SpecOrAnnotations,
+    /// With changes outside metadata and status, and with changed labels.
+    SpecOrLabels,
     /// Set to 1 at creation, then kept.
     Fixed,
 }
@@ -136,6 +139,7 @@ impl Kind {
         // Defaults that the schema got after the object was stored are shown as well.
         if let Some(custom) = &self.custom {
             custom.schema.default(&mut value);
+            meta::drop_empty(&mut value);
         }
         value
     }
@@ -150,6 +154,15 @@ impl Kind {
         }
         value["apiVersion"] = Value::from(self.stored_as.clone());
         value["kind"] = Value::from(self.served.kind.clone());
+        if self.custom.is_some() {
+            go::print_large(&mut value);
+        }
+        if let Some(stored) = self.custom.as_ref().and_then(|custom| custom.stored.as_ref())
+            && !stored.prune(&mut value).is_empty()
+        {
+            // Their fields do not fit the stored version: upstream gives up the ownership of all.
+            meta::set(&mut value, "managedFields", Value::Null);
+        }
         value
     }
 }

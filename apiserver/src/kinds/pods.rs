@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::defaults::{child, default, items};
+use super::quantity::Quantity;
 
 /// Fills in the defaults of a Pod.
 pub(crate) fn pod(object: &mut Value) {
@@ -148,28 +149,40 @@ fn requests(container: &mut Value) {
     }
 }
 
+/// Returns the quality of service class of a Pod: that of its status, which no change of its spec
+/// moves.
+pub(crate) fn qos_of(pod: &Value) -> &str {
+    let known = pod["status"]["qosClass"].as_str().filter(|class| !class.is_empty());
+    known.unwrap_or_else(|| qos(&pod["spec"]))
+}
+
 /// Returns the quality of service class of a pod spec.
 pub(crate) fn qos(spec: &Value) -> &'static str {
-    let containers = spec["containers"].as_array().map_or(&[][..], Vec::as_slice);
-    let part = |container: &Value, part: &str| {
-        container["resources"][part].as_object().cloned().unwrap_or_default()
+    // Resources of the whole Pod count in place of those of its containers.
+    let of_pod = &spec["resources"];
+    let is_set = |part: &str| of_pod[part].as_object().is_some_and(|held| !held.is_empty());
+    let whole = (is_set("requests") || is_set("limits")).then_some(spec);
+    let containers = ["containers", "initContainers"].into_iter();
+    let containers = containers.flat_map(|list| spec[list].as_array().into_iter().flatten());
+    let counted: Vec<&Value> = match whole {
+        Some(spec) => vec![spec],
+        None => containers.collect(),
     };
-    let none = |container: &Value| {
-        part(container, "limits").is_empty() && part(container, "requests").is_empty()
+    let amount = |one: &Value, part: &str, name: &str| {
+        let amount = Quantity::parse(&one["resources"][part][name]);
+        amount.filter(|amount| !amount.is_zero() && !amount.is_negative())
     };
-    let guaranteed = |container: &Value| {
-        let limits = part(container, "limits");
-        limits.contains_key("cpu")
-            && limits.contains_key("memory")
-            && part(container, "requests") == limits
+    let sum = |part: &str, name: &str| {
+        counted.iter().filter_map(|one| amount(one, part, name)).reduce(|sum, more| sum + more)
     };
-    if containers.iter().all(none) {
-        "BestEffort"
-    } else if containers.iter().all(guaranteed) {
-        "Guaranteed"
-    } else {
-        "Burstable"
+    let sums = ["cpu", "memory"].map(|name| (sum("requests", name), sum("limits", name)));
+    if sums.iter().all(|(requests, limits)| requests.is_none() && limits.is_none()) {
+        return "BestEffort";
     }
+    let limited =
+        |one: &&Value| ["cpu", "memory"].iter().all(|n| amount(one, "limits", n).is_some());
+    let is_equal = sums.iter().all(|(requests, limits)| requests == limits);
+    if is_equal && counted.iter().all(limited) { "Guaranteed" } else { "Burstable" }
 }
 
 #[cfg(test)]

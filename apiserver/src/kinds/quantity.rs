@@ -38,6 +38,16 @@ impl Quantity {
         self.thousandths < 0
     }
 
+    /// Whether it is zero.
+    pub(crate) fn is_zero(self) -> bool {
+        self.thousandths == 0
+    }
+
+    /// Whether it has no fraction.
+    pub(crate) fn is_whole(self) -> bool {
+        self.thousandths % 1000 == 0
+    }
+
     /// Reads a text.
     fn read(text: &str) -> Option<Self> {
         let end = text.find(|letter: char| letter.is_ascii_alphabetic());

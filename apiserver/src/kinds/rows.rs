@@ -175,9 +175,13 @@ const EVENT_FIELDS: &[&str] = &[
 /// The table.
 pub(super) const ROWS: &[Row] = &[
     row("v1", "Binding", "bindings", "").verbs("create").review_only(),
+    row("v1", "ComponentStatus", "componentstatuses", "cs").cluster().verbs("get list"),
     row("v1", "ConfigMap", "configmaps", "cm"),
     row("v1", "Endpoints", "endpoints", "ep").upserts(),
-    row("v1", "Event", "events", "ev").upserts().fields(CORE_EVENT_FIELDS),
+    row("v1", "Event", "events", "ev")
+        .upserts()
+        .names(NameRule::Unchecked)
+        .fields(CORE_EVENT_FIELDS),
     row("v1", "LimitRange", "limitranges", "limits").upserts(),
     row("v1", "Namespace", "namespaces", "ns")
         .cluster()
@@ -186,7 +190,10 @@ pub(super) const ROWS: &[Row] = &[
         .names(NameRule::Label)
         .fields(&["status.phase"])
         .returned(),
-    row("v1", "Node", "nodes", "no").cluster().with(&[STATUS]).fields(&["spec.unschedulable"]),
+    row("v1", "Node", "nodes", "no")
+        .cluster()
+        .with(&[("proxy", "v1 NodeProxyOptions"), STATUS])
+        .fields(&["spec.unschedulable"]),
     row("v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc").with(&[STATUS]).returned(),
     row("v1", "PersistentVolume", "persistentvolumes", "pv").cluster().with(&[STATUS]).returned(),
     row("v1", "Pod", "pods", "po")
@@ -211,7 +218,8 @@ pub(super) const ROWS: &[Row] = &[
         .all()
         .with(&[SCALE, STATUS])
         .spec()
-        .fields(&["status.replicas"]),
+        .fields(&["status.replicas"])
+        .orphans(),
     row("v1", "ResourceQuota", "resourcequotas", "quota").with(&[STATUS]).returned(),
     row("v1", "Secret", "secrets", "").fields(&["type"]),
     row("v1", "ServiceAccount", "serviceaccounts", "sa")
@@ -219,7 +227,7 @@ pub(super) const ROWS: &[Row] = &[
         .returned(),
     row("v1", "Service", "services", "svc")
         .all()
-        .with(&[STATUS])
+        .with(&[("proxy", "v1 ServiceProxyOptions"), STATUS])
         .names(NameRule::Label)
         .upserts()
         .fields(&["spec.clusterIP", "spec.type"])
@@ -296,6 +304,10 @@ pub(super) const ROWS: &[Row] = &[
     .with(&[STATUS])
     .spec()
     .conditional(),
+    row("apiregistration.k8s.io/v1", "APIService", "apiservices", "")
+        .cluster()
+        .in_category("api-extensions")
+        .with(&[STATUS]),
     row("apps/v1", "ControllerRevision", "controllerrevisions", ""),
     row("apps/v1", "DaemonSet", "daemonsets", "ds").all().with(&[STATUS]).spec(),
     row("apps/v1", "Deployment", "deployments", "deploy")
@@ -303,7 +315,11 @@ pub(super) const ROWS: &[Row] = &[
         .with(&[SCALE, STATUS])
         .generation(Generation::SpecOrAnnotations),
     row("apps/v1", "ReplicaSet", "replicasets", "rs").all().with(&[SCALE, STATUS]).spec(),
-    row("apps/v1", "StatefulSet", "statefulsets", "sts").all().with(&[SCALE, STATUS]).spec(),
+    row("apps/v1", "StatefulSet", "statefulsets", "sts")
+        .all()
+        .with(&[SCALE, STATUS])
+        .spec()
+        .names(NameRule::Label),
     row("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", "")
         .cluster()
         .review(),
@@ -335,9 +351,11 @@ pub(super) const ROWS: &[Row] = &[
     row("certificates.k8s.io/v1", "CertificateSigningRequest", "certificatesigningrequests", "csr")
         .cluster()
         .with(&[("approval", ""), STATUS])
+        .names(NameRule::Any)
         .fields(&["spec.signerName"]),
     row("coordination.k8s.io/v1", "Lease", "leases", "").conditional().upserts(),
-    row("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", "").spec(),
+    row("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", "")
+        .generation(Generation::SpecOrLabels),
     row("events.k8s.io/v1", "Event", "events", "ev").upserts().fields(EVENT_FIELDS),
     row("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", "flowschemas", "")
         .cluster()
@@ -356,11 +374,12 @@ pub(super) const ROWS: &[Row] = &[
     row("networking.k8s.io/v1", "Ingress", "ingresses", "ing").with(&[STATUS]).spec(),
     row("networking.k8s.io/v1", "IPAddress", "ipaddresses", "ip").cluster().spec(),
     row("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "netpol").spec(),
-    row("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs", "").cluster().with(&[STATUS]).spec(),
+    row("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs", "").cluster().with(&[STATUS]),
     row("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", "").cluster().conditional(),
     row("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb")
         .with(&[STATUS])
         .spec()
+        .names(NameRule::Any)
         .conditional(),
     row("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", "")
         .cluster()

@@ -32,6 +32,7 @@ fn served(group: &str, kind: &str, plural: &str, custom: bool) -> Served {
         }),
         columns: vec![],
         selectable: vec![],
+        stored_as: String::new(),
         deprecated: None,
     }
 }

@@ -14,6 +14,10 @@ const MAX_DEPTH: usize = 120;
 /// Most values that all operations of a patch look at to measure nesting.
 const MAX_MEASURED: usize = 4_000_000;
 
+/// Most items of lists that all operations of a patch may move to make room or to close a gap: a list
+/// of a million items would be moved ten thousand times.
+const MAX_MOVED: usize = 100_000_000;
+
 /// Failure of an operation. The server gives its reason only for the patches of webhooks.
 #[derive(Debug)]
 enum OperationFailed {
@@ -83,9 +87,21 @@ struct Work {
     copied: usize,
     /// Values whose nesting was measured.
     measured: usize,
+    /// Items of lists that were moved.
+    moved: usize,
 }
 
 impl Work {
+    /// Counts the items of a list behind a position, which move; fails if all were too many.
+    fn shift(&mut self, list: &[Value], at: usize) -> Result<(), OperationFailed> {
+        self.moved = self.moved.saturating_add(list.len().saturating_sub(at));
+        if self.moved > MAX_MOVED {
+            Err(other("the operations move too many items"))
+        } else {
+            Ok(())
+        }
+    }
+
     /// Fails if `value` at `path` makes a document nested too deeply.
     ///
     /// For each operation and not at the end only: operations can nest a document step by step, and a
@@ -170,9 +186,9 @@ fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), Operati
         "add" => {
             let value = value();
             work.check_depth(path, &value)?;
-            add(doc, path, value)
+            add(doc, path, value, work)
         }
-        "remove" => remove(doc, path).map(drop),
+        "remove" => remove(doc, path, work).map(drop),
         "replace" => {
             let value = value();
             work.check_depth(path, &value)?;
@@ -180,9 +196,9 @@ fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), Operati
         }
         "move" => {
             // Removed first: positions in `path` count without the moved item.
-            let moved = remove(doc, from()?)?;
+            let moved = remove(doc, from()?, work)?;
             work.check_depth(path, &moved)?;
-            add(doc, path, moved)
+            add(doc, path, moved, work)
         }
         "copy" => {
             let value = read(doc, from()?)?.cloned().unwrap_or(Value::Null);
@@ -192,7 +208,7 @@ fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), Operati
                 return Err(other("the copies are too large"));
             }
             work.check_depth(path, &value)?;
-            add(doc, path, value)
+            add(doc, path, value, work)
         }
         "test" => {
             let wanted = value();
@@ -275,11 +291,12 @@ fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Operati
 }
 
 /// Adds a value; `-` stands for the end of a list.
-fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), OperationFailed> {
+fn add(doc: &mut Value, path: &str, value: Value, work: &mut Work) -> Result<(), OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
             // An index may be one behind the end: the value is then appended.
             let at = if key == "-" { list.len() } else { index(&key, list.len() + 1)? };
+            work.shift(list, at)?;
             list.insert(at, value);
         }
         (Value::Object(map), key) => {
@@ -291,10 +308,11 @@ fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), OperationFailed>
 }
 
 /// Removes a value and returns it.
-fn remove(doc: &mut Value, path: &str) -> Result<Value, OperationFailed> {
+fn remove(doc: &mut Value, path: &str, work: &mut Work) -> Result<Value, OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
             let index = index(&key, list.len())?;
+            work.shift(list, index)?;
             Ok(list.remove(index))
         }
         (Value::Object(map), key) => map.remove(&key).ok_or_else(|| {

@@ -14,20 +14,25 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Creates the default roles and bindings; a controller fills the aggregated roles.
 pub(crate) fn seed(core: &Core) {
-    for (resource, object) in parse(TABLE) {
-        bootstrap::seed(core, GROUP, resource, "", object);
+    for (resource, namespace, object) in parse(TABLE) {
+        bootstrap::seed(core, GROUP, resource, namespace, object);
     }
 }
 
-/// Returns the objects of the table, each with its resource.
-fn parse(table: &str) -> Vec<(&'static str, Value)> {
-    let mut out: Vec<(&'static str, Value)> = Vec::new();
+/// Returns the objects of the table, each with its resource and its namespace.
+fn parse(table: &str) -> Vec<(&'static str, &str, Value)> {
+    let mut out: Vec<(&'static str, &str, Value)> = Vec::new();
     for line in table.lines() {
-        if let Some(rest) = line.strip_prefix("role ") {
-            out.push(("clusterroles", role(rest)));
-        } else if let Some(rest) = line.strip_prefix("bind ") {
-            out.push(("clusterrolebindings", binding(rest)));
-        } else if let Some((_, role)) = out.last_mut().filter(|_| line.starts_with("  "))
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (namespace, inner) = rest.split_once(' ').unwrap_or((rest, ""));
+        match word {
+            "role" => out.push(("clusterroles", "", role(rest))),
+            "bind" => out.push(("clusterrolebindings", "", binding("ClusterRole", rest))),
+            "role-in" => out.push(("roles", namespace, role(inner))),
+            "bind-in" => out.push(("rolebindings", namespace, binding("Role", inner))),
+            _ => {}
+        }
+        if let Some((.., role)) = out.last_mut().filter(|_| line.starts_with("  "))
             && let Value::Array(rules) = &mut role["rules"]
         {
             rules.push(rule(line.trim()));
@@ -76,7 +81,7 @@ fn rule(line: &str) -> Value {
     };
     let mut rule = Map::new();
     rule.insert("verbs".to_owned(), json!(verbs.split(',').collect::<Vec<_>>()));
-    for key in ["apiGroups", "resources", "nonResourceURLs"] {
+    for key in ["apiGroups", "resources", "nonResourceURLs", "resourceNames"] {
         let words = columns.next().unwrap_or_default();
         let words: Vec<&str> = words
             .split(',')
@@ -91,18 +96,32 @@ fn rule(line: &str) -> Value {
     Value::Object(rule)
 }
 
-/// Parses the line of a binding: a role and the groups that have it.
-fn binding(line: &str) -> Value {
+/// Parses the line of a binding: its name, with that of its role if it differs, and its subjects.
+fn binding(kind: &str, line: &str) -> Value {
     let mut words = line.split(' ');
-    // The binding has the name of its role.
     let name = words.next().unwrap_or_default();
-    let subjects: Vec<Value> =
-        words.map(|group| json!({"kind": "Group", "apiGroup": GROUP, "name": group})).collect();
-    json!({
+    let (name, role) = name.split_once('=').unwrap_or((name, name));
+    let subjects: Vec<Value> = words.map(subject).collect();
+    let mut binding = json!({
         "metadata": metadata(name),
-        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name},
-        "subjects": subjects,
-    })
+        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": role},
+    });
+    if !subjects.is_empty() {
+        binding["subjects"] = json!(subjects);
+    }
+    binding
+}
+
+/// Parses the subject of a binding.
+fn subject(word: &str) -> Value {
+    match word.split_once('=') {
+        Some(("user", name)) => json!({"kind": "User", "apiGroup": GROUP, "name": name}),
+        Some(("account", place)) => {
+            let (namespace, name) = place.split_once('/').unwrap_or(("", place));
+            json!({"kind": "ServiceAccount", "name": name, "namespace": namespace})
+        }
+        _ => json!({"kind": "Group", "apiGroup": GROUP, "name": word}),
+    }
 }
 
 #[cfg(test)]
@@ -112,10 +131,10 @@ mod tests {
     #[test]
     fn the_table_reads_as_roles_and_bindings() {
         let all = parse(TABLE);
-        assert_eq!(all.len(), 18);
+        assert_eq!(all.len(), 133);
         let find = |name: &str| {
-            let found = all.iter().find(|(_, object)| object["metadata"]["name"] == name);
-            found.map(|(_, object)| object.clone()).unwrap()
+            let found = all.iter().find(|(.., object)| object["metadata"]["name"] == name);
+            found.map(|(.., object)| object.clone()).unwrap()
         };
         assert_eq!(
             find("cluster-admin")["rules"],

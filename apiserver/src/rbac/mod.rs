@@ -9,6 +9,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Weak;
 
@@ -59,8 +60,10 @@ impl Authorizer for Rbac {
     fn rules(&self, user: &User, namespace: &str) -> Vec<Value> {
         let mut out = Vec::new();
         if let Some(core) = self.core.upgrade() {
+            // A set beside the list: users may have very many rules.
+            let mut seen = HashSet::new();
             visit(&core.store, user, namespace, &mut |_, rule| {
-                if !out.contains(rule) {
+                if seen.insert(rule.clone()) {
                     out.push(rule.clone());
                 }
                 ControlFlow::Continue(())
@@ -187,6 +190,7 @@ pub(crate) fn aggregate(store: &Store, role: &Value) -> Option<Value> {
     let (roles, _) = store.snapshot(CLUSTER_ROLES);
     let own = &role["metadata"]["name"];
     let mut rules: Vec<Value> = Vec::new();
+    let mut seen = HashSet::new();
     for selector in selectors {
         for (_, other) in &roles {
             let other = &other.value;
@@ -195,7 +199,7 @@ pub(crate) fn aggregate(store: &Store, role: &Value) -> Option<Value> {
                 continue;
             }
             for rule in other["rules"].as_array().into_iter().flatten() {
-                if !rules.contains(rule) {
+                if seen.insert(rule.clone()) {
                     rules.push(rule.clone());
                 }
             }

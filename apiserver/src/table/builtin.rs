@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::human::{duration, labels, selector, since};
-use super::{Definition, autoscaler, plain, pod, workload};
+use super::{Definition, autoscaler, plain, pod, stored, workload};
 use crate::served::Served;
 
 /// Column of the name.
@@ -91,7 +91,30 @@ pub(super) fn columns(served: &Served) -> Vec<Definition> {
             [&own[..], &more.map(wide)].concat()
         }
         "RoleBinding" | "ClusterRoleBinding" => bindings.to_vec(),
-        "Role" | "ClusterRole" | "CustomResourceDefinition" | "LimitRange" => {
+        "PersistentVolume" => {
+            let own = [
+                "Capacity",
+                "Access Modes",
+                "Reclaim Policy",
+                "Status",
+                "Claim",
+                "StorageClass",
+                "VolumeAttributesClass",
+                "Reason",
+            ];
+            [&between(&own.map(text))[..], &[wide("VolumeMode")]].concat()
+        }
+        "PodTemplate" => vec![NAME, text("Containers"), text("Images"), text("Pod Labels")],
+        "ResourceQuota" => between(&["Request", "Limit"].map(text)),
+        "FlowSchema" => {
+            let own = ["PriorityLevel", "MatchingPrecedence", "DistinguisherMethod"].map(text);
+            [&between(&own)[..], &[text("MissingPL")]].concat()
+        }
+        "Role"
+        | "ClusterRole"
+        | "CustomResourceDefinition"
+        | "LimitRange"
+        | "CSIStorageCapacity" => {
             vec![NAME, ("Created At", "date", "", 0)]
         }
         "ConfigMap" => between(&[text("Data")]),
@@ -133,7 +156,11 @@ pub(super) fn columns(served: &Served) -> Vec<Definition> {
             [&[NAME, AGE][..], &own.map(text)].concat()
         }
         other => match plain::columns(other) {
-            Some(own) => between(&own.map(|(name, kind)| (name, kind, "", 0)).collect::<Vec<_>>()),
+            Some(own) => {
+                // The name of a driver is marked as a name.
+                let format = |name| if name == "Attacher" { "name" } else { "" };
+                between(&own.map(|(name, kind)| (name, kind, format(name), 0)).collect::<Vec<_>>())
+            }
             None => vec![NAME, AGE],
         },
     }
@@ -208,6 +235,16 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
         "PersistentVolumeClaim" => {
             let mode = json!(or(&spec["volumeMode"], "<unset>"));
             then(claim(o), vec![mode])
+        }
+        "PersistentVolume" => {
+            then(stored::volume(o), vec![json!(or(&spec["volumeMode"], "<unset>"))])
+        }
+        "PodTemplate" => [vec![name], stored::template(o)].concat(),
+        "ResourceQuota" => around(stored::quota(o)),
+        "FlowSchema" => {
+            let dangling = list(&status["conditions"]).iter().find(|one| one["type"] == "Dangling");
+            let dangling = dangling.map_or("?", |one| or(&one["status"], ""));
+            then(plain::cells("FlowSchema", o).unwrap_or_default(), vec![json!(dangling)])
         }
         "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
             around(vec![json!(list(&o["webhooks"]).len())])
@@ -456,14 +493,6 @@ fn endpoint_slice(o: &Value) -> Vec<Value> {
 fn claim(o: &Value) -> Vec<Value> {
     let (spec, status) = (&o["spec"], &o["status"]);
     let bound = spec["volumeName"].as_str().is_some_and(|n| !n.is_empty());
-    let short = |mode: &Value| match mode.as_str() {
-        Some("ReadWriteOnce") => "RWO",
-        Some("ReadOnlyMany") => "ROX",
-        Some("ReadWriteMany") => "RWX",
-        Some("ReadWriteOncePod") => "RWOP",
-        _ => "",
-    };
-    let modes: Vec<&str> = list(&status["accessModes"]).iter().map(short).collect();
     let phase = match o["metadata"]["deletionTimestamp"].is_string() {
         true => "Terminating",
         false => or(&status["phase"], ""),
@@ -472,7 +501,7 @@ fn claim(o: &Value) -> Vec<Value> {
         json!(phase),
         json!(or(&spec["volumeName"], "")),
         json!(if bound { or(&status["capacity"]["storage"], "") } else { "" }),
-        json!(if bound { modes.join(",") } else { String::new() }),
+        json!(if bound { stored::modes(&status["accessModes"]) } else { String::new() }),
         json!(or(&spec["storageClassName"], "")),
         json!(or(&spec["volumeAttributesClassName"], "<unset>")),
     ]

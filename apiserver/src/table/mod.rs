@@ -10,6 +10,7 @@ mod human;
 mod jsonpath;
 mod plain;
 mod pod;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -93,6 +94,35 @@ fn definitions(served: &Served) -> Vec<Value> {
         define(&c.name, &c.kind, &c.format, text, c.priority)
     }))
     .collect()
+}
+
+/// Returns the table of a Scale.
+pub(crate) fn scale(served: &Served, scale: &Value, include: IncludeObject, now: i64) -> Value {
+    let column = |name: &str, kind: &str, path: &str, description: &str| Column {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        format: String::new(),
+        description: description.to_owned(),
+        priority: 0,
+        json_path: path.to_owned(),
+    };
+    let columns = vec![
+        column("Desired", "integer", ".spec.replicas", "Number of desired replicas."),
+        column("Available", "integer", ".status.replicas", "Number of observed replicas."),
+        column("Age", "date", ".metadata.creationTimestamp", describe("Age")),
+    ];
+    let shown = Served { custom: true, columns, ..served.clone() };
+    let metadata = json!({"resourceVersion": scale["metadata"]["resourceVersion"]});
+    let list = json!({"metadata": metadata, "items": [scale]});
+    let mut table = table(&shown, &list, include, now);
+    if !served.custom {
+        table["columnDefinitions"][0]["format"] = json!("");
+        table["columnDefinitions"][3]["type"] = json!("string");
+        if table["rows"][0]["cells"][1].is_null() {
+            table["rows"][0]["cells"][1] = json!(0);
+        }
+    }
+    table
 }
 
 /// Returns the description of a common column.

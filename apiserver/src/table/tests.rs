@@ -20,6 +20,7 @@ fn served(kind: &str, custom: bool, columns: Vec<Column>) -> Served {
         schema: None,
         columns,
         selectable: vec![],
+        stored_as: String::new(),
         deprecated: None,
     }
 }

@@ -13,6 +13,32 @@ pub(super) fn rewrite(schema: &TypeSchema, value: &mut Value) {
     walk(schema.table(), schema.root(), value);
 }
 
+/// Replaces empty lists of fields that are always written by null.
+pub(super) fn persist(schema: &TypeSchema, value: &mut Value) {
+    empty(schema.table(), schema.root(), value);
+}
+
+/// Replaces empty lists below a value.
+fn empty(table: &Table, id: Id, value: &mut Value) {
+    match (table.shape(id), value) {
+        (TypeShape::Object(object), Value::Object(map)) => {
+            for (key, value) in map.iter_mut() {
+                let Some(id) = Table::child(object, key) else { continue };
+                let is_field = object.fields.contains_key(key.as_str());
+                let is_list = matches!(table.shape(id), TypeShape::List(..));
+                if is_field && is_list && value.as_array().is_some_and(Vec::is_empty) {
+                    *value = Value::Null;
+                }
+                empty(table, id, value);
+            }
+        }
+        (TypeShape::List(_, items), Value::Array(list)) => {
+            list.iter_mut().for_each(|item| empty(table, *items, item));
+        }
+        _ => {}
+    }
+}
+
 /// Visits one value.
 fn walk(table: &Table, id: Id, value: &mut Value) {
     match (table.shape(id), value) {
@@ -62,7 +88,9 @@ fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
 fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
     match (value, table.shape(field.node)) {
         (Value::Null, _) => true,
-        (Value::Array(list), TypeShape::List(..)) => list.is_empty() && !field.required,
+        (Value::Array(list), TypeShape::List(..)) => {
+            list.is_empty() && !field.required && field.written != Written::Null
+        }
         (Value::Object(map), TypeShape::Object(object)) => {
             map.is_empty() && object.fields.is_empty() && !field.required && is_map(table, object)
         }

@@ -1,6 +1,7 @@
 //! Check of values against the JSON type that their schema declares.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
+use windlass_cel::library::timestamp::Timestamp;
 
 use super::TypeSchema;
 use super::table::{Id, Object, Scalar, Table, TypeShape};
@@ -10,9 +11,53 @@ use crate::go;
 ///
 /// Metadata of the object itself is checked by the caller.
 pub(super) fn mismatch(schema: &TypeSchema, value: &Value) -> Option<String> {
-    let mut checker =
-        Checker { table: schema.table(), owner: String::new(), path: String::new(), top: true };
+    let mut checker = Checker {
+        table: schema.table(),
+        owner: String::new(),
+        path: String::new(),
+        top: true,
+        converts: false,
+    };
     checker.check(schema.root(), value)
+}
+
+/// Returns the first value of a wrong type, in the words of the converter of strategic merge patches.
+pub(super) fn unconvertible(schema: &TypeSchema, value: &Value) -> Option<String> {
+    let mut checker = Checker {
+        table: schema.table(),
+        owner: String::new(),
+        path: String::new(),
+        top: true,
+        converts: true,
+    };
+    checker.check(schema.root(), value)
+}
+
+/// Returns why the converter cannot make a value of a shape.
+fn conversion(table: &Table, id: Id, value: &Value) -> String {
+    let found = match value {
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "slice",
+        Value::Object(_) | Value::Null => "map",
+    };
+    match table.shape(id) {
+        TypeShape::List(..) => format!("cannot restore slice from {found}"),
+        TypeShape::Object(_) if table.node(id).name.is_some() => {
+            format!("cannot restore struct from: {found}")
+        }
+        TypeShape::Object(_) => format!("cannot restore map from {found}"),
+        _ => {
+            let wanted = go_type(table, id);
+            match (wanted.as_str(), value) {
+                // Go converts between these types, but the converter does not.
+                ("string", Value::Number(_)) => format!("cannot convert {found} to string"),
+                _ => format!("unrecognized type: {wanted}"),
+            }
+        }
+    }
 }
 
 /// A walk over a value that tracks its position.
@@ -24,6 +69,8 @@ struct Checker<'a> {
     path: String,
     /// Whether the value is the object itself.
     top: bool,
+    /// Whether texts are those of the converter, and not of the decoder.
+    converts: bool,
 }
 
 impl Checker<'_> {
@@ -39,11 +86,37 @@ impl Checker<'_> {
             (TypeShape::Scalar(Scalar::Quantity, _), Value::String(text)) => {
                 go::quantity_fault(text).map(str::to_owned)
             }
+            (TypeShape::Scalar(Scalar::String, Some(format)), Value::String(text)) => {
+                self.check_format(id, format, text)
+            }
+            (TypeShape::Scalar(Scalar::Integer, format), Value::Number(number))
+                if !is_integer(number, format.as_deref()) =>
+            {
+                let field = format!("{}.{}", self.owner, self.path);
+                let wanted = go_type(table, id);
+                Some(format!(
+                    "json: cannot unmarshal number {number} into Go struct field {field} of type {wanted}"
+                ))
+            }
             (TypeShape::Scalar(scalar, _), value) if fits(*scalar, value) => None,
+            (_, other) if self.converts => Some(conversion(table, id, other)),
             (_, other) => {
                 let field = format!("{}.{}", self.owner, self.path);
                 Some(go::mismatch(other, &field, &go_type(table, id)))
             }
+        }
+    }
+
+    /// Checks a text that Go decodes into bytes or a time.
+    fn check_format(&self, id: Id, format: &str, text: &str) -> Option<String> {
+        let name = self.table.node(id).name.as_deref().unwrap_or_default();
+        match format {
+            "byte" => go::base64_fault(text),
+            "date-time" if name.ends_with(".MicroTime") => {
+                Timestamp::parse_rfc3339_micro(text).err()
+            }
+            "date-time" => Timestamp::parse_rfc3339(text).err(),
+            _ => None,
         }
     }
 
@@ -78,6 +151,14 @@ impl Checker<'_> {
         let found = self.check(id, value);
         self.path.truncate(length);
         found
+    }
+}
+
+/// Whether a number is an integer in the range of its format.
+fn is_integer(number: &Number, format: Option<&str>) -> bool {
+    match (number.as_i64(), format) {
+        (Some(number), Some("int32")) => i32::try_from(number).is_ok(),
+        (held, _) => held.is_some(),
     }
 }
 

@@ -4,18 +4,12 @@ use serde_json::{Value, json};
 
 use super::admit::policies::Operation;
 use super::decode::Body;
-use super::delete::Asked;
-use super::subresources::{accounts, certificates, pods};
-use super::{Call, ObjectResponse, admit, delete, options};
+use super::subresources::{accounts, certificates, eviction, pods};
+use super::{Call, ObjectResponse, admit};
 use crate::core::Core;
 use crate::kinds::{Kind, meta};
-use crate::selectors;
 use crate::served::Cause;
 use crate::status::{self, About, ApiError, cause, forbidden_field, invalid_value};
-use crate::storage;
-
-/// Name of the disruption budgets in the store.
-const BUDGETS: &str = "poddisruptionbudgets.policy";
 
 const MEBIBYTE: usize = 1024 * 1024;
 
@@ -37,7 +31,7 @@ pub(crate) fn act(
             check_name(call, &body.value, "Eviction")?;
             let warnings =
                 admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
-            Ok(evict(core, call, &body.value)?.warned(warnings))
+            Ok(eviction::evict(core, call, &body.value)?.warned(warnings))
         }
         ("serviceaccounts", "token") => {
             let more = admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
@@ -88,7 +82,7 @@ fn bind(core: &Core, call: &Call, binding: &Value) -> Result<ObjectResponse, Api
         }
         let mut pod = held.value.clone();
         crate::kinds::defaults::child(&mut pod, "spec")["nodeName"] = json!(node);
-        set_condition(
+        eviction::set_condition(
             &mut pod,
             json!({
                 "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
@@ -100,122 +94,6 @@ fn bind(core: &Core, call: &Call, binding: &Value) -> Result<ObjectResponse, Api
             return Ok(ObjectResponse::created(status::accepted()));
         }
     }
-}
-
-/// Sets a Pod's condition; the previous one of the same type is replaced.
-fn set_condition(pod: &mut Value, condition: Value) {
-    let conditions = &mut crate::kinds::defaults::child(pod, "status")["conditions"];
-    let mut held = conditions.as_array().cloned().unwrap_or_default();
-    held.retain(|one| one["type"] != condition["type"]);
-    held.push(condition);
-    *conditions = Value::Array(held);
-}
-
-/// Evicts a Pod, if the disruption budgets allow it.
-fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<ObjectResponse, ApiError> {
-    let held = call.find(core)?;
-    let budgets = check_budgets(core, call, &held.value)?;
-    let main = Call { subresource: String::new(), ..call.clone() };
-    let mut options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
-    // A dry run in the URL's parameter counts for the deletion, too.
-    options.dry_run |= call.options.dry_run;
-    // Before anything is spent: an eviction that cannot delete must cost no budget.
-    delete::preconditions(&main, &options, &held.value)?;
-    if !options.dry_run {
-        // Another eviction took the last disruption in between: the budget now refuses.
-        if !budgets.iter().all(|key| spend(core, call, key)) {
-            return evict(core, call, eviction);
-        }
-        disrupt(core, call)?;
-        // The condition has made another version of the Pod.
-        options.version = None;
-    }
-    delete::delete_as(core, &main, &options, Asked::Other, &mut Vec::new())?;
-    Ok(ObjectResponse::created(status::accepted()))
-}
-
-/// Sets the condition of a Pod that is being evicted.
-fn disrupt(core: &Core, call: &Call) -> Result<(), ApiError> {
-    let now = core.clock.rfc3339();
-    loop {
-        let held = call.find(core)?;
-        let mut pod = held.value.clone();
-        set_condition(
-            &mut pod,
-            json!({
-                "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
-                "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": now,
-            }),
-        );
-        if core.store.put(&call.kind.storage, &call.key(), Some(&held), pod).is_ok() {
-            return Ok(());
-        }
-    }
-}
-
-/// Takes one disruption from a budget; false if none is left. A concurrent write makes `put` fail: it
-/// is then tried again.
-fn spend(core: &Core, call: &Call, key: &str) -> bool {
-    let kind = BUDGETS;
-    while let Some(held) = core.store.get(kind, key) {
-        let mut budget = held.value.clone();
-        let status = crate::kinds::defaults::child(&mut budget, "status");
-        let allowed = status["disruptionsAllowed"].as_i64().unwrap_or(0);
-        if allowed < 1 {
-            return false;
-        }
-        status["disruptionsAllowed"] = json!(allowed.saturating_sub(1));
-        let pods = crate::kinds::defaults::child(status, "disruptedPods");
-        pods[call.name.as_str()] = json!(core.clock.rfc3339());
-        if core.store.put(kind, key, Some(&held), budget).is_ok() {
-            return true;
-        }
-    }
-    // The budget is gone, and forbids nothing.
-    true
-}
-
-/// Fails if a disruption budget forbids that a Pod goes, else returns the keys of its budgets. Pods
-/// that do not run need no permission.
-fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<Vec<String>, ApiError> {
-    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
-    // No budget counts these Pods as available.
-    if phase != "Running" || crate::kinds::meta::terminating(pod) {
-        return Ok(Vec::new());
-    }
-    let mut spent = Vec::new();
-    let (budgets, _) = core.store.snapshot(BUDGETS);
-    for (key, budget) in storage::in_namespace(&budgets, &call.namespace) {
-        if !selectors::selects(&budget.value["spec"]["selector"], pod) {
-            continue;
-        }
-        let observed = budget.value["status"]["observedGeneration"].as_i64().unwrap_or(0);
-        let allowed = budget.value["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
-        let text = "Cannot evict pod as it would violate the pod's disruption budget.";
-        let name = crate::kinds::meta::text(&budget.value, "name");
-        // The budget's status describes an earlier spec: its numbers cannot be trusted yet.
-        if observed < crate::kinds::meta::generation(&budget.value) {
-            let detail =
-                format!("The disruption budget {name} is still being processed by the server.");
-            return Err(ApiError::too_many(text, 10).because(cause(
-                "DisruptionBudget",
-                "",
-                detail,
-            )));
-        }
-        if allowed < 1 {
-            let error = ApiError::custom(429, "TooManyRequests", text);
-            let count = |field: &str| budget.value["status"][field].as_i64().unwrap_or(0);
-            let detail = format!(
-                "The disruption budget {name} needs {} healthy pods and has {} currently",
-                count("desiredHealthy"),
-                count("currentHealthy")
-            );
-            return Err(error.because(cause("DisruptionBudget", "", detail)));
-        }
-        spent.push(key.to_string());
-    }
-    Ok(spent)
 }
 
 /// Returns a fault if a ConfigMap or Secret holds more than a mebibyte.
@@ -266,33 +144,47 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
         ("batch", "Job") => &["spec.selector", "spec.completionMode"],
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             return immutable("roleRef")
-                .map(|_| invalid_value("roleRef", &new["roleRef"], "cannot change roleRef"))
+                .map(|_| {
+                    let text = |field: &str| new["roleRef"][field].clone();
+                    // The names of Go's internal type.
+                    let shown = json!({
+                        "APIGroup": text("apiGroup"), "Kind": text("kind"), "Name": text("name"),
+                    });
+                    invalid_value("roleRef", &shown, "cannot change roleRef")
+                })
                 .into_iter()
                 .collect();
         }
         ("", "Pod") if call.subresource.is_empty() => return pod_change(old, new),
         ("", "Pod") => return pods::check_change(call, old, new),
+        ("scheduling.k8s.io", "PriorityClass") if old["value"] != new["value"] => {
+            return vec![forbidden_field("value", "may not be changed in an update.")];
+        }
         ("certificates.k8s.io", "CertificateSigningRequest") => {
             return certificates::check_change(call, old, new);
         }
         ("", "Secret") => {
-            let frozen = old["immutable"] == true
-                && (old["data"] != new["data"] || new["immutable"] != true);
-            let why = "Forbidden: field is immutable when `immutable` is set";
             let mut causes: Vec<Cause> = immutable("type").into_iter().collect();
-            causes.extend(frozen.then(|| cause("FieldValueForbidden", "data", why)));
+            causes.extend(frozen(old, new, &["data"]));
             return causes;
         }
         ("", "ConfigMap") => {
-            let same = |field: &str| old[field] == new[field];
-            let frozen = old["immutable"] == true
-                && !(same("data") && same("binaryData") && new["immutable"] == true);
-            let why = "Forbidden: field is immutable when `immutable` is set";
-            return frozen.then(|| cause("FieldValueForbidden", "data", why)).into_iter().collect();
+            return frozen(old, new, &["data", "binaryData"]);
         }
         _ => &[],
     };
     paths.iter().filter_map(|path| immutable(path)).collect()
+}
+
+/// Returns the faults of changes of fields that an object has made immutable.
+fn frozen(old: &Value, new: &Value, fields: &[&str]) -> Vec<Cause> {
+    if old["immutable"] != true {
+        return Vec::new();
+    }
+    let why = "field is immutable when `immutable` is set";
+    let changed = fields.iter().filter(|field| old[**field] != new[**field]);
+    let mark = (new["immutable"] != true).then_some(&"immutable");
+    mark.into_iter().chain(changed).map(|field| forbidden_field(field, why)).collect()
 }
 
 /// Returns the faults of a Pod whose update changes more than it may.

@@ -8,7 +8,8 @@ use super::subresources::{certificates, pods};
 use super::suspend::convert;
 use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
-use crate::kinds::{Generation, admission, custom, defaults, meta, validate, workloads};
+use crate::kinds::{Generation, Kind, admission, custom, defaults, meta, validate, workloads};
+use crate::names;
 use crate::served::Cause;
 use crate::status::{About, ApiError};
 use crate::storage;
@@ -36,6 +37,9 @@ pub(crate) fn create_decoded(
     applied: bool,
 ) -> Result<ObjectResponse, ApiError> {
     admit::match_namespace(call, &mut object)?;
+    if !applied {
+        meta::drop_empty(&mut object);
+    }
     admit::namespace(core, call, Some(&object))?;
     admit::definition(core, call, &object)?;
     admit::grants::check(core, call, None, &object)?;
@@ -126,8 +130,31 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generated: Option<usize
         }
         *finalizers = Value::Array(held);
     }
+    if let Some(finalizer) = protection(kind) {
+        let mut held = meta::finalizers(object);
+        if !held.iter().any(|name| name == finalizer) {
+            held.push(finalizer.to_owned());
+        }
+        meta::set(object, "finalizers", json!(held));
+    }
+    if kind.is("", "persistentvolumes") {
+        defaults::child(object, "status")["lastPhaseTransitionTime"] = core.clock.rfc3339().into();
+    }
+    if kind.is("", "limitranges") && meta::text(object, "name").is_empty() {
+        meta::set(object, "name", core.rng.uid().into());
+    }
     admission::enter(kind, object);
     certificates::enter(call, object);
+}
+
+/// Returns the finalizer of kinds that are not deleted while others use them.
+fn protection(kind: &Kind) -> Option<&'static str> {
+    match (kind.served.group.as_str(), kind.name()) {
+        ("", "PersistentVolumeClaim") => Some("kubernetes.io/pvc-protection"),
+        ("", "PersistentVolume") => Some("kubernetes.io/pv-protection"),
+        ("storage.k8s.io", "VolumeAttributesClass") => Some("kubernetes.io/vac-protection"),
+        _ => None,
+    }
 }
 
 /// Removes the status that a client sent with a new object.
@@ -158,9 +185,8 @@ fn store(
 ) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
     let name = meta::text(&object, "name").to_owned();
-    // Held until the Service is stored: another one could choose the same free address.
-    let addresses = kind.is("", "services").then(|| core.addresses.lock());
-    addresses::assign(core, call, None, &mut object)?;
+    // Kept until the Service is stored: another one could choose the same free address.
+    let reservation = addresses::assign(core, call, None, &mut object)?;
     let mut causes = check(call, &object);
     if causes.is_empty() {
         causes.extend(admit::parameters::check(core, call, None, &object));
@@ -168,7 +194,12 @@ fn store(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&name), causes));
     }
-    let warnings = admit::judge(core, call, Operation::Create(&object))?;
+    let mut warnings = admit::judge(core, call, Operation::Create(&object))?;
+    warnings.extend(hostname_warning(kind, &name));
+    if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        warnings.extend(format_warnings(&object, None));
+    }
+    decode::persist(kind, &mut object);
     if version > 0 {
         let text = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::unclassified(text));
@@ -178,6 +209,8 @@ fn store(
     if let Some(held) = core.store.get(&kind.storage, &key) {
         return Err(ApiError::already_exists(about, meta::terminating(&held.value)));
     }
+    // After the policies, which may take long: no other request waits for them.
+    let counting = admit::quota::lock(core, call);
     admit::quota::check(core, call, &object)?;
     // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
@@ -188,13 +221,35 @@ fn store(
     let stored = core.store.put(&kind.storage, &key, None, object);
     let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;
     // Released as soon as the Service is stored: others may choose then.
-    drop(addresses);
+    drop(reservation);
+    admit::quota::record(core, call);
+    drop(counting);
     let answer =
         ObjectResponse::created(convert::answer(call, back, &stored.value)).warned(warnings);
     // Within the write: a definition is served once its POST is answered.
     delete::observe(core, kind, None, Some(&stored));
-    admit::quota::record(core, call);
     Ok(answer)
+}
+
+/// Returns the warnings about formats of a definition's schemas that nobody checks; only of new ones.
+pub(crate) fn format_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let known = old.map(crate::crd_schema::unknown_formats).unwrap_or_default();
+    let found = crate::crd_schema::unknown_formats(new).into_iter();
+    found
+        .filter(|one| !known.contains(one))
+        .map(|one| format!("unrecognized format {one:?}"))
+        .collect()
+}
+
+/// Returns the warning about a Pod whose name is no good name of a host.
+fn hostname_warning(kind: &Kind, name: &str) -> Option<String> {
+    let faults = names::label(name);
+    (kind.is("", "pods") && !faults.is_empty()).then(|| {
+        let faults = faults.join(" ");
+        format!(
+            "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [{faults}]"
+        )
+    })
 }
 
 /// Returns all faults of a new object.

@@ -14,7 +14,7 @@ use crate::status::{About, ApiError, cause};
 use crate::typed::TypeSchema;
 
 /// A parsed body.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Body {
     /// The parsed value.
     pub(crate) value: Value,
@@ -22,6 +22,13 @@ pub(crate) struct Body {
     pub(crate) duplicates: Vec<String>,
     /// The body as it was sent; empty if that is not known.
     pub(crate) text: String,
+}
+
+impl std::fmt::Debug for Body {
+    /// Writes no content, which may be a Secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body").field("length", &self.text.len()).finish_non_exhaustive()
+    }
 }
 
 impl From<Value> for Body {
@@ -37,6 +44,10 @@ pub(crate) enum BodyFault {
     Type(String),
     /// Unknown or repeated fields, under strict validation.
     Strict(String),
+    /// Kind and version of the body cannot be read; with the reason and the start of the body.
+    Head(String, String),
+    /// The body is of another kind; with that kind, its version and the reason.
+    Foreign(String, String, String),
     /// Any other failure.
     Other(ApiError),
 }
@@ -54,6 +65,18 @@ impl BodyFault {
         let text = match self {
             Self::Type(text) => text,
             Self::Strict(text) => format!("strict decoding error: {text}"),
+            Self::Head(why, start) => {
+                let name = &served.kind;
+                return ApiError::bad_request(format!(
+                    "the object provided is unrecognized (must be of type {name}): {why} ({start})"
+                ));
+            }
+            Self::Foreign(kind, version, why) => {
+                let name = &served.kind;
+                return ApiError::bad_request(format!(
+                    "{kind} in version {version:?} cannot be handled as a {name}: {why}"
+                ));
+            }
             Self::Other(error) => return error,
         };
         let kind = &served.kind;
@@ -64,13 +87,14 @@ impl BodyFault {
     }
 
     /// Returns the answer to a PATCH that made `patched`.
-    pub(crate) fn of_patch(self, patched: &Value) -> ApiError {
+    pub(crate) fn of_patch(self, patched: &str) -> ApiError {
         let text = match self {
             Self::Type(text) => text,
             Self::Strict(text) => format!("strict decoding error: {text}"),
+            Self::Head(text, _) | Self::Foreign(_, _, text) => text,
             Self::Other(error) => return error,
         };
-        let shown = Value::from(patched.to_string());
+        let shown = Value::from(patched.to_owned());
         let message = format!("Invalid value: {shown}: {text}");
         let cause = cause("FieldValueInvalid", "patch", message);
         ApiError::invalid(About { group: "", kind: "", name: "" }, vec![cause])
@@ -89,22 +113,18 @@ pub(crate) fn object(
     if object.is_null() && call.kind.custom.is_none() {
         object = Value::Object(serde_json::Map::new());
     }
+    if call.options.validation == FieldValidation::Warn {
+        warnings.extend(foreign_fields(call, &object));
+    }
     check_kind(call, &object, &text, patched)?;
-    if let Some(text) = meta::wrong_type(&call.kind, &object) {
+    let fault = meta::wrong_type(&call.kind, &object);
+    let fault = fault.or_else(|| call.kind.types.mismatch(&object));
+    if let Some(text) = fault.or_else(|| embedded_fault(call, &mut object)) {
         return Err(BodyFault::Type(text));
     }
-    if let Some(text) = call.kind.types.mismatch(&object) {
-        return Err(BodyFault::Type(text));
-    }
-    let custom = call.kind.custom.as_ref();
-    if let Some(text) = custom.and_then(|custom| custom.schema.embedded_fault(&object)) {
-        return Err(BodyFault::Type(text));
-    }
-    let mut complaints: Vec<String> =
-        duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
     // Types first: fields of a wrong type fail before unknown ones are dropped.
     let unknown = settle(call, &mut object);
-    complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+    let complaints = complaints(call, &duplicates, &unknown, &text);
     if !complaints.is_empty() {
         match call.options.validation {
             FieldValidation::Strict => return Err(BodyFault::Strict(complaints.join(", "))),
@@ -119,6 +139,60 @@ pub(crate) fn object(
     Ok(object)
 }
 
+/// Returns the complaints about repeated and unknown fields, in the order in which Go finds them.
+fn complaints(call: &Call, duplicates: &[String], unknown: &[String], text: &str) -> Vec<String> {
+    let mut complaints: Vec<String> =
+        duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
+    complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+    if call.kind.custom.is_some() || complaints.len() < 2 {
+        return complaints;
+    }
+    if text.is_empty() {
+        // Made by a patch, which sorts the keys.
+        complaints.sort();
+        return complaints;
+    }
+    go::in_order(text, complaints)
+}
+
+/// Returns the fault of the head of an embedded resource.
+fn embedded_fault(call: &Call, object: &mut Value) -> Option<String> {
+    let schema = &call.kind.custom.as_ref()?.schema;
+    let mut fault = schema.embedded_fault(object);
+    schema.each_embedded(object, &mut |path, resource| {
+        if let (None, Some(why)) = (&fault, meta::wrong_type(&call.kind, resource)) {
+            let shown = &resource["metadata"];
+            fault = Some(format!("{path}.metadata: Invalid value: {shown}: {why}"));
+        }
+    });
+    fault
+}
+
+/// Returns the complaints about a custom resource of another version: its schema is not known, so all of
+/// its fields are unknown.
+fn foreign_fields(call: &Call, object: &Value) -> Vec<String> {
+    let fields = object.as_object().filter(|_| foreign_version(call, object));
+    let unknown = fields.into_iter().flat_map(|fields| fields.keys()).filter(|key| !is_head(key));
+    unknown.map(|key| format!("unknown field {}", go::quote(key))).collect()
+}
+
+/// Whether a body is a custom resource of another version than that of the URL.
+fn foreign_version(call: &Call, object: &Value) -> bool {
+    let version = object["apiVersion"].as_str().filter(|version| !version.is_empty());
+    let served = &call.kind.served;
+    let is_other = |version: &str| {
+        // Another group has no schema that could miss the fields.
+        version.split_once('/').is_some_and(|(group, _)| group == served.group)
+            && version != served.api_version()
+    };
+    served.custom && object["kind"].is_string() && version.is_some_and(is_other)
+}
+
+/// Whether this is a field that every object has.
+fn is_head(key: &str) -> bool {
+    matches!(key, "apiVersion" | "kind" | "metadata")
+}
+
 /// Brings an object into its kind's form, and returns the paths of the fields that it dropped.
 pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     let kind = &call.kind;
@@ -128,7 +202,14 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     if let Some(custom) = &kind.custom {
         unknown.extend(custom.schema.prune(object));
         custom.schema.default(object);
+        custom.schema.each_embedded(object, &mut |path, resource| {
+            if resource["metadata"].is_object() {
+                let found = meta::clean(resource).into_iter();
+                unknown.extend(found.map(|field| format!("{path}.{field}")));
+            }
+        });
         go::whole_numbers(object);
+        go::large_numbers(object);
     } else {
         // Metadata was cleaned above, by rules of its own.
         let metadata = object["metadata"].take();
@@ -147,12 +228,30 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     unknown
 }
 
+/// Brings an object of a built-in kind into the form in which it is read from the store: empty lists of
+/// fields that are always written become null there.
+pub(crate) fn persist(kind: &Kind, object: &mut Value) {
+    // Definitions are stored as JSON, which keeps empty lists.
+    if kind.custom.is_some() || kind.served.group == "apiextensions.k8s.io" {
+        return;
+    }
+    if kind.is("coordination.k8s.io", "leases")
+        && let Some(Value::Object(spec)) = object.get_mut("spec")
+    {
+        // Fields of a feature that is off by default: who sends them owns them nevertheless.
+        spec.remove("strategy");
+        spec.remove("preferredHolder");
+    }
+    let metadata = object["metadata"].take();
+    kind.types.persist(object);
+    object["metadata"] = metadata;
+}
+
 /// Writes a built-in object as the server's own types would.
 pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) {
     let metadata = object["metadata"].take();
     kind.types.canonicalize(object);
     object["metadata"] = metadata;
-    defaults::empty_rules(kind, object);
 }
 
 /// Checks kind and version of a body.
@@ -160,18 +259,25 @@ fn check_kind(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(
     let served = &call.kind.served;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
+    let shown = if raw.is_empty() { object.to_string() } else { raw.to_owned() };
+    let head = |why: String| Err(BodyFault::Head(why, excerpt(shown.as_bytes())));
     if !object.is_object() && !object.is_null() {
-        let name = &served.kind;
-        let (why, start) = (go::not_an_object(object), excerpt(object.to_string().as_bytes()));
-        let text = format!(
-            "the object provided is unrecognized (must be of type {name}): {why} ({start})"
-        );
-        return Err(ApiError::bad_request(text).into());
+        return head(go::not_an_object(object));
+    }
+    for field in ["apiVersion", "kind"] {
+        let value = &object[field];
+        if !value.is_string() && !value.is_null() {
+            let why = go::mismatch(value, &format!(".{field}"), "string");
+            return head(format!("couldn't get version/kind; json parse error: {why}"));
+        }
+    }
+    if version.matches('/').count() > 1 {
+        return head(format!("unexpected GroupVersion string: {version}"));
     }
     if served.custom {
         check_custom(call, object, raw, patched)
     } else {
-        check_builtin(call, kind, version)
+        check_builtin(call, kind, version, object)
     }
 }
 
@@ -182,11 +288,7 @@ fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result
     if kind.is_empty() {
         let shown = if raw.is_empty() { object.to_string() } else { raw.to_owned() };
         let start = excerpt(shown.as_bytes());
-        let name = call.kind.name();
-        let text = format!(
-            "the object provided is unrecognized (must be of type {name}): Object 'Kind' is missing in '{shown}' ({start})"
-        );
-        return Err(ApiError::bad_request(text).into());
+        return Err(BodyFault::Head(format!("Object 'Kind' is missing in '{shown}'"), start));
     }
     if version != wanted && !patched {
         let text = format!(
@@ -212,7 +314,7 @@ fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result
 }
 
 /// Checks kind and version of a built-in object; absent ones count as those of the URL.
-fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), BodyFault> {
+fn check_builtin(call: &Call, kind: &str, version: &str, object: &Value) -> Result<(), BodyFault> {
     let served = &call.kind.served;
     let wanted = served.api_version();
     let kind = if kind.is_empty() { served.kind.as_str() } else { kind };
@@ -228,8 +330,12 @@ fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), BodyFault
         served.group.split('.').next().unwrap_or_default()
     };
     // A kind of another version, or one that the group does not have.
-    let is_known = TypeSchema::builtin(version, kind).is_some();
-    let why = if kind == name || !is_known {
+    let known = TypeSchema::builtin(version, kind);
+    let fault = known.as_ref().and_then(|types| types.mismatch(object));
+    let why = if let Some(fault) = fault {
+        // It is decoded as what it says before it is converted.
+        fault
+    } else if kind == name || known.is_none() {
         format!(
             "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
             go::quote(kind),
@@ -238,8 +344,7 @@ fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), BodyFault
     } else {
         format!("converting ({short}.{kind}) to ({internal}.{name}): unknown conversion")
     };
-    let text = format!("{kind} in version {short:?} cannot be handled as a {name}: {why}");
-    Err(ApiError::bad_request(text).into())
+    Err(BodyFault::Foreign(kind.to_owned(), short.to_owned(), why))
 }
 
 /// Returns the start of a body, as upstream shows it in errors.

@@ -54,6 +54,8 @@ pub(crate) fn delete_as(
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
     admit::deletion(call)?;
+    // Also for an object that is not there.
+    warn(call, options, warnings);
     for _ in 0..ATTEMPTS {
         let held = call.find(core)?;
         preconditions(call, options, &held.value)?;
@@ -119,7 +121,7 @@ pub(super) fn preconditions(
 fn warn(call: &Call, options: &DeleteOptions, warnings: &mut Vec<String>) {
     // A repeated attempt must not repeat the warning.
     warnings.clear();
-    if call.kind.facts.orphans && options.propagation.is_none() {
+    if call.kind.is("batch", "jobs") && options.propagation.is_none() {
         warnings.push(ORPHANED.to_owned());
     }
 }
@@ -175,7 +177,9 @@ fn attempt(
 fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
     if kind.is("", "namespaces") {
         defaults::child(marked, "status")["phase"] = json!("Terminating");
-        return marked["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+        // The first deletion marks a namespace even if nothing holds it back.
+        return !meta::terminating(marked)
+            || marked["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     }
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crds::mark(marked, &core.clock.rfc3339());

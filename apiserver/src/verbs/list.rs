@@ -349,13 +349,15 @@ fn continued(
     }
     let resource = &call.kind.storage;
     let start = token.start.clone();
+    // "Any version" is answered whole, without pages.
+    let limit = if options.version == "0" { 0 } else { options.limit };
     // A negative revision: the token of an expired list, which goes on inconsistently.
     let Ok(revision) = u64::try_from(token.revision) else {
         let (snapshot, revision) = core.store.snapshot(resource);
-        return Ok(ListSource { snapshot, revision, start, limit: options.limit });
+        return Ok(ListSource { snapshot, revision, start, limit });
     };
     match core.store.snapshot_at(resource, revision) {
-        Ok(snapshot) => Ok(ListSource { snapshot, revision, start, limit: options.limit }),
+        Ok(snapshot) => Ok(ListSource { snapshot, revision, start, limit }),
         Err(_) => Err(ApiError::expired_token(Token { revision: -1, start }.encode())),
     }
 }

@@ -22,6 +22,7 @@ pub(crate) mod suspend;
 pub(crate) mod update;
 pub(crate) mod watch;
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -55,7 +56,7 @@ pub(crate) struct Call {
 }
 
 /// A successful answer with an object.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct ObjectResponse {
     /// HTTP status.
     pub(crate) code: u16,
@@ -63,6 +64,13 @@ pub(crate) struct ObjectResponse {
     pub(crate) value: Value,
     /// Warnings about the object, as those of broken rules that are tolerated.
     pub(crate) warnings: Vec<String>,
+}
+
+impl fmt::Debug for ObjectResponse {
+    /// Writes the answer without its object, which may be a Secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectResponse").field("code", &self.code).finish_non_exhaustive()
+    }
 }
 
 impl ObjectResponse {
@@ -140,4 +148,18 @@ impl Call {
 pub(crate) fn get(core: &Core, call: &Call) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
     Ok(ObjectResponse::ok(convert::shown(core, call, &held.value)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn debug_output_shows_no_object() {
+        let secret = json!({"data": {"k": "c2VjcmV0"}});
+        let answer = ObjectResponse::ok(secret.clone());
+        assert!(!format!("{answer:?}").contains("c2VjcmV0"));
+        assert!(!format!("{:?}", decode::Body::from(secret)).contains("c2VjcmV0"));
+    }
 }

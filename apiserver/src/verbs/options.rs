@@ -6,6 +6,7 @@ use crate::go;
 use crate::selectors::{FieldSelector, LabelSelector};
 use crate::served::Cause;
 use crate::status::{ApiError, cause, forbidden_field, invalid_value, unsupported};
+use crate::typed::TypeSchema;
 
 /// The query of a URL, decoded.
 #[derive(Clone, Debug, Default)]
@@ -52,9 +53,16 @@ impl Query {
 
     /// Returns a number.
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, ApiError> {
-        let Some(text) = self.get(key) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| {
-            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+        let pair = self.pairs.iter().find(|(held, _)| held == key);
+        let Some((_, text)) = pair else { return Ok(None) };
+        text.parse().map(Some).map_err(|fault: std::num::ParseIntError| {
+            use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+            let why = match fault.kind() {
+                PosOverflow | NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            let text = go::quote(text);
+            ApiError::bad_request(format!("strconv.ParseInt: parsing {text}: {why}"))
         })
     }
 }
@@ -177,9 +185,16 @@ fn check_delete_body(body: &Value) -> Result<(), ApiError> {
     let kind = body["kind"].as_str().unwrap_or_default();
     if !kind.is_empty() && kind != "DeleteOptions" {
         let version = body["apiVersion"].as_str().unwrap_or_default();
-        let text = format!(
-            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
-        );
+        let is_known =
+            kind == "Status" && version == "v1" || TypeSchema::builtin(version, kind).is_some();
+        let text = if is_known {
+            let short = version.rsplit('/').next().unwrap_or(version);
+            format!("converting ({short}.{kind}) to (v1.DeleteOptions): unknown conversion")
+        } else {
+            format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            )
+        };
         return Err(ApiError::bad_request(text));
     }
     for (field, fits, wanted) in [

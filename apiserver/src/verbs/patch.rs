@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::decode::{self, Body};
+use super::decode::{self, Body, BodyFault};
 use super::update::{self, NextState, SentVersion};
 use super::{Call, ObjectResponse, admit, fields};
 use crate::apply::{ApplyError, ApplyRequest, Conflict};
@@ -11,6 +11,8 @@ use crate::go::type_name;
 use crate::kinds::meta;
 use crate::patch::{self, PatchError};
 use crate::status::{ApiError, cause, forbidden_field, required};
+
+mod printed;
 
 /// Form of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +61,13 @@ pub(crate) fn patch(
         let patched = patched(call, form, held, &body.value)?;
         let named = SentVersion::of(&patched)?;
         let decoded = decode::object(call, patched.clone().into(), true, warnings);
-        let mut object = decoded.map_err(|fault| fault.of_patch(&patched))?;
+        let mut object = decoded.map_err(|fault| {
+            let fault = match (form, fault, fields::types(call).unconvertible(&patched)) {
+                (Form::Strategic, BodyFault::Type(_), Some(why)) => BodyFault::Type(why),
+                (_, fault, _) => fault,
+            };
+            fault.of_patch(&printed::patched(call, form, &body.value, &patched))
+        })?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
         // Checked last: faults of the body win over a conflict of versions.
@@ -73,8 +81,9 @@ fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
     match (form, body) {
         (Form::Json, Value::Array(operations)) if operations.len() > MOST => {
             let found = operations.len();
-            let text =
-                format!("The allowed maximum operations in a JSON patch is {MOST}, got {found}");
+            let text = format!(
+                "Request entity too large: The allowed maximum operations in a JSON patch is {MOST}, got {found}"
+            );
             Err(ApiError::too_large(text))
         }
         (Form::Json, Value::Array(_) | Value::Null)
@@ -87,6 +96,13 @@ fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
             Err(ApiError::bad_request(text))
         }
         (Form::Merge, Value::Null) => Err(ApiError::bad_request("Invalid JSON Patch")),
+        (Form::Strategic, other) => {
+            let found = type_name(other);
+            let text = format!(
+                "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            );
+            Err(ApiError::bad_request(text))
+        }
         (_, other) => {
             let found = type_name(other);
             let text = format!(
@@ -149,10 +165,18 @@ fn apply(
             now: &now,
         });
         let merged = merged.map_err(refused_apply)?;
+        let empty: Vec<_> = meta::empty(&merged)
+            .into_iter()
+            .filter(|_| call.kind.custom.is_some() && call.subresource.is_empty())
+            .map(|field| (field, merged["metadata"][field].clone()))
+            .collect();
         let decoded = decode::object(call, merged.into(), false, warnings);
         let mut object = decoded.map_err(|fault| fault.of_body(call))?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
+        for (field, value) in empty {
+            meta::set(&mut object, field, value);
+        }
         Ok(NextState::Apply(object))
     })
 }
@@ -195,7 +219,7 @@ fn check_held(
     }
 }
 
-fn refused_apply(error: ApplyError) -> ApiError {
+pub(super) fn refused_apply(error: ApplyError) -> ApiError {
     match error {
         ApplyError::Invalid { code, reason, message } => ApiError::custom(code, reason, message),
         ApplyError::Conflicts(conflicts) => {

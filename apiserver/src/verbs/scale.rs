@@ -2,14 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::decode::Body;
-use super::patch::Form;
+use super::decode::{Body, BodyFault};
+use super::patch::{Form, refused_apply};
 use super::suspend::convert;
 use super::update::{self, NextState, SentVersion};
-use super::{Call, ObjectResponse, admit};
+use super::{Call, ObjectResponse, admit, fields};
+use crate::apply::ApplyRequest;
 use crate::core::Core;
 use crate::patch;
 use crate::status::{About, ApiError, invalid_value};
+use crate::typed::TypeSchema;
 
 /// Paths of the fields that a kind's scale shows.
 struct Paths {
@@ -53,6 +55,15 @@ fn write(object: &mut Value, path: &[String], value: Value) {
         held = &mut held[part.as_str()];
     }
     *held = value;
+}
+
+/// Removes the value at a path.
+fn remove(object: &mut Value, path: &[String]) {
+    let Some((last, above)) = path.split_last() else { return };
+    let at = above.iter().try_fold(object, |value, part| value.get_mut(part));
+    if let Some(Value::Object(fields)) = at {
+        fields.remove(last);
+    }
 }
 
 /// Returns the Scale of an object.
@@ -149,7 +160,10 @@ pub(crate) fn patch(
     form: Form,
     body: &Body,
 ) -> Result<ObjectResponse, ApiError> {
-    // Not supported; the texts are those with which upstream refuses it for custom resources.
+    if form == Form::Apply && call.kind.custom.is_none() {
+        return apply(core, call, body);
+    }
+    // Upstream refuses it for custom resources with these texts.
     if form == Form::Apply {
         let held = call.find(core)?;
         let managed = held.value["metadata"]["managedFields"].is_array();
@@ -169,10 +183,80 @@ pub(crate) fn patch(
         );
         return Err(ApiError::unclassified(text));
     }
-    store(core, call, |present| match form {
-        Form::Json => patch::json(present, &body.value).map_err(|_| ApiError::unprocessable()),
-        _ => Ok(patch::merge(present, &body.value)),
+    store(core, call, |present| {
+        let patched = match form {
+            Form::Json => {
+                patch::json(present, &body.value).map_err(|_| ApiError::unprocessable())?
+            }
+            _ => patch::merge(present, &body.value),
+        };
+        check_types(&patched)?;
+        Ok(patched)
     })
+}
+
+/// Applies a Scale to an object of a built-in kind: its replicas are applied to the object.
+fn apply(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
+    let mut wanted = body.value.clone();
+    if wanted["apiVersion"] != "autoscaling/v1" || wanted["kind"] != "Scale" {
+        let text = |field: &str| wanted[field].as_str().unwrap_or_default().to_owned();
+        let version = text("apiVersion");
+        let (group, version) = version.split_once('/').unwrap_or(("", &version));
+        let text = format!("invalid object type: {group}/{version}, Kind={}", text("kind"));
+        return Err(ApiError::bad_request(text));
+    }
+    admit::match_namespace(call, &mut wanted)?;
+    admit::match_name(call, &wanted)?;
+    check_types(&wanted)?;
+    let api_version = call.kind.served.api_version();
+    let metadata = json!({"name": call.name, "namespace": call.namespace});
+    let mut intent =
+        json!({"apiVersion": api_version, "kind": call.kind.name(), "metadata": metadata});
+    if let Some(replicas) = wanted["spec"]["replicas"].as_i64() {
+        intent["spec"] = json!({"replicas": replicas});
+    }
+    let now = core.clock.rfc3339();
+    let answer = update::change(core, call, |held| {
+        let Some(held) = held else { return Err(call.not_found()) };
+        let merged = crate::apply::apply(&ApplyRequest {
+            schema: fields::types(call),
+            live: Some(held),
+            intent: &intent,
+            manager: &call.options.manager,
+            force: call.options.force,
+            api_version: &api_version,
+            subresource: Some("scale"),
+            now: &now,
+        });
+        merged.map(NextState::Apply).map_err(refused_apply)
+    })?;
+    Ok(ObjectResponse::ok(scale(call, &answer.value)?).warned(answer.warnings))
+}
+
+/// Checks the types of a patched Scale.
+fn check_types(patched: &Value) -> Result<(), ApiError> {
+    let Some(types) = TypeSchema::builtin("autoscaling/v1", "Scale") else { return Ok(()) };
+    match types.mismatch(patched) {
+        Some(why) => Err(BodyFault::Type(why).of_patch(&print(patched))),
+        None => Ok(()),
+    }
+}
+
+/// Returns a patched Scale as upstream prints it: only the spec, which the patch reaches, is sorted.
+fn print(patched: &Value) -> String {
+    let order = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+    let shown = order.iter().filter_map(|field| {
+        let value = patched["metadata"].get(*field)?;
+        Some(format!("{field:?}:{value}"))
+    });
+    let metadata = shown.collect::<Vec<_>>().join(",");
+    let parts = ["apiVersion", "kind", "metadata", "spec", "status"].iter().filter_map(|field| {
+        let value = patched.get(*field)?;
+        let value =
+            if *field == "metadata" { format!("{{{metadata}}}") } else { value.to_string() };
+        Some(format!("{field:?}:{value}"))
+    });
+    format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
 }
 
 /// Changes the replicas of an object to those of the scale that `make` returns.
@@ -185,13 +269,7 @@ fn store(
     let answer = update::change(core, call, |held| {
         let Some(held) = held else { return Err(call.not_found()) };
         // An object without replicas has no Scale to show, but its replicas may be set.
-        let present = scale(call, held).or_else(|error| {
-            if call.kind.served.custom {
-                Err(error)
-            } else {
-                Ok(json!({"metadata": held["metadata"]}))
-            }
-        })?;
+        let present = scale(call, held).unwrap_or_else(|_| json!({"metadata": held["metadata"]}));
         let mut wanted = make(&present)?;
         admit::match_namespace(call, &mut wanted)?;
         admit::match_name(call, &wanted)?;
@@ -207,6 +285,15 @@ fn store(
             return Err(ApiError::invalid(about, vec![cause]));
         }
         let mut next = held.clone();
+        if replicas == 0 && call.kind.served.custom {
+            // A Scale shows no zero: the field has no owner then.
+            let mut unowned = held.clone();
+            remove(&mut unowned, &paths.spec);
+            fields::track(core, call, Some(held), &mut unowned);
+            next = unowned;
+            write(&mut next, &paths.spec, json!(replicas));
+            return Ok(NextState::Apply(next));
+        }
         write(&mut next, &paths.spec, json!(replicas));
         Ok(NextState::Update(next))
     })?;

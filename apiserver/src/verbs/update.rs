@@ -37,11 +37,22 @@ pub(crate) fn replace(
     body: Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let mut object =
-        decode::object(call, body, false, warnings).map_err(|fault| fault.of_body(call))?;
+    let sent = SentVersion::of(&body.value);
+    let decoded = decode::object(call, body, false, warnings);
+    let mut object = decoded.map_err(|fault| {
+        let error = fault.of_body(call);
+        // The kind of a custom resource is validated, which comes after the check of the version.
+        let held = core.store.get(&call.kind.storage, &call.key());
+        match (held, &sent) {
+            (Some(held), Ok(sent)) if error.code() == 422 => {
+                sent.check(call, &held.value).err().unwrap_or(error)
+            }
+            _ => error,
+        }
+    })?;
     admit::match_namespace(call, &mut object)?;
     admit::match_name(call, &object)?;
-    let sent = SentVersion::of(&object)?;
+    let sent = sent?;
     change(core, call, |held| match held {
         Some(held) => {
             precondition(call, held, &object)?;
@@ -173,9 +184,8 @@ fn attempt(
     let kind = &call.kind;
     let mut object = prepared(core, call, shown, next)?;
     admit::grants::check(core, call, Some(shown), &object)?;
-    // Held until the Service is stored: another one could choose the same free address.
-    let addresses = kind.is("", "services").then(|| core.addresses.lock());
-    addresses::assign(core, call, Some(shown), &mut object)?;
+    // Kept until the Service is stored: another one could choose the same free address.
+    let reservation = addresses::assign(core, call, Some(shown), &mut object)?;
     let (mut causes, mut warnings) = check(call, shown, &object);
     if causes.is_empty() {
         causes.extend(admit::parameters::check(core, call, Some(shown), &object));
@@ -183,13 +193,21 @@ fn attempt(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }
+    certificates::may_sign(core, call, shown, &object)?;
     // The store sets the next version; the old one makes an unchanged object comparable, and is what
     // admission sees.
     meta::copy(shown, &mut object, "resourceVersion");
     warnings.extend(admit::judge(core, call, Operation::Update(shown, &object))?);
+    if kind.is("apiextensions.k8s.io", "customresourcedefinitions") && call.subresource.is_empty() {
+        warnings.extend(create::format_warnings(&object, Some(shown)));
+    }
+    decode::persist(kind, &mut object);
     // Not stored: a write without a change must wake no watch and use up no version. An object of an
     // older storage version is stored anew: so its version is migrated.
-    if held.value["apiVersion"] == *kind.stored_as && fields::unchanged(shown, &object) {
+    // An apply that stores empty collections is a change each time, and so is the write that drops them.
+    let has_empty = [&object, &held.value].into_iter().any(|one| !meta::empty(one).is_empty());
+    let is_migrated = held.value["apiVersion"] == *kind.stored_as;
+    if is_migrated && fields::unchanged(shown, &object) && (kind.custom.is_none() || !has_empty) {
         return Ok(Some(ObjectResponse::ok(shown.clone()).warned(warnings)));
     }
     // The change removed the last reason to wait: the object is deleted instead of stored.
@@ -203,7 +221,7 @@ fn attempt(
     let object = convert::stored(core, call, object)?;
     let back = convert::back_again(core, call, &object)?;
     let stored = core.store.put(&kind.storage, &call.key(), Some(held), object);
-    drop(addresses);
+    drop(reservation);
     let Ok(stored) = stored else { return Ok(None) };
     let answer = ObjectResponse::ok(convert::answer(call, back, &stored.value)).warned(warnings);
     delete::observe(core, kind, Some(held), Some(&stored));
@@ -218,7 +236,8 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
     };
     // Upstream lets managers own all that they send to these endpoints, although little of it is
     // written.
-    let owns_all = matches!(call.subresource.as_str(), "ephemeralcontainers" | "resize");
+    let owns_all = matches!(call.subresource.as_str(), "ephemeralcontainers" | "resize")
+        || call.subresource.is_empty() && call.kind.is("", "namespaces");
     if owns_all && !applied {
         fields::track(core, call, Some(shown), &mut object);
     }
@@ -330,7 +349,7 @@ fn put_part(object: &mut Value, field: &str, value: Option<Value>) {
 
 /// Increments the generation if the object has changed in a way that counts.
 fn grow(kind: &Kind, old: &Value, new: &mut Value) {
-    let annotations = |object: &Value| object["metadata"]["annotations"].clone();
+    let other = |field: &str| old["metadata"][field] != new["metadata"][field];
     let grows = match kind.facts.generation {
         Generation::Unmanaged => {
             // Such kinds store the generation that clients send at creation; an update cannot
@@ -339,9 +358,8 @@ fn grow(kind: &Kind, old: &Value, new: &mut Value) {
         }
         Generation::Fixed => false,
         Generation::Spec => differs(kind, old, new),
-        Generation::SpecOrAnnotations => {
-            differs(kind, old, new) || annotations(old) != annotations(new)
-        }
+        Generation::SpecOrAnnotations => differs(kind, old, new) || other("annotations"),
+        Generation::SpecOrLabels => differs(kind, old, new) || other("labels"),
     };
     if grows {
         meta::set(new, "generation", meta::generation(old).wrapping_add(1).into());
@@ -377,5 +395,18 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     }
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));
+    if call.subresource == "status" {
+        causes.extend(validate::check_status(&call.kind, new));
+        causes.iter_mut().for_each(|cause| below_status(call, cause));
+    }
     (causes, warnings)
+}
+
+/// Rewords a fault of a custom resource's status, which is validated by itself: its texts do not name
+/// the status, its field does.
+fn below_status(call: &Call, cause: &mut Cause) {
+    if let Some(inner) = cause.field.strip_prefix("status.").filter(|_| call.kind.served.custom) {
+        let whole = format!("{} in body", cause.field);
+        cause.message = cause.message.replace(&whole, &format!("{inner} in body"));
+    }
 }

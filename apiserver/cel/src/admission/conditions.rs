@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::activation::Activation;
+use super::activation::{Activation, Evaluated};
 use super::attributes::{Attributes, Prepared};
 use super::check::text;
 use super::compile::{Compiled, Compiler, Expected};
@@ -56,22 +56,26 @@ impl MatchConditions {
 
     /// Judges a request. `namespaceObject` is null for match conditions, whatever the namespace.
     pub fn matches(&self, attributes: &Attributes<'_>) -> Match {
-        self.matches_prepared(attributes, &Prepared::new(attributes), None)
+        self.matches_prepared(attributes, &Prepared::new(attributes), None).0
     }
 
+    /// Judges a request; returns the cost, too.
     pub(super) fn matches_prepared<'a>(
         &'a self,
         attributes: &Attributes<'a>,
         prepared: &'a Prepared,
         definitions: Option<&'a Definitions>,
-    ) -> Match {
+    ) -> (Match, u64) {
         let mut activation =
             Activation::new(attributes, prepared, &Json::Null, definitions, BUDGET);
         let expressions = self.conditions.iter().map(|(_, compiled)| Some(compiled));
-        let values = match activation.evaluate_all(expressions) {
-            Ok(values) => values,
-            Err(stopped) => return self.failed(&[stopped.text().to_owned()]),
-        };
+        match activation.evaluate_all(expressions) {
+            Ok(values) => (self.judge(values), BUDGET - activation.budget()),
+            Err(stopped) => (self.failed(&[stopped.text().to_owned()]), BUDGET),
+        }
+    }
+
+    fn judge(&self, values: Vec<Evaluated<'_>>) -> Match {
         let mut errors = Vec::new();
         for ((name, _), value) in self.conditions.iter().zip(values.into_iter().flatten()) {
             match value {

@@ -9,7 +9,7 @@ use super::compile::{Compiled, Compiler, Expected};
 use super::conditions::{Match, MatchConditions};
 use super::environment::Scope;
 use crate::eval::{Definitions, Value};
-use crate::rules::{OBJECT_BUDGET, message};
+use crate::rules::{OBJECT_BUDGET, OUT_OF_BUDGET, message};
 
 /// `failurePolicy`: the meaning of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,6 +69,8 @@ pub struct Evaluation {
     pub decisions: Vec<PolicyDecision>,
     /// The audit annotations in their order.
     pub audit_annotations: Vec<AuditAnnotation>,
+    /// The cost of all expressions.
+    pub cost: u64,
 }
 
 /// A policy, ready to judge requests. Compile once, use for every request.
@@ -128,28 +130,38 @@ impl Policy {
         self.evaluate_within(attributes, OBJECT_BUDGET)
     }
 
+    /// The evaluation of a request for which no budget is left.
+    pub fn exhausted(&self) -> Evaluation {
+        self.failed(OUT_OF_BUDGET.to_owned(), 0)
+    }
+
     pub(super) fn evaluate_within(&self, attributes: &Attributes<'_>, budget: u64) -> Evaluation {
         let prepared = Prepared::new(attributes);
-        match self.conditions.as_ref().map(|conditions| {
+        let judged = self.conditions.as_ref().map(|conditions| {
             conditions.matches_prepared(attributes, &prepared, Some(&self.variables))
-        }) {
-            Some(Match::Skipped(_)) => return Evaluation::default(),
-            Some(Match::Failed(error)) => return self.failed(error),
-            Some(Match::Matched) | None => {}
+        });
+        let (outcome, mut cost) = judged.unwrap_or((Match::Matched, 0));
+        match outcome {
+            Match::Skipped(_) => return Evaluation { cost, ..Evaluation::default() },
+            Match::Failed(error) => return self.failed(error, cost),
+            Match::Matched => {}
         }
-        let decisions = match self.decisions(attributes, &prepared, budget) {
+        let (decisions, used) = match self.decisions(attributes, &prepared, budget) {
             Ok(decisions) => decisions,
-            Err(stopped) => return self.failed(stopped.text().to_owned()),
+            Err(stopped) => return self.failed(stopped.text().to_owned(), cost + budget),
         };
+        cost += used;
         match self.audit_annotations(attributes, &prepared, budget) {
-            Ok(audit_annotations) => Evaluation { decisions, audit_annotations },
-            Err(stopped) => self.failed(stopped.text().to_owned()),
+            Ok((audit_annotations, used)) => {
+                Evaluation { decisions, audit_annotations, cost: cost + used }
+            }
+            Err(stopped) => self.failed(stopped.text().to_owned(), cost + budget),
         }
     }
 
     /// The evaluation that an error ends.
-    fn failed(&self, message: String) -> Evaluation {
-        Evaluation { decisions: vec![self.error(message)], ..Evaluation::default() }
+    fn failed(&self, message: String, cost: u64) -> Evaluation {
+        Evaluation { decisions: vec![self.error(message)], cost, ..Evaluation::default() }
     }
 
     fn error(&self, message: String) -> PolicyDecision {
@@ -167,7 +179,7 @@ impl Policy {
         attributes: &Attributes<'_>,
         prepared: &Prepared,
         budget: u64,
-    ) -> Result<Vec<PolicyDecision>, OutOfBudget> {
+    ) -> Result<(Vec<PolicyDecision>, u64), OutOfBudget> {
         let namespace = &prepared.namespace;
         let mut activation =
             Activation::new(attributes, prepared, namespace, Some(&self.variables), budget);
@@ -184,7 +196,8 @@ impl Policy {
             let message = messages.as_ref().map(|all| all.get(index).and_then(Option::as_ref));
             self.decision(index, value, message)
         };
-        Ok(values.into_iter().enumerate().filter_map(decide).collect())
+        let cost = if messages.is_ok() { budget - activation.budget() } else { budget };
+        Ok((values.into_iter().enumerate().filter_map(decide).collect(), cost))
     }
 
     fn decision(
@@ -219,7 +232,7 @@ impl Policy {
         attributes: &Attributes<'_>,
         prepared: &Prepared,
         budget: u64,
-    ) -> Result<Vec<AuditAnnotation>, OutOfBudget> {
+    ) -> Result<(Vec<AuditAnnotation>, u64), OutOfBudget> {
         // The expressions are compiled with an authorizer and run without one.
         let attributes = Attributes { authorizer: None, ..*attributes };
         let namespace = &prepared.whole_namespace;
@@ -228,7 +241,8 @@ impl Policy {
         let expressions = self.annotations.iter().map(|(_, compiled)| Some(compiled));
         let values = activation.evaluate_all(expressions)?;
         let all = self.annotations.iter().zip(values.into_iter().flatten());
-        Ok(all.map(|((key, _), value)| self.audit_annotation(key, value)).collect())
+        let cost = budget - activation.budget();
+        Ok((all.map(|((key, _), value)| self.audit_annotation(key, value)).collect(), cost))
     }
 
     fn audit_annotation(&self, key: &str, value: Result<Value<'_>, String>) -> AuditAnnotation {

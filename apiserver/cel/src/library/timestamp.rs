@@ -78,6 +78,15 @@ impl Timestamp {
         layout::parse(layout::RFC3339, text)
     }
 
+    /// The timestamp that `time.Parse` reads with Kubernetes' layout of times with microseconds.
+    ///
+    /// # Errors
+    ///
+    /// Go's message.
+    pub fn parse_rfc3339_micro(text: &str) -> Result<Timestamp, String> {
+        layout::parse(layout::RFC3339_MICRO, text)
+    }
+
     /// The value of a string with `format: date`: a day such as `2024-02-29`. Year 0 is not refused.
     ///
     /// # Errors

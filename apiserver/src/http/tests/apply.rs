@@ -122,7 +122,7 @@ async fn unknown_and_repeated_fields_warn_or_fail_as_asked() {
     let warned = client.send("POST", &format!("{MAPS}?dryRun=All"), &[], body).await;
     assert_eq!(
         warned.warnings(),
-        ["299 - \"duplicate field \\\"data.k\\\"\"", "299 - \"unknown field \\\"bogus\\\"\""]
+        ["299 - \"unknown field \\\"bogus\\\"\"", "299 - \"duplicate field \\\"data.k\\\"\""]
     );
     let quiet =
         client.send("POST", &format!("{MAPS}?dryRun=All&fieldValidation=Ignore"), &[], body).await;
@@ -132,7 +132,7 @@ async fn unknown_and_repeated_fields_warn_or_fail_as_asked() {
         (strict.code, strict.message()),
         (
             400,
-            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: duplicate field \"data.k\", unknown field \"bogus\""
+            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: unknown field \"bogus\", duplicate field \"data.k\""
         )
     );
     client.post(MAPS, map("a")).await;

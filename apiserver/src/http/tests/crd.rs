@@ -193,7 +193,7 @@ async fn two_versions_show_one_object_and_a_deprecated_one_warns() {
     assert_eq!(newer.value["apiVersion"], "g.io/v2");
     assert_eq!(newer.warnings(), Vec::<&str>::new());
     let older = client.get(&format!("{WIDGETS}/a")).await;
-    assert_eq!(older.warnings(), ["299 - \"g.io/v1 Widget is deprecated\""]);
+    assert_eq!(older.warnings(), ["299 - \"g.io/v1 Widget is deprecated; use g.io/v2 Widget\""]);
 }
 
 #[tokio::test(start_paused = true)]

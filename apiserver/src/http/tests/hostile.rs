@@ -200,3 +200,39 @@ async fn the_old_paths_of_watches_are_only_read() {
     assert_eq!(client.post(url, json!({"metadata": {"name": "a"}})).await.code, 405);
     assert_eq!(client.delete(&format!("{url}/kube-root-ca.crt")).await.code, 405);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_that_moves_a_long_list_again_and_again_is_refused() {
+    let (_server, mut client) = start().await;
+    let list = vec!["0"; 500_000].join(",");
+    let mut operations = vec![format!(r#"{{"op":"add","path":"/a","value":[{list}]}}"#)];
+    operations.extend(vec![r#"{"op":"add","path":"/a/0","value":1}"#.to_owned(); 9_000]);
+    operations.push(r#"{"op":"remove","path":"/a"}"#.to_owned());
+    let headers = [("content-type", "application/json-patch+json")];
+    let body = format!("[{}]", operations.join(","));
+    let reply = client.send("PATCH", "/api/v1/namespaces/default", &headers, body).await;
+    assert_eq!(reply.code, 422, "{}", reply.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn thousands_of_containers_and_conditions_are_compared_by_name() {
+    let (_server, mut client) = start().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod =
+        json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    client.post(pods, pod).await;
+    let many: Vec<_> =
+        (0..10_000).map(|i| json!({"name": format!("e{i}"), "image": "i"})).collect();
+    let change = json!({"spec": {"ephemeralContainers": many}});
+    let reply = client.merge(&format!("{pods}/p/ephemeralcontainers"), change).await;
+    assert_eq!(reply.code, 200, "{}", reply.text);
+    let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    let request = json!({"metadata": {"name": "r"}, "spec": {"signerName": "a.dev/b",
+        "request": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K", "usages": ["client auth"]}});
+    assert_eq!(client.post(requests, request).await.code, 201);
+    let many: Vec<_> =
+        (0..20_000).map(|i| json!({"type": format!("t{i}"), "status": "True"})).collect();
+    let change = json!({"status": {"conditions": many}});
+    let reply = client.merge(&format!("{requests}/r/status"), change).await;
+    assert_eq!(reply.code, 200, "{}", reply.message());
+}

@@ -4,6 +4,7 @@ mod apply;
 mod autoscalers;
 mod crd;
 mod errors;
+mod evictions;
 mod faults;
 mod hostile;
 mod policies;

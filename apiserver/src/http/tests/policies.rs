@@ -239,3 +239,59 @@ async fn policies_with_broken_expressions_are_refused() {
          list(JSONPatch) but got list(dyn)"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn all_evaluations_for_one_request_have_a_budget_together() {
+    let (_server, mut client) = start().await;
+    for number in 0..41 {
+        client.post(MAPS, map(&format!("param{number}"))).await;
+    }
+    let mut spec = about("", &["secrets"], json!({"expression": "true"}));
+    spec["paramKind"] = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    let params = json!({"paramRef": {"selector": {}, "parameterNotFoundAction": "Deny"}});
+    bind(&mut client, spec, params.clone()).await;
+    assert_eq!(client.post(SECRETS, named("a")).await.code, 201);
+    for number in 0..100 {
+        let mut spec = params.clone();
+        spec["policyName"] = json!("p");
+        spec["validationActions"] = json!(["Deny"]);
+        let binding = json!({"metadata": {"name": format!("b{number}")}, "spec": spec});
+        assert_eq!(client.post(BINDINGS, binding).await.code, 201);
+    }
+    let reply = client.post(SECRETS, named("b")).await;
+    assert_eq!(reply.code, 422, "{}", reply.text);
+    assert!(reply.message().contains("running out of cost budget"), "{}", reply.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_other_service_waits_while_policies_run() {
+    use crate::auth::{Attributes, Authorizer, ByConnection, User};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Looks at the lock of addresses when a policy asks for a right.
+    struct Looks(std::sync::Weak<crate::core::Core>, AtomicBool);
+    impl Authorizer for Looks {
+        fn authorize(&self, _user: &User, wanted: &Attributes) -> Result<(), String> {
+            if wanted.verb == "look" {
+                let core = self.0.upgrade().unwrap();
+                self.1.store(core.addresses.try_lock().is_some(), Ordering::Relaxed);
+            }
+            Ok(())
+        }
+    }
+    let (server, mut client) = start().await;
+    let looks =
+        std::sync::Arc::new(Looks(std::sync::Arc::downgrade(&server.core), AtomicBool::new(false)));
+    server.core.install(std::sync::Arc::new(ByConnection), looks.clone());
+    let expression = "authorizer.group('').resource('pods').check('look').allowed()";
+    bind(&mut client, about("", &["services"], json!({"expression": expression})), json!({})).await;
+    let services = "/api/v1/namespaces/default/services";
+    let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    let made = client.post(services, service).await;
+    assert_eq!(made.code, 201, "{}", made.text);
+    assert!(looks.1.swap(false, Ordering::Relaxed), "at its creation");
+    let change = json!({"spec": {"type": "NodePort"}});
+    assert_eq!(client.merge(&format!("{services}/s"), change).await.code, 200);
+    assert!(looks.1.load(Ordering::Relaxed), "at its change");
+    assert!(server.core.addresses.lock().is_empty(), "no reservation is left");
+}

@@ -215,3 +215,29 @@ async fn an_approval_needs_the_right_for_the_signer() {
     client.merge(&format!("{rbac}/clusterroles/r"), json!({"rules": rules})).await;
     assert_eq!(ann.merge(&url, verdict).await.code, 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_certificate_needs_the_right_to_sign_for_the_signer() {
+    let (server, mut client) = start().await;
+    client.post(REQUESTS, request("r")).await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let mut rules = vec![json!({"apiGroups": ["certificates.k8s.io"],
+        "resources": ["certificatesigningrequests/status"], "verbs": ["patch"]})];
+    let role = json!({"metadata": {"name": "r"}, "rules": rules});
+    client.post(&format!("{rbac}/clusterroles"), role).await;
+    let binding = json!({"metadata": {"name": "r"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}]});
+    client.post(&format!("{rbac}/clusterrolebindings"), binding).await;
+    let mut ann = Client::user(&server, "ann").await;
+    let url = format!("{REQUESTS}/r/status");
+    let failed = json!({"status": {"conditions": [{"type": "Failed", "status": "True"}]}});
+    let text = "user not permitted to sign requests with signerName \"example.dev/signer\"";
+    let reply = ann.merge(&url, failed.clone()).await;
+    assert_eq!(reply.code, 403, "{}", reply.text);
+    assert!(reply.message().ends_with(text), "{}", reply.text);
+    rules.push(json!({"apiGroups": ["certificates.k8s.io"], "resources": ["signers"],
+        "resourceNames": ["example.dev/signer"], "verbs": ["sign"]}));
+    client.merge(&format!("{rbac}/clusterroles/r"), json!({"rules": rules})).await;
+    assert_eq!(ann.merge(&url, failed).await.code, 200);
+}

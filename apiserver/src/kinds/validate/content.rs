@@ -67,7 +67,7 @@ fn keys(object: &Value, causes: &mut Vec<Cause>) {
     }
     for key in object["binaryData"].as_object().into_iter().flatten().map(|(key, _)| key) {
         if object["data"].get(key).is_some() {
-            let detail = "duplicate of key present in data";
+            let detail = "duplicate of key present in binaryData";
             causes.push(invalid_value(&format!("data[{key}]"), &key.as_str().into(), detail));
         }
     }
@@ -103,6 +103,13 @@ fn service(spec: &Value, causes: &mut Vec<Cause>) {
     }
     // A headless Service without a selector gets this policy by default.
     let is_bare = spec["clusterIP"] == "None" && is_empty(&spec["selector"]);
+    let families = spec["ipFamilies"].as_array().map_or(&[][..], Vec::as_slice);
+    for (index, family) in families.iter().enumerate().filter(|(_, family)| *family == "IPv6") {
+        if !is_bare {
+            let at = format!("spec.ipFamilies[{index}]");
+            causes.push(invalid_value(&at, family, "not configured on this cluster"));
+        }
+    }
     if spec["ipFamilyPolicy"] == "RequireDualStack" && !is_bare {
         let detail = "this cluster is not configured for dual-stack services";
         causes.push(invalid_value("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], detail));

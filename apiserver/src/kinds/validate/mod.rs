@@ -4,10 +4,12 @@
 //! Both follow the answers of kube-apiserver that `tests/conformance` has recorded. They do not
 //! cover all of its validation.
 
+mod amounts;
 mod content;
 mod fields;
 mod policies;
 mod rights;
+mod status;
 mod table;
 mod webhooks;
 mod workload;
@@ -17,6 +19,15 @@ use serde_json::Value;
 use super::Kind;
 use crate::served::Cause;
 
+/// Returns the faults of the status of an object of a built-in kind.
+pub(crate) fn check_status(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    if kind.custom.is_none() {
+        status::check(kind.name(), &object["status"], &mut causes);
+    }
+    causes
+}
+
 /// Returns the faults of an object of a built-in kind.
 pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
     if kind.custom.is_some() {
@@ -25,7 +36,10 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
     let group = kind.served.group.as_str();
     let mut causes = table::check(group, kind.name(), object);
     match group {
-        "" | "events.k8s.io" => content::check(kind, object, &mut causes),
+        "" | "events.k8s.io" => {
+            content::check(kind, object, &mut causes);
+            amounts::check(kind.name(), object, &mut causes);
+        }
         "apps" | "batch" | "autoscaling" | "policy" | "networking.k8s.io" => {
             workload::check(kind.name(), object, &mut causes);
         }

@@ -1,5 +1,7 @@
 //! Certificate requests: who asked, who may approve, and which part each endpoint writes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
 use crate::auth::Attributes;
@@ -49,10 +51,33 @@ pub(crate) fn may_approve(core: &Core, call: &Call) -> Result<(), ApiError> {
     }
     let held = call.find(core)?;
     let signer = held.value["spec"]["signerName"].as_str().unwrap_or_default();
+    let why = format!("user not permitted to approve requests with signerName {signer:?}");
+    let allowed = may_act(core, call, "approve", signer);
+    if allowed { Ok(()) } else { Err(ApiError::forbidden(call.about(), &why)) }
+}
+
+/// Checks the right to sign for the signer of the stored request, which writes of the certificate and
+/// of conditions need.
+pub(crate) fn may_sign(core: &Core, call: &Call, old: &Value, new: &Value) -> Result<(), ApiError> {
+    let same = |field: &str| old["status"][field] == new["status"][field];
+    if !is_request(call)
+        || call.subresource != "status"
+        || same("certificate") && same("conditions")
+    {
+        return Ok(());
+    }
+    let signer = old["spec"]["signerName"].as_str().unwrap_or_default();
+    let why = format!("user not permitted to sign requests with signerName {signer:?}");
+    let allowed = may_act(core, call, "sign", signer);
+    if allowed { Ok(()) } else { Err(ApiError::forbidden(call.about(), &why)) }
+}
+
+/// Whether the user has a right on a signer, or on all signers of its domain.
+fn may_act(core: &Core, call: &Call, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
-    let allowed = [signer.to_owned(), format!("{domain}/*")].into_iter().any(|name| {
+    [signer.to_owned(), format!("{domain}/*")].into_iter().any(|name| {
         let wanted = Attributes {
-            verb: "approve".to_owned(),
+            verb: verb.to_owned(),
             group: GROUP.to_owned(),
             version: "*".to_owned(),
             resource: "signers".to_owned(),
@@ -60,9 +85,7 @@ pub(crate) fn may_approve(core: &Core, call: &Call) -> Result<(), ApiError> {
             ..Attributes::default()
         };
         core.authorizer().authorize(&call.user, &wanted).is_ok()
-    });
-    let why = format!("user not permitted to approve requests with signerName {signer:?}");
-    if allowed { Ok(()) } else { Err(ApiError::forbidden(call.about(), &why)) }
+    })
 }
 
 /// Returns the conditions of a request.
@@ -91,8 +114,14 @@ pub(crate) fn confined(call: &Call, old: &Value, new: &Value, now: &str) -> Opti
             }
         }
     }
+    // The first of each type and status counts, as upstream looks them up.
+    let mut times: BTreeMap<(&str, &str), &Value> = BTreeMap::new();
+    for held in conditions(old) {
+        times.entry(state(held)).or_insert(&held["lastTransitionTime"]);
+    }
     for condition in &mut list {
-        date(condition, old, now);
+        let held = times.get(&state(condition)).copied().cloned();
+        date(condition, held, now);
     }
     let mut status =
         if call.subresource == "approval" { &old["status"] } else { &new["status"] }.clone();
@@ -107,8 +136,15 @@ pub(crate) fn confined(call: &Call, old: &Value, new: &Value, now: &str) -> Opti
     Some(status)
 }
 
-/// Fills in the times of a condition; a status that has not changed keeps the time of its change.
-fn date(condition: &mut Value, old: &Value, now: &str) {
+/// Returns type and status of a condition.
+fn state(condition: &Value) -> (&str, &str) {
+    let text = |field: &str| condition[field].as_str().unwrap_or_default();
+    (text("type"), text("status"))
+}
+
+/// Fills in the times of a condition; a status that has not changed keeps the time `held` of its
+/// change.
+fn date(condition: &mut Value, held: Option<Value>, now: &str) {
     if !condition.is_object() {
         return;
     }
@@ -116,9 +152,6 @@ fn date(condition: &mut Value, old: &Value, now: &str) {
         condition["lastUpdateTime"] = json!(now);
     }
     if condition["lastTransitionTime"].is_null() {
-        let same =
-            |one: &&Value| one["type"] == condition["type"] && one["status"] == condition["status"];
-        let held = conditions(old).iter().find(same).map(|one| one["lastTransitionTime"].clone());
         condition["lastTransitionTime"] = held.filter(|at| !at.is_null()).unwrap_or(json!(now));
     }
 }
@@ -151,8 +184,8 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
 /// Returns the faults of the conditions themselves.
 fn check_conditions(old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let mut seen: Vec<&Value> = Vec::new();
-    let decided = |object: &Value| VERDICTS.iter().all(|kind| !of_type(object, kind).is_empty());
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let decided = VERDICTS.iter().all(|kind| !of_type(old, kind).is_empty());
     for (index, condition) in conditions(new).iter().enumerate() {
         let at = format!("status.conditions[{index}]");
         let kind = &condition["type"];
@@ -168,16 +201,15 @@ fn check_conditions(old: &Value, new: &Value) -> Vec<Cause> {
         } else if !values.contains(&status) {
             causes.push(unsupported(&format!("{at}.status"), status, values));
         }
-        let other = VERDICTS.iter().any(|one| *one != name && seen.iter().any(|held| *held == one));
-        if VERDICTS.contains(&name) && other && !decided(old) {
+        let other = VERDICTS.iter().any(|one| *one != name && seen.contains(one));
+        if VERDICTS.contains(&name) && other && !decided {
             let why = "Approved and Denied conditions are mutually exclusive";
             causes.push(invalid_value("status.conditions", kind, why));
         }
-        if seen.contains(&kind) {
+        if !seen.insert(name) {
             let message = format!("Duplicate value: {kind}");
             causes.push(cause("FieldValueDuplicate", &format!("{at}.type"), message));
         }
-        seen.push(kind);
     }
     causes
 }

@@ -28,7 +28,9 @@ const WORD: &AsciiSet =
 /// Whether a subresource of a kind connects to something outside of the server.
 pub(crate) fn is_connection(call: &Call) -> bool {
     let names = ["attach", "exec", "log", "portforward", "proxy"];
+    let others = call.kind.is("", "nodes") || call.kind.is("", "services");
     call.kind.is("", "pods") && names.contains(&call.subresource.as_str())
+        || others && call.subresource == "proxy"
 }
 
 /// The answer to a connection.
@@ -300,19 +302,33 @@ fn proxy(core: &Core, call: &Call) -> ApiError {
     let name = match parts.as_slice() {
         [name] | [name, _] | [_, name, _] if !name.is_empty() => *name,
         _ => {
-            return ApiError::bad_request(format!("invalid pod request {:?}", call.name));
+            let kind = call.kind.name().to_lowercase();
+            return ApiError::bad_request(format!("invalid {kind} request {:?}", call.name));
         }
     };
     let held = match (Call { name: name.to_owned(), ..call.clone() }).find(core) {
         Ok(held) => held,
         Err(error) => return error,
     };
+    let unreachable = |text: String| ApiError::custom(503, "ServiceUnavailable", text);
+    if call.kind.is("", "services") {
+        return unreachable(format!("no endpoints available for service {name:?}"));
+    }
+    if call.kind.is("", "nodes") {
+        return match address(core, name) {
+            Ok(at) => unreachable(format!(
+                "error trying to reach service: dial tcp {at}: connect: connection refused"
+            )),
+            Err(error) => error,
+        };
+    }
     let ip = held.value["status"]["podIPs"][0]["ip"].as_str().unwrap_or_default();
     let Some(ip) = ip.parse::<std::net::IpAddr>().ok().filter(is_global) else {
         return ApiError::bad_request("address not allowed");
     };
-    let text = format!("error trying to reach service: dial tcp {ip}: connect: connection refused");
-    ApiError::custom(503, "ServiceUnavailable", text)
+    unreachable(format!(
+        "error trying to reach service: dial tcp {ip}: connect: connection refused"
+    ))
 }
 
 /// Whether an address is one of a single host that is not this one.

@@ -4,5 +4,6 @@
 pub(crate) mod accounts;
 pub(crate) mod certificates;
 pub(crate) mod connect;
+pub(crate) mod eviction;
 pub(crate) mod kubelet;
 pub(crate) mod pods;

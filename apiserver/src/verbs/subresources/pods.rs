@@ -1,8 +1,10 @@
 //! Changes of Pods through subresources: ephemeral containers, and resources of running containers.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
-use crate::kinds::pods::qos;
+use crate::kinds::pods::{qos, qos_of};
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
 use crate::verbs::Call;
@@ -92,9 +94,13 @@ fn check_ephemeral(old: &Value, new: &Value) -> Vec<Cause> {
     let (before, after) = (list(&old["spec"], name), list(&new["spec"], name));
     let field = format!("spec.{name}");
     let mut causes = check_spec(&new["spec"]);
+    let mut kept: BTreeMap<&str, &Value> = BTreeMap::new();
+    for one in after {
+        kept.entry(one["name"].as_str().unwrap_or_default()).or_insert(one);
+    }
     for held in before {
         // Patches do not keep the order.
-        let why = match after.iter().find(|one| one["name"] == held["name"]) {
+        let why = match kept.get(held["name"].as_str().unwrap_or_default()).copied() {
             None => "removed",
             Some(one) if one != held => "changed",
             Some(_) => continue,
@@ -115,8 +121,7 @@ fn check_resize(old: &Value, new: &Value) -> Vec<Cause> {
     }
     let (before, after) = (&old["spec"], &new["spec"]);
     let mut causes = Vec::new();
-    let class = old["status"]["qosClass"].as_str();
-    if class.unwrap_or_else(|| qos(before)) != qos(after) {
+    if qos_of(old) != qos(after) {
         let why = "Pod QOS Class may not change as a result of resizing";
         causes.push(invalid_value("spec", &new["status"]["qosClass"], why));
     }
@@ -205,8 +210,8 @@ fn only_mutable(old: &Value, new: &Value) -> bool {
 /// Returns the faults of a Pod's ephemeral containers, as part of its spec.
 fn check_spec(spec: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let others: Vec<&Value> =
-        LISTS.iter().flat_map(|name| list(spec, name)).map(|one| &one["name"]).collect();
+    let others = LISTS.iter().flat_map(|name| list(spec, name));
+    let others: BTreeSet<&str> = others.filter_map(|one| one["name"].as_str()).collect();
     let mut names = others.clone();
     for (index, container) in list(spec, "ephemeralContainers").iter().enumerate() {
         let at = format!("spec.ephemeralContainers[{index}]");
@@ -221,14 +226,13 @@ fn check_spec(spec: &Value) -> Vec<Cause> {
             let at = format!("{at}.name");
             causes.extend(faults.map(|why| invalid_value(&at, name, &why)));
         }
-        if names.contains(&name) && !name.is_null() {
+        if name.as_str().is_some_and(|text| !names.insert(text)) {
             let message = format!("Duplicate value: {name}");
             causes.push(cause("FieldValueDuplicate", &format!("{at}.name"), message));
         }
-        names.push(name);
         let target = &container["targetContainerName"];
-        let named = target.as_str().is_some_and(|text| !text.is_empty());
-        if named && !others.contains(&target) {
+        let named = target.as_str().filter(|text| !text.is_empty());
+        if named.is_some_and(|text| !others.contains(text)) {
             let message = format!("Not found: {target}");
             causes.push(cause("FieldValueNotFound", &format!("{at}.targetContainerName"), message));
         }

@@ -22,6 +22,8 @@ enum Field {
     Hour,
     Minute,
     Second,
+    /// A fraction of six digits.
+    Micro,
     Zone,
 }
 
@@ -35,6 +37,7 @@ impl Field {
             Field::Hour => "15",
             Field::Minute => "04",
             Field::Second => "05",
+            Field::Micro => ".000000",
             Field::Zone => "Z07:00",
         }
     }
@@ -53,6 +56,21 @@ const DATE_AND_TIME: &[Element] = &[
 /// `time.RFC3339`
 pub(super) const RFC3339: Layout =
     Layout { text: "2006-01-02T15:04:05Z07:00", elements: DATE_AND_TIME };
+
+/// Kubernetes' `RFC3339Micro`
+pub(super) const RFC3339_MICRO: Layout = Layout {
+    text: "2006-01-02T15:04:05.000000Z07:00",
+    elements: &[
+        ("", Field::Year),
+        ("-", Field::Month),
+        ("-", Field::Day),
+        ("T", Field::Hour),
+        (":", Field::Minute),
+        (":", Field::Second),
+        ("", Field::Micro),
+        ("", Field::Zone),
+    ],
+};
 
 /// kube-openapi's `strfmt.ISO8601LocalTime`
 pub(super) const LOCAL_TIME: Layout =
@@ -85,9 +103,14 @@ enum Failure {
 pub(super) fn parse(layout: Layout, text: &str) -> Result<Timestamp, String> {
     let mut rest = text.as_bytes();
     let mut fields = Fields::default();
+    let has_fraction = layout.elements.iter().any(|(_, field)| *field == Field::Micro);
     for &(prefix, field) in layout.elements {
         rest = skip(rest, prefix).map_err(|left| cannot_parse(layout, text, left, prefix))?;
         match read(&mut fields, field, rest) {
+            // A fraction that no layout names may follow the seconds.
+            Ok(after) if field == Field::Second && !has_fraction => {
+                rest = read_fraction(&mut fields, after);
+            }
             Ok(after) => rest = after,
             Err(Failure::Form) => return Err(cannot_parse(layout, text, rest, field.notation())),
             Err(Failure::Range(name)) => return Err(out_of_range(text, name)),
@@ -175,7 +198,20 @@ fn read<'a>(fields: &mut Fields, field: Field, text: &'a [u8]) -> Result<&'a [u8
         Field::Second => {
             let (second, after) = two_digits(text)?;
             fields.second += below(second, 60, "second")?;
-            Ok(read_fraction(fields, after))
+            Ok(after)
+        }
+        Field::Micro => {
+            let (&[dot, ref digits @ ..], after) =
+                text.split_first_chunk::<7>().ok_or(Failure::Form)?;
+            if !matches!(dot, b'.' | b',') {
+                return Err(Failure::Form);
+            }
+            let micros = digits
+                .iter()
+                .try_fold(0, |sum, &byte| Some(sum * 10 + digit(byte)?))
+                .ok_or(Failure::Form)?;
+            fields.nanos = micros * 1000;
+            Ok(after)
         }
         Field::Zone => read_zone(fields, text),
     }

@@ -24,6 +24,11 @@ use crate::verbs::{Call, scale};
 
 /// Group of admission policies.
 const GROUP: &str = "admissionregistration.k8s.io";
+/// Cost that the evaluations of all policies may have together for one request. Each of them has a budget
+/// as upstream; upstream does not bound their number, which is that of the parameters a binding selects.
+const BUDGET: u64 = 40_000_000;
+/// Cost of an evaluation besides its expressions: it copies parts of the request.
+const START: u64 = 10_000;
 /// Resources that no policy judges.
 const EXEMPT: [&str; 4] = [
     "validatingadmissionpolicies",
@@ -60,7 +65,8 @@ pub(crate) fn check(
         return Ok(Vec::new());
     }
     with_subject(core, call, operation, |subject| {
-        let mut judge = Judge { core, call, subject, operation, verdict: Verdict::default() };
+        let verdict = Verdict::default();
+        let mut judge = Judge { core, call, subject, operation, verdict, budget: BUDGET };
         for bound in &policies {
             judge.policy(bound);
         }
@@ -158,6 +164,8 @@ struct Judge<'a> {
     subject: &'a Subject<'a>,
     operation: Operation<'a>,
     verdict: Verdict,
+    /// The cost that is left for all evaluations.
+    budget: u64,
 }
 
 /// The decision of all policies together.
@@ -222,7 +230,11 @@ impl Judge<'_> {
                 Some(param) => attributes.params(param),
                 None => attributes,
             };
-            let evaluation = policy.policy().evaluate(&attributes);
+            let evaluation = match self.budget {
+                0 => policy.policy().exhausted(),
+                _ => policy.policy().evaluate(&attributes),
+            };
+            self.budget = self.budget.saturating_sub(evaluation.cost.saturating_add(START));
             self.verdict.add(rule.enforce(&evaluation));
         }
     }

@@ -1,0 +1,166 @@
+//! YAML bodies, read as Go's YAML 1.1 reads them.
+
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::http::json;
+use crate::verbs::decode::Body;
+
+/// Parses the first document; of repeated keys the last one counts.
+///
+/// # Errors
+/// The reason in Go's words, where it is one of the usual ones.
+pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
+    // JSON is YAML, and most bodies are JSON, whose parser also notes repeated fields.
+    let braced = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    if braced && let Ok(body) = json::parse(bytes) {
+        return Ok(body);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|why| why.to_string())?;
+    let options =
+        serde_saphyr::options! { duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins };
+    let document = first(text);
+    let parsed =
+        serde_saphyr::with_deserializer_from_str_with_options(document, options, |reader| {
+            Any.deserialize(reader)
+        });
+    let value = parsed.map_err(|why| reason(&why.to_string(), document))?;
+    // The start of a body that is no object is shown as it was sent.
+    let text = if value.is_object() { String::new() } else { text.to_owned() };
+    Ok(Body { value, duplicates: Vec::new(), text })
+}
+
+/// Returns the first document of a text: upstream reads no further.
+fn first(text: &str) -> &str {
+    let mut begun = false;
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end();
+        let is_mark = bare == "---" || bare.starts_with("--- ");
+        if begun && (is_mark || bare == "...") {
+            return &text[..end];
+        }
+        // Comments and empty lines may stand before the first mark.
+        begun |= is_mark || !(bare.is_empty() || bare.starts_with('#') || bare.starts_with('%'));
+        end += line.len();
+    }
+    text
+}
+
+/// Returns the reason of a failure in Go's words.
+fn reason(why: &str, text: &str) -> String {
+    let line = why.lines().next().unwrap_or_default();
+    let message = line.strip_prefix("error: ").unwrap_or(line);
+    if message.contains("mapping values are not allowed") {
+        return "mapping values are not allowed in this context".to_owned();
+    }
+    if message.contains("unclosed bracket") {
+        let lines = text.lines().count().max(1);
+        return format!("line {lines}: did not find expected node content");
+    }
+    message.to_owned()
+}
+
+/// Deserializer of any YAML value.
+struct Any;
+
+/// Deserializer of a key: Go turns those of other types into text.
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Any {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = String;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<String, D::Error> {
+        let key = reader.deserialize_any(Any)?;
+        Ok(match key {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
+    }
+}
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut out = Vec::new();
+        while let Some(item) = items.next_element_seed(Any)? {
+            out.push(item);
+        }
+        Ok(Value::Array(out))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut out = Map::new();
+        while let Some(key) = fields.next_key_seed(Key)? {
+            out.insert(key, fields.next_value_seed(Any)?);
+        }
+        Ok(Value::Object(out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn keys_are_texts_and_the_first_document_counts() {
+        let read = |text: &str| parse(text.as_bytes()).unwrap().value;
+        assert_eq!(read("{n: x, y: z, \"n\": w}"), json!({"false": "x", "true": "z", "n": "w"}));
+        assert_eq!(read("a: 1\n---\nb: 2\n"), json!({"a": 1}));
+        assert_eq!(read("# first\n---\na: 1\n...\nb: 2\n"), json!({"a": 1}));
+        assert_eq!(read("1: a"), json!({"1": "a"}));
+    }
+
+    #[test]
+    fn faults_are_told_in_gos_words() {
+        let why = |text: &str| parse(text.as_bytes()).unwrap_err();
+        assert_eq!(why("a: b: c"), "mapping values are not allowed in this context");
+        assert_eq!(why("{"), "line 1: did not find expected node content");
+    }
+}

@@ -1,0 +1,139 @@
+//! Patched objects as refusals show them: upstream patches text, and only the objects that a patch
+//! reaches are written anew, with sorted keys. The others keep the order of Go's structures.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Form;
+use crate::typed::{Id, Table, TypeShape};
+use crate::verbs::{Call, fields};
+
+/// The objects that a patch reaches, by key.
+#[derive(Debug, Default)]
+struct Reached(BTreeMap<String, Reached>);
+
+impl Reached {
+    /// Returns the objects that a merge patch reaches.
+    fn by_merge(patch: &Value) -> Self {
+        let fields = patch.as_object().into_iter().flatten();
+        let inner = fields.filter(|(_, value)| value.is_object());
+        Self(inner.map(|(key, value)| (key.clone(), Self::by_merge(value))).collect())
+    }
+
+    /// Returns the objects that a JSON patch reaches.
+    fn by_operations(operations: &Value) -> Self {
+        let mut all = Self::default();
+        for operation in operations.as_array().into_iter().flatten() {
+            for name in ["path", "from"] {
+                let path = operation[name].as_str().unwrap_or_default();
+                let mut keys: Vec<&str> = path.split('/').skip(1).collect();
+                keys.pop();
+                let mut at = &mut all;
+                for key in keys {
+                    let key = key.replace("~1", "/").replace("~0", "~");
+                    at = at.0.entry(key).or_default();
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Returns a patched object as text.
+pub(super) fn patched(call: &Call, form: Form, patch: &Value, object: &Value) -> String {
+    let reached = match form {
+        _ if call.kind.custom.is_some() => return object.to_string(),
+        Form::Merge => Reached::by_merge(patch),
+        Form::Json => Reached::by_operations(patch),
+        Form::Strategic => return as_go(patch),
+        Form::Apply => return object.to_string(),
+    };
+    let types = fields::types(call);
+    let mut out = String::new();
+    print(types.table(), Some(types.root()), object, Some(&reached), &mut out);
+    out
+}
+
+/// Returns a value as Go's `%v` prints it.
+fn as_go(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let inner: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key}:{}", as_go(value))).collect();
+            format!("map[{}]", inner.join(" "))
+        }
+        Value::Array(items) => {
+            let inner: Vec<String> = items.iter().map(as_go).collect();
+            format!("[{}]", inner.join(" "))
+        }
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Appends a value.
+fn print(
+    table: &Table,
+    id: Option<Id>,
+    value: &Value,
+    reached: Option<&Reached>,
+    out: &mut String,
+) {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            if reached.is_none() {
+                entries.sort_by_key(|(key, _)| (position(table, id, key), (*key).clone()));
+            }
+            out.push('{');
+            for (index, (key, value)) in entries.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::from(key.as_str()).to_string());
+                out.push(':');
+                let child = id.and_then(|id| Table::child(table.object(id)?, key));
+                let reached = reached.and_then(|reached| reached.0.get(key));
+                print(table, child, value, reached, out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            let child = id.and_then(|id| match table.shape(id) {
+                TypeShape::List(_, items) => Some(*items),
+                _ => None,
+            });
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                let reached = reached.and_then(|reached| reached.0.get(&index.to_string()));
+                print(table, child, item, reached, out);
+            }
+            out.push(']');
+        }
+        other => out.push_str(&other.to_string()),
+    }
+}
+
+/// Returns the place of a field in its structure, which is that of its number in protobuf.
+fn position(table: &Table, id: Option<Id>, key: &str) -> u64 {
+    let field = id.and_then(|id| table.object(id)?.fields.get(key));
+    let number = field.map_or("", |field| field.wire);
+    let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
+    let name = id.and_then(|id| table.node(id).name.as_deref()).unwrap_or_default();
+    let place = number[..end].parse::<u64>().unwrap_or(0) * 10;
+    // Fields that came later stand among related ones.
+    match key {
+        _ if !name.ends_with(".Container") => place,
+        "envFrom" => 65,
+        "resizePolicy" | "restartPolicy" => 85,
+        "volumeDevices" => 95,
+        "startupProbe" => 115,
+        "terminationMessagePolicy" => 135,
+        _ => place,
+    }
+}
