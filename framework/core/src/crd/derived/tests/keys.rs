@@ -84,14 +84,20 @@ struct Fields {
     embedded: Value,
     #[schema(int_or_string)]
     port: Option<Value>,
-    #[schema(nullable)]
+    #[schema(with = String, nullable)]
+    #[serde(deserialize_with = "empty_of_null")]
     nullable: String,
     #[schema(skip)]
+    #[serde(default)]
     skipped: i32,
     #[schema(extend("x-kubernetes-map-type" = "atomic", "x-other" = [1, 2]))]
     extended: BTreeMap<String, i32>,
     #[schema(transform = shorten)]
     transformed: String,
+}
+
+fn empty_of_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    <Option<String> as serde::Deserialize>::deserialize(from).map(Option::unwrap_or_default)
 }
 
 fn shorten(schema: &mut schemars::Schema) {
