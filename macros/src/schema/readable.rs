@@ -58,6 +58,10 @@ fn absent(field: &Field, has_default: bool, errors: &mut Errors) {
                 "the server drops a skipped field, and serde demands it, so no object could be read: write \
                  `#[serde(skip)]` for a field that is no part of the object, or give it a `#[serde(default)]`"
             }
+            Kind::Optional if field.serde.read_by_function => {
+                "the server would keep objects without the field, and serde demands a field that a function reads: give \
+                 it a `#[serde(default)]`, which makes it optional without this key"
+            }
             // A field without a name is answered by a text of its own.
             Kind::Optional if matches!(field.member, syn::Member::Named(_)) => {
                 "the server would keep objects without the field, and serde demands it: make the field an `Option` or \

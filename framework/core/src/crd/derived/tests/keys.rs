@@ -169,6 +169,28 @@ fn rules_of_a_field() {
 }
 
 #[test]
+fn the_path_of_a_rule_quotes_a_name_that_is_no_part_of_a_path() {
+    #[derive(Serialize, Deserialize, Schema)]
+    #[schema(rule("self.plain > 0", path = dotted), rule("self.plain > 1", path = quoted))]
+    #[schema(rule("self.plain > 2", path = dashed))]
+    struct Names {
+        plain: i32,
+        #[serde(rename = "a.b")]
+        dotted: i32,
+        #[serde(rename = "it's[0]")]
+        quoted: i32,
+        #[serde(rename = "a-b")]
+        dashed: i32,
+    }
+    let found = crate::crd::structural_schema::<Names>().unwrap();
+    let rules = found.schema["x-kubernetes-validations"].as_array().unwrap();
+    let paths: Vec<_> = rules.iter().map(|rule| rule["fieldPath"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["['a.b']", r"['it\'s[0]']", ".a-b"]);
+    let faults = check_crd(&definition(&found.schema), None);
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
 fn a_default_is_an_expression_of_the_type() {
     has("three", json!({ "default": 3 }));
     has("image", json!({ "default": "nginx" }));
