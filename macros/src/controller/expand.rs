@@ -216,7 +216,9 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     };
     let reconciles = object.filter(|_| is_generic(input)).map(|object| {
         let (generics, ty, bounds) = parts(input);
-        let call = quote_spanned!(at(object.span())=> #krate::__private::reconciles::<#ty, #object>());
+        let (place, ty) = (at(object.span()), moved(&ty, object.span()));
+        let krate = moved(krate, place);
+        let call = quote_spanned!(place=> #krate::__private::reconciles::<#ty, #object>());
         quote! {
             const _: () = {
                 #[allow(dead_code)]
@@ -260,6 +262,15 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     }
 }
 
+/// Returns the tokens with spans of one place; otherwise the compiler would underline from the derive on.
+fn moved(tokens: &TokenStream, place: Span) -> TokenStream {
+    let moved = tokens.clone().into_iter().map(|mut token| {
+        token.set_span(place);
+        token
+    });
+    moved.collect()
+}
+
 /// Whether the controller has parameters.
 fn is_generic(input: &DeriveInput) -> bool {
     !input.generics.params.is_empty()
@@ -273,12 +284,7 @@ fn reconciler_bound(input: &DeriveInput, object: &Type, krate: &TokenStream) -> 
     let place = at(object.span());
     let mut generics = input.generics.clone();
     let clause = generics.make_where_clause();
-    // With spans of one place only; otherwise the compiler would underline from the derive on.
-    let krate = krate.clone().into_iter().map(|mut token| {
-        token.set_span(place);
-        token
-    });
-    let krate = quote!(#(#krate)*);
+    let krate = moved(krate, place);
     // Of a generic controller the bound is a condition: it says the kind, and a check stands beside it.
     let bound = if is_generic(input) {
         quote_spanned!(place=> Self: #krate::controller::Reconciler<Object = #object>)
