@@ -116,7 +116,8 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
     let mut verbs = Vec::new();
     // `use` is a keyword of Rust.
     while input.peek(Token![use])
-        || (input.peek(Ident) && (input.peek2(Ident) || input.peek2(LitStr) || input.peek2(Token![use])))
+        || (input.peek(Ident)
+            && (input.peek2(Ident) || input.peek2(LitStr) || input.peek2(Token![use])))
     {
         let verb = input.call(Ident::parse_any)?;
         verbs.push(WithSpan { value: verb.to_string(), span: verb.span() });

@@ -155,15 +155,24 @@ mod tests {
             ("reconcile_timeout = \"0s\"", "no time at all"),
             ("debounce(quiet = \"1s\")", "is written `debounce("),
             ("retry(base = \"1s\")", "`base` and `cap` stand together"),
-            ("retry(base = \"5m\", cap = \"1s\")", "`cap` of `retry` is at least as long as `base`"),
-            ("debounce(quiet = \"10s\", most = \"5s\")", "`most` of `debounce` is at least as long"),
+            (
+                "retry(base = \"5m\", cap = \"1s\")",
+                "`cap` of `retry` is at least as long as `base`",
+            ),
+            (
+                "debounce(quiet = \"10s\", most = \"5s\")",
+                "`most` of `debounce` is at least as long",
+            ),
             ("outcome_condition = \"\"", "is no type of a condition"),
             ("outcome_condition = \"Not Ready\"", "is no type of a condition"),
             (
                 "timer(every = \"1m\", name = \"a\"), timer(every = \"2m\", name = \"a\")",
                 "two timers of the name \"a\"",
             ),
-            ("on_change(spec.host = f, spec.host = f)", "`f` is named twice for changes of `spec.host`"),
+            (
+                "on_change(spec.host = f, spec.host = f)",
+                "`f` is named twice for changes of `spec.host`",
+            ),
             ("retry(then_every = \"1h\")", "say how many by `at_most`"),
             ("retry(at_most = \"3\")", "takes a whole number"),
             ("retry(attempts = 3)", "unknown key `attempts`"),
