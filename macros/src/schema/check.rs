@@ -259,8 +259,9 @@ fn fits(keyword: &str, value: &TokenStream, class: Class, key: &Key, errors: &mu
 /// The values that a format is for.
 fn of_format(format: &TokenStream) -> (&'static str, &'static [Class]) {
     match format.to_string().trim_matches('"') {
-        "int32" | "int64" => ("this format is for whole numbers", &[Class::Integer]),
-        "float" | "double" => ("this format is for numbers", &[Class::Integer, Class::Number]),
+        "int32" | "int64" | "float" | "double" => {
+            ("this format is for numbers", &[Class::Integer, Class::Number])
+        }
         _ => ("this format is for texts", &[Class::Text]),
     }
 }
