@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::attrs::Attrs;
+use super::attrs::{Attrs, ChangeAttr};
 use super::grants::Grant;
 use super::settings;
 use crate::errors::Errors;
@@ -18,6 +18,7 @@ pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     granted_once(attrs, errors);
     finalizer(attrs, errors);
     name(attrs, errors);
+    handled_once(attrs, errors);
     settings::check(&attrs.settings, errors);
 }
 
@@ -40,6 +41,24 @@ fn owned_once(attrs: &Attrs, errors: &mut Errors) {
         let kind = &owned.kind;
         if attrs.owns[..i].iter().any(|before| same_tokens(&before.kind, kind)) {
             errors.at(kind.span(), format_args!("`{}` is owned twice", kind.to_token_stream()));
+        }
+    }
+}
+
+/// A handler is called once for a change of a field.
+fn handled_once(attrs: &Attrs, errors: &mut Errors) {
+    for (i, one) in attrs.on_change.iter().enumerate() {
+        let is_same = |before: &ChangeAttr| {
+            before.field == one.field && same_tokens(&before.handler, &one.handler)
+        };
+        if attrs.on_change[..i].iter().any(is_same) {
+            let field: Vec<String> = one.field.iter().map(ToString::to_string).collect();
+            let handler = one.handler.to_token_stream().to_string().replace(' ', "");
+            let message = format!(
+                "`{handler}` is named twice for changes of `{}`, and would run twice",
+                field.join(".")
+            );
+            errors.at(one.handler.span(), message);
         }
     }
 }

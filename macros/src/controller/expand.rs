@@ -209,16 +209,25 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     });
     let changes = attrs.on_change.iter().map(|change| on_change(change, attrs));
     let settings = attrs.settings.iter().map(|setting| setting.statement(krate));
-    // Of a generic controller the bound would be a condition, which hides its kind inside of the impl.
-    let is_generic = !input.generics.params.is_empty();
     let object = attrs.object.as_ref();
-    let reconciles = object.filter(|_| is_generic).map(|object| {
-        quote_spanned!(at(object.span())=> #krate::__private::reconciles::<Self, #object>();)
-    });
-    let bounds = match object.filter(|_| !is_generic) {
+    let bounds = match object {
         Some(object) => reconciler_bound(input, object, krate).to_token_stream(),
         None => bounds,
     };
+    let reconciles = object.filter(|_| is_generic(input)).map(|object| {
+        let (generics, ty, bounds) = parts(input);
+        let (place, ty) = (at(object.span()), moved(&ty, object.span()));
+        let krate = moved(krate, place);
+        let call = quote_spanned!(place=> #krate::__private::reconciles::<#ty, #object>());
+        quote! {
+            const _: () = {
+                #[allow(dead_code)]
+                fn reconciles #generics () #bounds {
+                    #call
+                }
+            };
+        }
+    });
     // Last: the function may replace what the keys have set.
     let with = attrs.with.as_ref().map(|with| {
         let place = at(with.span());
@@ -230,11 +239,11 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
         }
     });
     quote! {
+        #reconciles
         #[automatically_derived]
         #[allow(trivial_bounds)]
         impl #generics #krate::controller::Controller for #ty #bounds {
             fn wiring() -> #krate::controller::ControllerBuilder<Self> {
-                #reconciles
                 let wiring = #krate::controller::ControllerBuilder::new();
                 #when
                 #(#owns)*
@@ -253,6 +262,20 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     }
 }
 
+/// Returns the tokens with spans of one place; otherwise the compiler would underline from the derive on.
+fn moved(tokens: &TokenStream, place: Span) -> TokenStream {
+    let moved = tokens.clone().into_iter().map(|mut token| {
+        token.set_span(place);
+        token
+    });
+    moved.collect()
+}
+
+/// Whether the controller has parameters.
+fn is_generic(input: &DeriveInput) -> bool {
+    !input.generics.params.is_empty()
+}
+
 /// Returns the where clause of the controller with the bound that it is a reconciler of `object`.
 ///
 /// With the bound a missing `Reconciler` is reported once; without it for the trait, the builder in
@@ -261,12 +284,13 @@ fn reconciler_bound(input: &DeriveInput, object: &Type, krate: &TokenStream) -> 
     let place = at(object.span());
     let mut generics = input.generics.clone();
     let clause = generics.make_where_clause();
-    // With spans of one place only; otherwise the compiler would underline from the derive on.
-    let krate = krate.clone().into_iter().map(|mut token| {
-        token.set_span(place);
-        token
-    });
-    let bound = quote_spanned!(place=> Self: #(#krate)*::__private::Reconciles<#object>);
+    let krate = moved(krate, place);
+    // Of a generic controller the bound is a condition: it says the kind, and a check stands beside it.
+    let bound = if is_generic(input) {
+        quote_spanned!(place=> Self: #krate::controller::Reconciler<Object = #object>)
+    } else {
+        quote_spanned!(place=> Self: #krate::__private::Reconciles<#object>)
+    };
     clause.predicates.push(parse_quote!(#bound));
     clause.clone()
 }

@@ -4,6 +4,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
+use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Ident, LitStr, Token, Type, bracketed};
@@ -113,9 +114,16 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
         return Err(syn::Error::new(input.span(), message));
     }
     let mut verbs = Vec::new();
-    while input.peek(Ident) && (input.peek2(Ident) || input.peek2(LitStr)) {
-        let verb: Ident = input.parse()?;
+    // `use` is a keyword of Rust.
+    while input.peek(Token![use])
+        || (input.peek(Ident)
+            && (input.peek2(Ident) || input.peek2(LitStr) || input.peek2(Token![use])))
+    {
+        let verb = input.call(Ident::parse_any)?;
         verbs.push(WithSpan { value: verb.to_string(), span: verb.span() });
+    }
+    if let Some(last) = verbs.last().filter(|_| input.is_empty() || input.peek(Token![,])) {
+        return Err(syn::Error::new(last.span, no_target(&last.value)));
     }
     let target = target(input)?;
     if verbs.is_empty() {
@@ -129,9 +137,14 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
 fn no_verbs(target: &Target) -> String {
     let word = target.text();
     if VERBS.contains(&word.as_str()) || ESCALATING.contains(&word.as_str()) {
-        return format!("`{word}` needs a kind behind it, and no comma: `get list Pod`");
+        return no_target(&word);
     }
     "a grant is verbs and a kind: `get Pod`, `get list Pod`".to_owned()
+}
+
+/// Returns the text against a verb without a target.
+fn no_target(verb: &str) -> String {
+    format!("`{verb}` needs a kind behind it, and no comma: `get list Pod`")
 }
 
 /// Reads a kind with an optional subresource, a resource's name or a path.

@@ -12,6 +12,7 @@ use syn::{Expr, ExprLit, Ident, Lit, LitInt, Token};
 use super::durations;
 use crate::errors::Errors;
 use crate::keys::{self, Key, unknown};
+use crate::names;
 
 /// Settings with one value, and those without.
 #[cfg(test)]
@@ -86,6 +87,22 @@ enum Value {
 struct Argument {
     tokens: TokenStream,
     span: Span,
+    /// The value of a literal.
+    literal: Option<Literal>,
+}
+
+/// A value that the derive can compare.
+#[derive(Debug, PartialEq, Eq)]
+enum Literal {
+    Text(String),
+    Duration(Duration),
+}
+
+impl Argument {
+    /// A text.
+    fn of_text(text: &str, span: Span) -> Self {
+        Self { tokens: quote!(#text), span, literal: Some(Literal::Text(text.to_owned())) }
+    }
 }
 
 /// Reads the value of a setting.
@@ -98,8 +115,14 @@ pub(super) fn read(key: &Key, input: ParseStream<'_>) -> syn::Result<Setting> {
         | "task_per_object" => flag(key, input)?,
         "outcome_condition" => {
             let text = keys::text(key, input)?;
-            let value = &text.value;
-            Value::One(Argument { tokens: quote!(#value), span: text.span })
+            if !names::is_label_key(&text.value) {
+                let message = format!(
+                    "{:?} is no type of a condition: use a name such as `Ready` or `example.dev/Ready`",
+                    text.value
+                );
+                return Err(syn::Error::new(text.span, message));
+            }
+            Value::One(Argument::of_text(&text.value, text.span))
         }
         "resync" | "reconcile_timeout" => single_duration(key, input)?,
         _ => several(key, input)?,
@@ -219,7 +242,7 @@ fn duration(key: &str, found: &Expr, least: Duration) -> syn::Result<Argument> {
             Ok(value) => {
                 let (seconds, nanos) = (value.as_secs(), value.subsec_nanos());
                 let tokens = quote_spanned!(span=> ::core::time::Duration::new(#seconds, #nanos));
-                Ok(Argument { tokens, span })
+                Ok(Argument { tokens, span, literal: Some(Literal::Duration(value)) })
             }
             Err(message) => fault(format!("`{key}` is a duration such as \"1h30m\": {message}")),
         },
@@ -228,7 +251,7 @@ fn duration(key: &str, found: &Expr, least: Duration) -> syn::Result<Argument> {
             fault(format!("a duration has a unit: `{key} = \"{digits}s\"`"))
         }
         Expr::Lit(_) => fault(format!("`{key}` is a duration: `{key} = \"10m\"`")),
-        other => Ok(Argument { tokens: quote!(#other), span }),
+        other => Ok(Argument { tokens: quote!(#other), span, literal: None }),
     }
 }
 
@@ -236,7 +259,7 @@ fn duration(key: &str, found: &Expr, least: Duration) -> syn::Result<Argument> {
 fn text(key: &str, found: &Expr) -> syn::Result<Argument> {
     match found {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
-            Ok(Argument { tokens: quote!(#text), span: text.span() })
+            Ok(Argument::of_text(&text.value(), text.span()))
         }
         other => {
             Err(syn::Error::new(other.span(), format!("`{key}` takes a text: `{key} = \"…\"`")))
@@ -251,7 +274,8 @@ fn number(key: &str, found: &Expr) -> syn::Result<Argument> {
         Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => match digits.base10_parse::<u32>() {
             Ok(0) => fault(format!("`{key}` is at least 1")),
             Ok(number) => {
-                Ok(Argument { tokens: quote_spanned!(found.span()=> #number), span: found.span() })
+                let span = found.span();
+                Ok(Argument { tokens: quote_spanned!(span=> #number), span, literal: None })
             }
             Err(_) => fault(format!("`{key}` is at most {}", u32::MAX)),
         },
@@ -292,6 +316,51 @@ pub(super) fn check(settings: &[Setting], errors: &mut Errors) {
         let message = "`report_every_failure` includes `report_failures`: write one of them";
         errors.at(every.key.span, message);
     }
+    orders(settings, errors);
+    timer_names(settings, errors);
+}
+
+/// Checks that the first delay is not longer than the longest one.
+fn orders(settings: &[Setting], errors: &mut Errors) {
+    for (key, least, most) in [("retry", "base", "cap"), ("debounce", "quiet", "most")] {
+        let of_key = settings.iter().filter(|setting| setting.key.name == key);
+        for setting in of_key {
+            let Value::Several(arguments) = &setting.value else { continue };
+            let (Some(low), Some(high)) = (find(arguments, least), find(arguments, most)) else {
+                continue;
+            };
+            if let (Some(Literal::Duration(lower)), Some(Literal::Duration(higher))) =
+                (&low.literal, &high.literal)
+                && lower > higher
+            {
+                let message = format!("`{most}` of `{key}` is at least as long as `{least}`");
+                errors.at(high.span, message);
+            }
+        }
+    }
+}
+
+/// Checks that no two timers have one name, by which logs and metrics tell them apart.
+fn timer_names(settings: &[Setting], errors: &mut Errors) {
+    let names: Vec<&Argument> = settings
+        .iter()
+        .filter(|setting| setting.key.name == "timer")
+        .filter_map(|setting| match &setting.value {
+            Value::Several(arguments) => find(arguments, "name"),
+            _ => None,
+        })
+        .collect();
+    for (i, name) in names.iter().enumerate() {
+        if names[..i].iter().any(|before| before.literal == name.literal) {
+            let message = format!("there are two timers of the name {}", name.tokens);
+            errors.at(name.span, message);
+        }
+    }
+}
+
+/// Returns an argument.
+fn find<'a>(arguments: &'a [(Key, Argument)], name: &str) -> Option<&'a Argument> {
+    arguments.iter().find(|(key, _)| key.name == name).map(|(_, argument)| argument)
 }
 
 impl Setting {
@@ -343,7 +412,7 @@ impl Setting {
 
 /// Returns the value of an argument.
 fn value<'a>(arguments: &'a [(Key, Argument)], name: &str) -> Option<&'a TokenStream> {
-    arguments.iter().find(|(key, _)| key.name == name).map(|(_, argument)| &argument.tokens)
+    find(arguments, name).map(|argument| &argument.tokens)
 }
 
 /// Returns the statements of `retry(…)`.

@@ -103,6 +103,8 @@ fn fields(model: &ResourceModel, errors: &mut Errors) {
         return;
     }
     match &model.metadata {
+        // The one text about that attribute says where the derive stands.
+        None if model.is_spec() && model.is_of_kube => {}
         None if model.fields.iter().any(|field| plain(&field.ident) == "spec") => {
             let message = "a resource has a field `metadata: ObjectMeta`";
             errors.at(model.ident.span(), message);

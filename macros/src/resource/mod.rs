@@ -14,7 +14,8 @@ use syn::DeriveInput;
 use crate::errors::Errors;
 
 /// Parses, checks, expands. The impls are emitted in any case (a fault leaves a default behind), so
-/// that the one fault of a resource is not followed by "`Website` is not a Kubernetes resource".
+/// that the one fault of a resource is not followed by "`Website` is not a Kubernetes resource". A spec
+/// with the derive gets none, because it usually derives `Serialize`, `Deserialize` and `Schema`, too.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
@@ -22,6 +23,10 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     check::check(&model, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
+    if model.is_spec() {
+        // Of a spec that stood beside kube-rs, serde's derives generate the impls of an object.
+        return output;
+    }
     output.extend(if output.is_empty() {
         expand::all(&model, &keys)
     } else {

@@ -46,6 +46,8 @@ pub(super) struct ResourceModel {
     /// Whether the struct can be built and read field by field; `false` is a fault that is
     /// reported.
     pub(super) is_struct: bool,
+    /// Whether it has an attribute of kube-rs; a fault that is reported.
+    pub(super) is_of_kube: bool,
 }
 
 /// One field of the root struct.
@@ -61,6 +63,13 @@ pub(super) struct Field {
 }
 
 impl ResourceModel {
+    /// Whether the derive stands on the spec of a kind, as that of kube-rs does.
+    pub(super) fn is_spec(&self) -> bool {
+        self.is_struct
+            && self.metadata.is_none()
+            && !self.fields.iter().any(|field| field.ident == "spec")
+    }
+
     /// Fills in the defaults; a missing key is a fault, and gets a placeholder.
     pub(super) fn new(input: &DeriveInput, attrs: Attrs, errors: &mut Errors) -> Self {
         let here = input.ident.span();
@@ -120,6 +129,7 @@ impl ResourceModel {
             metadata,
             fields,
             is_struct,
+            is_of_kube: input.attrs.iter().any(|attribute| attribute.path().is_ident("kube")),
         }
     }
 

@@ -116,11 +116,12 @@ impl Attrs {
         let mut read = Self::default();
         for attribute in attributes {
             let path = attribute.path();
+            // `#[kube(…)]` on a type is answered by `CustomResource`, or is that of kube-rs' derive.
             if path.is_ident("schemars") || path.is_ident("validate") {
                 let message = "this derive reads `#[schema(…)]`, whose keys are nearly the same: \
                                `#[schema(range(min = 1, max = 9))]`";
                 errors.at(syn::spanned::Spanned::span(path), message);
-            } else if path.is_ident("kube") || path.is_ident("x_kube") {
+            } else if (path.is_ident("kube") && place != Place::Type) || path.is_ident("x_kube") {
                 let message = "this derive is windlass's: write `#[schema(…)]` on fields and nested types, \
                                `#[resource(…)]` on the kind";
                 errors.at(syn::spanned::Spanned::span(path), message);

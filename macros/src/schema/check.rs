@@ -1,5 +1,6 @@
 //! Rules that span several keys.
 
+use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
@@ -152,12 +153,12 @@ fn of_field(field: &Field, errors: &mut Errors) {
                     errors.at(path.span(), message);
                 }
             }
-            Kind::Keyword(name, _) if !field.is_replaced() => {
-                fits(name, class(&field.ty), key, errors)
+            Kind::Keyword(name, value) if !field.is_replaced() => {
+                fits(name, value, class(&field.ty), key, errors)
             }
-            Kind::Item(name, _) => match element(&field.ty) {
+            Kind::Item(name, value) => match element(&field.ty) {
                 Some(item) if class(&field.ty) == Class::List => {
-                    fits(name, class(item), key, errors)
+                    fits(name, value, class(item), key, errors)
                 }
                 _ if class(&field.ty) == Class::Unknown => {}
                 _ => errors.at(key.span, not_for("each", "lists", class(&field.ty))),
@@ -230,7 +231,7 @@ fn not_for(key: &str, subject: &str, class: Class) -> String {
 }
 
 /// Checks that a keyword means something for the type.
-fn fits(keyword: &str, class: Class, key: &Key, errors: &mut Errors) {
+fn fits(keyword: &str, value: &TokenStream, class: Class, key: &Key, errors: &mut Errors) {
     let (subject, classes): (&str, &[Class]) = match keyword {
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
             ("bounds and multiples are for numbers", &[Class::Integer, Class::Number])
@@ -239,9 +240,7 @@ fn fits(keyword: &str, class: Class, key: &Key, errors: &mut Errors) {
             ("a length is for texts and lists", &[Class::Text, Class::List])
         }
         "pattern" => ("a pattern is for texts", &[Class::Text]),
-        "format" => {
-            ("a format is for texts and numbers", &[Class::Text, Class::Integer, Class::Number])
-        }
+        "format" => of_format(value),
         "minItems" | "maxItems" => ("a number of items is for lists", &[Class::List]),
         "x-kubernetes-list-type" => ("kinds of lists are for lists", &[Class::List]),
         "minProperties" | "maxProperties" => ("a number of properties is for maps", &[Class::Map]),
@@ -254,6 +253,16 @@ fn fits(keyword: &str, class: Class, key: &Key, errors: &mut Errors) {
     };
     if class != Class::Unknown && !classes.contains(&class) {
         errors.at(key.span, format_args!("{subject}, and this field is {}", class.name()));
+    }
+}
+
+/// The values that a format is for.
+fn of_format(format: &TokenStream) -> (&'static str, &'static [Class]) {
+    match format.to_string().trim_matches('"') {
+        "int32" | "int64" | "float" | "double" => {
+            ("this format is for numbers", &[Class::Integer, Class::Number])
+        }
+        _ => ("this format is for texts", &[Class::Text]),
     }
 }
 

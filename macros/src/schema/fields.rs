@@ -212,7 +212,7 @@ fn rule(rule: &Rule, names: &[Field]) -> TokenStream {
     let Rule { rule, message, message_expression, reason, path, optional_old_self } = rule;
     let path = path.as_ref().map(|path| match path {
         RulePath::Json(path) => path.value(),
-        RulePath::Field(name) => format!(".{}", json(name, names)),
+        RulePath::Field(name) => json_path(&json(name, names)),
     });
     let pairs = [
         ("message", message.as_ref().map(syn::LitStr::value)),
@@ -225,6 +225,15 @@ fn rule(rule: &Rule, names: &[Field]) -> TokenStream {
     let pairs: Vec<_> = pairs.collect();
     let old_self = optional_old_self.then(|| quote!(.optional_old_self()));
     quote!(.rule(#rule, &[#(#pairs),*]) #old_self)
+}
+
+/// The path from a value to its field of that name in JSON.
+fn json_path(name: &str) -> String {
+    if name.is_empty() || name.contains(['.', '[', ']', '\'']) {
+        let escaped = name.replace('\\', "\\\\").replace('\'', "\\'");
+        return format!("['{escaped}']");
+    }
+    format!(".{name}")
 }
 
 /// The rule of fields of which some are set, as kubebuilder writes it.

@@ -12,6 +12,8 @@ const WORDS: &[(&str, &str)] = &[
     ("validation", "rule(\"self > 0\", message = \"…\")"),
     ("validations", "rule(\"self > 0\", message = \"…\")"),
     ("XValidation", "rule(\"self > 0\", message = \"…\")"),
+    ("x_validation", "rule(\"self > 0\", message = \"…\")"),
+    ("x_validations", "rule(\"self > 0\", message = \"…\")"),
     ("cel", "rule(\"self > 0\", message = \"…\")"),
     ("regex", "pattern = \"^[a-z]+$\""),
     ("Pattern", "pattern = \"^[a-z]+$\""),
@@ -70,6 +72,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("tag", "the form in JSON is serde's: `#[serde(tag = \"…\")]`"),
     ("untagged", "the form in JSON is serde's: `#[serde(untagged)]`"),
     ("deny_unknown_fields", "that is serde's: `#[serde(deny_unknown_fields)]`"),
+    ("enum", "the allowed values are the variants of a Rust enum"),
     ("Enum", "the allowed values are the variants of a Rust enum"),
     (
         "Optional",

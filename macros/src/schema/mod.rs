@@ -1,8 +1,8 @@
 //! `#[derive(Schema)]`.
 //!
 //! Unlike the other derives it stands beside serde's and follows serde's attributes: `serde` reads
-//! them, `attrs` reads `#[schema(…)]`, `model` holds both, `rules` checks CEL, `check` the rest,
-//! `expand` quotes.
+//! them, `attrs` reads `#[schema(…)]`, `model` holds both, `rules` checks CEL, `readable` what serde can
+//! read, `check` the rest, `expand` quotes.
 
 pub(crate) mod attrs;
 mod bounds;
@@ -13,6 +13,7 @@ mod fields;
 mod hints;
 mod key;
 mod model;
+mod readable;
 mod rules;
 mod serde;
 #[cfg(test)]
@@ -29,9 +30,10 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let model = model::Model::new(input, &mut errors);
     check::check(&model, &mut errors);
+    readable::check(&model, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
-    if input.attrs.iter().any(|attribute| attribute.path().is_ident("resource")) {
+    if model::kind(input).is_some() {
         // `CustomResource` generates the same impls for a kind.
         return output;
     }

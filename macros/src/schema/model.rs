@@ -41,6 +41,7 @@ pub(super) struct Remarks {
 /// A variant of an enum.
 #[derive(Debug)]
 pub(super) struct Variant {
+    pub(super) ident: Ident,
     /// Name in JSON.
     pub(super) json: String,
     pub(super) serde: OfVariant,
@@ -63,7 +64,7 @@ impl Model {
     /// Reads a type.
     pub(super) fn new(input: &DeriveInput, errors: &mut Errors) -> Self {
         let serde = OfType::read(&input.attrs, errors);
-        if let Some(kind) = input.attrs.iter().find(|it| it.path().is_ident("resource")) {
+        if let Some(kind) = kind(input) {
             let message = "a kind derives `CustomResource` alone, which describes it; `Schema` is for the types of \
                            its fields";
             errors.at(kind.path().get_ident().map_or(input.ident.span(), Ident::span), message);
@@ -129,6 +130,16 @@ impl Model {
     }
 }
 
+/// The attribute of a kind. That of a spec is answered by `CustomResource`.
+pub(super) fn kind(input: &DeriveInput) -> Option<&Attribute> {
+    let syn::Data::Struct(data) = &input.data else { return None };
+    let is_of_root = |field: &syn::Field| {
+        field.ident.as_ref().is_some_and(|name| name == "metadata" || name == "spec")
+    };
+    data.fields.iter().find(|field| is_of_root(field))?;
+    input.attrs.iter().find(|it| it.path().is_ident("resource"))
+}
+
 fn fields(fields: &syn::Fields, rename: Rename, errors: &mut Errors) -> Data {
     let read = |errors: &mut Errors| {
         fields
@@ -149,6 +160,7 @@ impl Variant {
         let serde = OfVariant::read(&variant.attrs, errors);
         let name = variant.ident.unraw().to_string();
         Self {
+            ident: variant.ident.clone(),
             json: serde.rename.clone().unwrap_or_else(|| of_type.rename_all.variant(&name)),
             data: fields(&variant.fields, serde.rename_all.or(of_type.rename_all_fields), errors),
             serde,

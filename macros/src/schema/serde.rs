@@ -83,6 +83,8 @@ pub(super) struct OfField {
     pub(super) with: Option<WithSpan<String>>,
     /// Function that writes the field.
     pub(super) serialize_with: Option<ExprPath>,
+    /// `deserialize_with = "function"`
+    pub(super) reads: Option<WithSpan<String>>,
     /// Whether a function reads the field.
     pub(super) read_by_function: bool,
     /// Further names that serde reads.
@@ -162,7 +164,8 @@ impl OfField {
                 }
                 "serialize_with" => read.serialize_with = Some(parsed(meta)?),
                 "deserialize_with" => {
-                    let _: LitStr = meta.value()?.parse()?;
+                    let function: LitStr = meta.value()?.parse()?;
+                    read.reads = Some(WithSpan::text(&function));
                     read.read_by_function = true;
                 }
                 _ => return Ok(false),

@@ -362,7 +362,12 @@ fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
                     "fields are named as in Rust, without quotes; the names in JSON follow";
                 return Err(syn::Error::new(text.span(), message));
             }
-            names.push(content.call(Ident::parse_any)?);
+            let name = content.call(Ident::parse_any)?;
+            // Lists of one_of(…) are checked with their other rules.
+            if key.name == "keys" && names.contains(&name) {
+                return Err(syn::Error::new(name.span(), format!("`{name}` is named twice")));
+            }
+            names.push(name);
             if !content.is_empty() {
                 content.parse::<Token![,]>()?;
             }

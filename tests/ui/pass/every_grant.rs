@@ -23,6 +23,8 @@ mod facade {
 #[controller(can(create ServiceAccount/token, deletecollection Pod, get Pod/"metrics"))]
 #[controller(can(bind ClusterRole["view"], get "/metrics", get "pods.metrics.k8s.io"))]
 #[controller(can(approve "signers.certificates.k8s.io"["example.dev/*"]))]
+#[controller(can(use "securitycontextconstraints.security.openshift.io"["privileged"]))]
+#[controller(can(get use ClusterRole["admin"]))]
 pub struct Maps;
 
 impl Reconciler for Maps {
@@ -107,11 +109,13 @@ pub fn main() {
         "get //metrics[]",
         "get metrics.k8s.io/pods[]",
         r#"approve certificates.k8s.io/signers["example.dev/*"]"#,
+        r#"use security.openshift.io/securitycontextconstraints["privileged"]"#,
+        r#"get,use rbac.authorization.k8s.io/clusterroles["admin"]"#,
     ] {
         assert!(of_maps.iter().any(|one| one == rule), "{rule} not in {of_maps:#?}");
     }
     // The rest is implied by the kind and by Events.
-    assert_eq!(of_maps.len(), 13 + 4, "{of_maps:#?}");
+    assert_eq!(of_maps.len(), 15 + 4, "{of_maps:#?}");
     let grants: Vec<String> =
         Maps::wiring().build(Maps).grants().into_iter().map(|(text, _)| text).collect();
     for text in [

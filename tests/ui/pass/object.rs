@@ -53,6 +53,16 @@ struct Status {
     url: ::std::option::Option<::std::string::String>,
 }
 
+/// Names that differ from those of k8s-openapi's rule.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Gate {
+    /// A keyword.
+    pub r#type: ::std::string::String,
+    /// A field of another name in JSON.
+    #[serde(rename = "dns")]
+    pub host_name: ::std::string::String,
+}
+
 /// Checks the values.
 pub fn main() {
     let site = object!(Site {
@@ -65,6 +75,8 @@ pub fn main() {
         ::core::option::Option::Some(2)
     );
     assert_eq!((site.spec.limits.low, site.status.is_none()), (3, true));
+    let gate = object!(Gate { r#type: "http", host_name: "a" });
+    assert_eq!((gate.r#type.as_str(), gate.host_name.as_str()), ("http", "a"));
     let service =
         object!(Service { spec: { type: "ClusterIP", ports: [{ port: 80, targetPort: "web" }] } });
     assert!(service.spec.is_some());

@@ -1,14 +1,11 @@
-use windlass::CustomResource;
+use serde::{Deserialize, Serialize};
+use windlass::{CustomResource, Schema};
 
-#[derive(CustomResource, Clone, Debug)]
+#[derive(CustomResource, Clone, Debug, Serialize, Deserialize, Schema)]
 #[resource(group = "example.dev", version = "v1", namespaced)]
 pub struct WebsiteSpec {
     pub host: String,
 }
 
-
-// No other error may follow: the resource is usable in spite of the fault.
-fn main() {
-    fn takes<K: windlass::resource::Resource + windlass::crd::CustomResource>() {}
-    takes::<WebsiteSpec>();
-}
+// No other error may follow, for example of the impls of serde.
+fn main() {}

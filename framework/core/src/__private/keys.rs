@@ -71,7 +71,7 @@ pub mod schema {
     pub const atomic: () = ();
     #[doc = "`column`, `column = \"Host\"`, `column(\"Host\", priority = 1, description = \"…\", type = \"date\", format = \"date\")`: a column of `kubectl get` in each kind that contains the type; heading (`name = \"Host\"`) and type follow from the field. They stand behind the columns of the kind, sorted by name in JSON; a column of the kind with the same heading replaces them, and below lists and maps they have no effect"]
     pub const column: () = ();
-    #[doc = "`default = 3`: the server fills in the value; an expression of the field's type"]
+    #[doc = "`default = 3`: the server fills in the value; an expression of the field's type. Not beside `#[serde(default = \"function\")]`, whose value is the default by itself"]
     pub const default: () = ();
     #[doc = "`docs = \"https://…\"`: remarks\n\n`docs = \"https://…\"`: remarks"]
     pub const docs: () = ();
@@ -93,7 +93,7 @@ pub mod schema {
     pub const full: () = ();
     #[doc = "`immutable`: the rule `self == oldSelf`: a value that was set never changes"]
     pub const immutable: () = ();
-    #[doc = "`int_or_string`: a number or a text"]
+    #[doc = "`int_or_string`: a number or a text, for a type that reads both; `IntOrString` itself needs no key"]
     pub const int_or_string: () = ();
     #[doc = "`items(min = 1, max = 10)`: `minItems`, `maxItems`"]
     pub const items: () = ();
@@ -119,15 +119,15 @@ pub mod schema {
     pub const one_of: () = ();
     #[doc = "`opaque`: any object (in a list or map: of objects), kept and not checked"]
     pub const opaque: () = ();
-    #[doc = "`optional`: overrides the answer of serde"]
+    #[doc = "`optional`: overrides the answer of serde; `optional` for a field that serde demands does not compile"]
     pub const optional: () = ();
     #[doc = "`optional_old_self`: a rule with `oldSelf` runs on creation, too; `oldSelf` is then optional"]
     pub const optional_old_self: () = ();
-    #[doc = "`path = field`, `path = \".a.b\"`: the field that the error names: one of this type in Rust, or a JSON path"]
+    #[doc = "`path = field`, `path = \".a.b\"`: the field that the error names: one of this type in Rust, or a JSON path (`\".a['b.c']\"`)"]
     pub const path: () = ();
     #[doc = "`pattern = \"^[a-z]+$\"`: `pattern`; what RE2 does not read does not compile, a pattern of more than 10 MiB when compiled is an error of `crd()`"]
     pub const pattern: () = ();
-    #[doc = "`preserve`: fields that the schema does not list are kept\n\n`preserve`: fields that the type does not list are kept"]
+    #[doc = "`preserve`: fields that the schema does not list are kept; no place for `#[serde(deny_unknown_fields)]`\n\n`preserve`: fields that the type does not list are kept"]
     pub const preserve: () = ();
     #[doc = "`properties(min = 1, max = 10)`: `minProperties`, `maxProperties` of a map\n\n`properties(min = 1)`: number of fields that are set"]
     pub const properties: () = ();
@@ -135,7 +135,7 @@ pub mod schema {
     pub const range: () = ();
     #[doc = "`reason = \"FieldValueInvalid\"`: or `FieldValueForbidden`, `FieldValueRequired`, `FieldValueDuplicate`"]
     pub const reason: () = ();
-    #[doc = "`required`: overrides the answer of serde"]
+    #[doc = "`required`: overrides the answer of serde; `optional` for a field that serde demands does not compile"]
     pub const required: () = ();
     #[doc = "`rule(\"self > 0\", message = \"…\")`: a CEL rule, parsed and type-checked at compile time; repeatable\n\n`rule(\"self.min <= self.max\", message = \"…\")`: a rule of the whole value; names and types of its fields are checked"]
     pub const rule: () = ();
@@ -145,13 +145,13 @@ pub mod schema {
     pub const selectable: () = ();
     #[doc = "`set`: a list without duplicates, merged value by value"]
     pub const set: () = ();
-    #[doc = "`skip`: no part of the schema: the server drops it"]
+    #[doc = "`skip`: no part of the schema: the server drops it, so serde must read objects without it"]
     pub const skip: () = ();
     #[doc = "`title = \"…\"`: remarks\n\n`title = \"…\"`: remarks"]
     pub const title: () = ();
     #[doc = "`transform = function`: a `fn(&mut Schema)` has the last word\n\n`transform = function`: as on a field"]
     pub const transform: () = ();
-    #[doc = "`with = Type`: the schema of another type"]
+    #[doc = "`with = Type`: the schema of another type; demanded where serde reads by `with` or `deserialize_with`, whose values the derive cannot see"]
     pub const with: () = ();
 }
 
@@ -160,7 +160,7 @@ pub mod controller {
     pub const can: () = ();
     #[doc = "`cancel_superseded`: drops a running reconcile whose object has changed"]
     pub const cancel_superseded: () = ();
-    #[doc = "`debounce(quiet = \"500ms\", most = \"5s\")`: waits until no cause came for `quiet`, at most `most`: a burst is one reconcile"]
+    #[doc = "`debounce(quiet = \"500ms\", most = \"5s\")`: waits until no cause came for `quiet`, at most `most`, which is not shorter: a burst is one reconcile"]
     pub const debounce: () = ();
     #[doc = "`finalizer = \"example.dev/dns\"`: runs `Finalize::cleanup` before an object disappears"]
     pub const finalizer: () = ();
@@ -190,7 +190,7 @@ pub mod controller {
     pub const retry: () = ();
     #[doc = "`task_per_object`: runs `ObjectTask::run` beside each object"]
     pub const task_per_object: () = ();
-    #[doc = "`timer(every = \"1m\", name = \"probe\", initial_delay = \"5s\", idle = \"10s\")`: reconciles each object at intervals; may stand several times"]
+    #[doc = "`timer(every = \"1m\", name = \"probe\", initial_delay = \"5s\", idle = \"10s\")`: reconciles each object at intervals; `every` and `name` are required, and each timer has a name of its own; may stand several times"]
     pub const timer: () = ();
     #[doc = "`track_changes`: keeps the last reconciled state for `Context::changes`, at most 64 MiB"]
     pub const track_changes: () = ();

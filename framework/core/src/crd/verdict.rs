@@ -62,7 +62,8 @@ fn rule(violation: &Violation) -> String {
     let remedy = match violation.reason {
         Reason::Forbidden => {
             "the cost counts the largest list, map and text that the schema allows: bound each on the way to the \
-             rule by `#[schemars(length(max = …))]`, or by \"maxProperties\""
+             rule by `items`, `length` and `properties` of `#[schema]`, `#[schemars(length(max = …))]`, or \
+             \"maxProperties\""
         }
         Reason::Internal => {
             "the field has no type that expressions could see, as a mixture of texts and objects: write the \

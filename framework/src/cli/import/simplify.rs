@@ -48,6 +48,19 @@ pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) 
     {
         left_out(format!("the format {format} is left out: API servers do not know it"));
     }
+    let format = node.get("format").and_then(Value::as_str);
+    let of_numbers = format.map(|name| matches!(name, "int32" | "int64" | "float" | "double"));
+    let of_type = match node.get("type").and_then(Value::as_str) {
+        Some("string") => Some(false),
+        Some("integer" | "number") => Some(true),
+        _ => None,
+    };
+    if of_type.is_some()
+        && of_numbers.is_some_and(|is| Some(is) != of_type)
+        && let Some(format) = node.remove("format")
+    {
+        left_out(format!("the format {format} is left out: it says nothing about the type"));
+    }
     if node.get("type").is_some_and(|name| name != "array") {
         // Derived schemas have them at texts with a format by themselves.
         node.remove("minItems");

@@ -81,7 +81,7 @@ fn set(items: &Node, lower: &mut Lower<'_>) {
         }
         "object" if text(items, "x-kubernetes-map-type") != "atomic" => lower.fault(&format!(
             "x-kubernetes-map-type of its items {must}; a list of objects is mostly a map: \
-             \"x-kubernetes-list-type\" = \"map\" with \"x-kubernetes-list-map-keys\" = [\"name\"]"
+             `#[schema(list(map, keys(name)))]`, or \"x-kubernetes-list-type\" = \"map\" with \"x-kubernetes-list-map-keys\" = [\"name\"]"
         )),
         _ => {}
     }

@@ -84,14 +84,20 @@ struct Fields {
     embedded: Value,
     #[schema(int_or_string)]
     port: Option<Value>,
-    #[schema(nullable)]
+    #[schema(with = String, nullable)]
+    #[serde(deserialize_with = "empty_of_null")]
     nullable: String,
     #[schema(skip)]
+    #[serde(default)]
     skipped: i32,
     #[schema(extend("x-kubernetes-map-type" = "atomic", "x-other" = [1, 2]))]
     extended: BTreeMap<String, i32>,
     #[schema(transform = shorten)]
     transformed: String,
+}
+
+fn empty_of_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    <Option<String> as serde::Deserialize>::deserialize(from).map(Option::unwrap_or_default)
 }
 
 fn shorten(schema: &mut schemars::Schema) {
@@ -160,6 +166,28 @@ fn rules_of_a_field() {
         json!({ "x-kubernetes-validations": [{ "rule": "self.number > 0", "fieldPath": ".number" }] }),
     );
     has("immutable", json!({ "x-kubernetes-validations": rule }));
+}
+
+#[test]
+fn the_path_of_a_rule_quotes_a_name_that_is_no_part_of_a_path() {
+    #[derive(Serialize, Deserialize, Schema)]
+    #[schema(rule("self.plain > 0", path = dotted), rule("self.plain > 1", path = quoted))]
+    #[schema(rule("self.plain > 2", path = dashed))]
+    struct Names {
+        plain: i32,
+        #[serde(rename = "a.b")]
+        dotted: i32,
+        #[serde(rename = "it's[0]")]
+        quoted: i32,
+        #[serde(rename = "a-b")]
+        dashed: i32,
+    }
+    let found = crate::crd::structural_schema::<Names>().unwrap();
+    let rules = found.schema["x-kubernetes-validations"].as_array().unwrap();
+    let paths: Vec<_> = rules.iter().map(|rule| rule["fieldPath"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["['a.b']", r"['it\'s[0]']", ".a-b"]);
+    let faults = check_crd(&definition(&found.schema), None);
+    assert!(faults.is_empty(), "{faults:#?}");
 }
 
 #[test]

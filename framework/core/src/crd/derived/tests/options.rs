@@ -10,6 +10,8 @@ use super::{field, schema};
 use crate::crd::structural_schema;
 
 type Maybe<T> = Option<T>;
+/// A type whose values the derive does not know.
+type Alias = String;
 
 #[derive(Serialize, Deserialize, Schema)]
 struct S {
@@ -18,8 +20,10 @@ struct S {
     transparent: Transparent,
     plain: String,
     #[serde(deserialize_with = "read")]
+    #[schema(with = Option<String>)]
     by_function: Option<String>,
     #[serde(default, deserialize_with = "read")]
+    #[schema(with = Option<String>)]
     by_function_or_default: Option<String>,
     #[schema(schema_with = text)]
     function: Option<String>,
@@ -32,7 +36,7 @@ struct S {
     #[schema(opaque)]
     opaque_list: Vec<Foreign>,
     #[schema(optional)]
-    said: String,
+    said: Alias,
     #[schema(required)]
     needed: Option<String>,
 }

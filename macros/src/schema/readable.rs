@@ -1,0 +1,189 @@
+//! Keys with which a server would keep objects that serde cannot read, and forms that serde cannot
+//! write.
+
+// Each rule is about types that the derive knows by their spelling: a type of another name may read
+// anything.
+
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::Type;
+use syn::spanned::Spanned;
+
+use super::class::{Class, class, element, is_option};
+use super::key::Kind;
+use super::model::{Data, Field, Model, Variant};
+use super::serde::Default;
+use crate::errors::Errors;
+
+/// Checks a type.
+pub(super) fn check(model: &Model, errors: &mut Errors) {
+    closed(model, errors);
+    let has_default = model.serde.default.is_some();
+    for field in model.all_fields().filter(|field| field.serde.flatten.is_none()) {
+        absent(field, has_default, errors);
+        other_values(field, errors);
+        two_defaults(field, errors);
+    }
+    if let (Data::Enum(variants), Some(_), None) =
+        (&model.data, &model.serde.tag, &model.serde.content)
+    {
+        for variant in variants {
+            tagged(variant, errors);
+        }
+    }
+}
+
+/// Serde refuses the fields that the server would keep.
+fn closed(model: &Model, errors: &mut Errors) {
+    if !model.serde.closed || matches!(model.data, Data::Enum(_)) {
+        return;
+    }
+    let is_preserved =
+        |kind: &Kind| matches!(kind, Kind::Keyword("x-kubernetes-preserve-unknown-fields", _));
+    if let Some(key) = model.remarks.attrs.keys.iter().find(|key| is_preserved(&key.kind)) {
+        let message = "`preserve` keeps fields that the type does not list, and `#[serde(deny_unknown_fields)]` refuses \
+                       to read them: leave one of them out";
+        errors.at(key.span, message);
+    }
+}
+
+/// A field that is absent from objects, though serde wants it.
+fn absent(field: &Field, has_default: bool, errors: &mut Errors) {
+    if !is_demanded(field, has_default) {
+        return;
+    }
+    for key in &field.remarks.attrs.keys {
+        let message = match &key.kind {
+            Kind::Skip => {
+                "the server drops a skipped field, and serde demands it, so no object could be read: write \
+                 `#[serde(skip)]` for a field that is no part of the object, or give it a `#[serde(default)]`"
+            }
+            Kind::Optional if field.serde.read_by_function => {
+                "the server would keep objects without the field, and serde demands a field that a function reads: give \
+                 it a `#[serde(default)]`, which makes it optional without this key"
+            }
+            // A field without a name is answered by a text of its own.
+            Kind::Optional if matches!(field.member, syn::Member::Named(_)) => {
+                "the server would keep objects without the field, and serde demands it: make the field an `Option` or \
+                 give it a `#[serde(default)]`, both of which make it optional without this key"
+            }
+            _ => continue,
+        };
+        errors.at(key.span, message);
+    }
+}
+
+/// Whether serde refuses an object without the field, as far as the spelling tells.
+fn is_demanded(field: &Field, has_default: bool) -> bool {
+    let has_default = has_default || field.serde.default.is_some();
+    if has_default || field.serde.skipped || field.serde.not_read {
+        return false;
+    }
+    // Serde calls the function for a value only.
+    field.serde.read_by_function || (!is_option(&field.ty) && class(&field.ty) != Class::Unknown)
+}
+
+/// Keys that permit values which serde does not read as the field's type.
+fn other_values(field: &Field, errors: &mut Errors) {
+    if !field.is_described() || field.serde.not_read {
+        return;
+    }
+    if field.serde.read_by_function {
+        by_a_function(field, errors);
+        return;
+    }
+    let of_field = class(&field.ty);
+    let value = match of_field {
+        Class::List | Class::Map => element(&field.ty).map_or(Class::Unknown, class),
+        one => one,
+    };
+    for key in &field.remarks.attrs.keys {
+        match &key.kind {
+            Kind::IntOrString if matches!(value, Class::Text | Class::Integer | Class::Number) => {
+                let message = format!(
+                    "the server would keep numbers and texts, and serde reads {} only: give the field a type that is \
+                     made of both, such as Kubernetes' `IntOrString`, which needs no key",
+                    value.name()
+                );
+                errors.at(key.span, message);
+            }
+            Kind::Keyword("nullable", _) if of_field != Class::Unknown && !is_option(&field.ty) => {
+                let message = format!(
+                    "the server would keep a null, and serde reads {} only: make the field an `Option`, which may be \
+                     null without this key, or read it by a function, `#[serde(deserialize_with = \"…\")]`",
+                    of_field.name()
+                );
+                errors.at(key.span, message);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A function may read anything. Where a module reads and writes, its rule is in `check`.
+fn by_a_function(field: &Field, errors: &mut Errors) {
+    let Some(function) = field.serde.reads.as_ref().filter(|_| field.serde.with.is_none()) else {
+        return;
+    };
+    if field.is_replaced() {
+        return;
+    }
+    let ty = plain(&field.ty);
+    let message = format!(
+        "serde reads this field by `{}`, and the derive cannot see which values that takes: say which type it looks \
+         like, `#[schema(with = {ty})]` if it reads what the type itself reads",
+        function.value
+    );
+    errors.at(function.span, message);
+}
+
+/// A default in the schema beside another one of serde.
+fn two_defaults(field: &Field, errors: &mut Errors) {
+    let Some(Default::Function(function)) = &field.serde.default else { return };
+    let is_default = |kind: &Kind| matches!(kind, Kind::Default(_));
+    if let Some(key) = field.remarks.attrs.keys.iter().find(|key| is_default(&key.kind)) {
+        let function = function.to_token_stream().to_string().replace(' ', "");
+        let message = format!(
+            "serde fills in the value of `{function}`, which is the default of the schema by itself: a second one could \
+             differ, so leave this key out"
+        );
+        errors.at(key.span, message);
+    }
+}
+
+/// The tag of an internally tagged enum stands among the fields of the variant's value.
+fn tagged(variant: &Variant, errors: &mut Errors) {
+    let Data::Tuple(fields) = &variant.data else { return };
+    let [field] = fields.as_slice() else { return };
+    let by_a_function = field.serde.read_by_function || field.serde.serialize_with.is_some();
+    if variant.serde.skipped || variant.serde.untagged || field.serde.skipped || by_a_function {
+        return;
+    }
+    let Some((value, span)) = without_fields(&field.ty) else { return };
+    let message = format!(
+        "the tag stands among the fields of the variant, and {value} has none, so serde can neither write nor read it: \
+         name the field, `{} {{ value: {} }}`, or write the value beside the tag, `#[serde(tag = \"…\", content = \"…\")]`",
+        variant.ident,
+        plain(&field.ty)
+    );
+    errors.at(span, message);
+}
+
+/// The name of a value that serde does not write as an object, with its position.
+fn without_fields(ty: &Type) -> Option<(&'static str, Span)> {
+    let name = match ty {
+        Type::Tuple(tuple) if !tuple.elems.is_empty() => "a tuple",
+        Type::Array(_) | Type::Slice(_) => "a list",
+        _ if is_option(ty) => "an `Option`",
+        _ => match class(ty) {
+            Class::Map | Class::Unknown => return None,
+            scalar => scalar.name(),
+        },
+    };
+    Some((name, ty.span()))
+}
+
+/// A type as it is written, without the spaces of tokens.
+fn plain(ty: &Type) -> String {
+    ty.to_token_stream().to_string().replace(' ', "")
+}

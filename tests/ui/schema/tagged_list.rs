@@ -1,0 +1,11 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[serde(tag = "kind")]
+pub enum Probe {
+    Http { port: u16 },
+    Exec(Vec<String>),
+}
+
+fn main() {}
