@@ -448,10 +448,11 @@ impl ApiServer {
     pub async fn shutdown(&self) {
         self.core.stop.cancel();
         tokio::task::yield_now().await;
-        self.core.audit.close().await;
+        // First: a log whose reader has stopped must not keep the file open.
         if let (Some(kept), Some(journal)) = (&self.kept, self.core.store.journal()) {
             journal.close();
             kept.writer.closed().await;
         }
+        self.core.audit.close().await;
     }
 }

@@ -8,6 +8,8 @@ use crate::storage::Change;
 const PLACES: usize = 64;
 /// Longest value of a place, as JSON; longer ones are cut.
 const LONGEST: usize = 256;
+/// Longest path of a place, in characters; longer ones are cut.
+const LONGEST_PATH: usize = 512;
 /// Text in place of every value of a Secret.
 const MASK: &str = "***";
 
@@ -51,6 +53,11 @@ fn compare(before: &Value, after: &Value, path: &str, places: &mut Places) {
     if before == after || path == "metadata.managedFields" || path == "metadata.resourceVersion" {
         return;
     }
+    // Not looked at further: a large object may differ in each of its fields.
+    if places.found.len() == PLACES {
+        places.more += 1;
+        return;
+    }
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
             let added = new.keys().filter(|key| !old.contains_key(*key));
@@ -66,7 +73,6 @@ fn compare(before: &Value, after: &Value, path: &str, places: &mut Places) {
                 compare(&item(old), &item(new), &format!("{path}[{index}]"), places);
             }
         }
-        _ if places.found.len() == PLACES => places.more += 1,
         _ => {
             let shown = |value: &Value| shown(value, places.masks);
             let place = json!({"path": path, "before": shown(before), "after": shown(after)});
@@ -77,12 +83,19 @@ fn compare(before: &Value, after: &Value, path: &str, places: &mut Places) {
 
 /// Returns the path of a field; names with other characters than those of fields stand in brackets.
 fn below(path: &str, key: &str) -> String {
+    if path.ends_with('…') {
+        return path.to_owned();
+    }
     let is_plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    match (is_plain, path.is_empty()) {
+    let mut below = match (is_plain, path.is_empty()) {
         (true, true) => key.to_owned(),
         (true, false) => format!("{path}.{key}"),
         (false, _) => format!("{path}[{}]", Value::from(key)),
+    };
+    if below.chars().nth(LONGEST_PATH).is_some() {
+        below = below.chars().take(LONGEST_PATH).chain(['…']).collect();
     }
+    below
 }
 
 /// Returns a value as an entry shows it.

@@ -323,7 +323,8 @@ async fn off_worker<T>(core: &Core, asked: &DecodedRequest, work: impl FnOnce() 
             return work();
         }
         let (done, written) = storage::collect(work);
-        *asked.written.lock() = written;
+        // Added: a verb that waits for webhooks runs several times, and may write in each.
+        asked.written.lock().extend(written);
         done
     };
     let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());

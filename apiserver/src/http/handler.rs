@@ -31,6 +31,8 @@ use crate::verbs::watch::failure;
 
 /// Longest body of a request, in bytes.
 const LIMIT: usize = 3 * 1024 * 1024;
+/// Longest text of a client in an entry of the logs, in characters; names have 253 at most.
+const LONGEST_TEXT: usize = 512;
 /// Longest time for a body; upstream's for a request.
 const BODY: Duration = Duration::from_secs(60);
 
@@ -61,7 +63,8 @@ pub(crate) async fn handle(
         Err(error) => {
             let reply = Reply::failure(&error, codec::preferred(&parts.headers));
             if core.audit.is_on() {
-                let asked = decoded(&core, parts, route, query, User::default(), agent);
+                let user = caller.flatten().unwrap_or_default();
+                let asked = decoded(&core, parts, route, query, user, agent);
                 let request = described(&core, &asked, reply.code);
                 core.audit.record(&request, &detail(&core, &asked));
             }
@@ -72,6 +75,7 @@ pub(crate) async fn handle(
     asked.impersonator = caller.flatten().map(|user| user.name).unwrap_or_default();
     // Struck once per request: counting faults must not count it again.
     asked.actions = core.faults.strike(&subject(&asked));
+    let mut unanswered = Unanswered { core: &core, asked: &asked, is_answered: false };
     let mut reply = match before(&core, &asked, cut).await {
         Some(reply) => reply,
         None => unless_panicking(&core, answer(&core, &asked, body)).await,
@@ -81,9 +85,27 @@ pub(crate) async fn handle(
     after(&core, &asked, &mut reply, cut).await;
     // Last: whatever a fault put in the place of the answer is an answer over HTTP.
     let mut reply = socket::upgrade(&asked, reply);
+    unanswered.is_answered = true;
     record(&core, &asked, reply.code);
     let session = reply.payload.take_session();
     (respond(reply), session)
+}
+
+/// Records a request that ends without an answer: its client has gone, or its connection was cut. What it
+/// wrote until then stays written.
+struct Unanswered<'a> {
+    core: &'a Core,
+    asked: &'a DecodedRequest,
+    is_answered: bool,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered && self.core.audit.is_on() {
+            let request = described(self.core, self.asked, 0);
+            self.core.audit.record(&request, &detail(self.core, self.asked));
+        }
+    }
 }
 
 /// Returns a request before anything has been done about it.
@@ -253,20 +275,29 @@ fn record(core: &Core, asked: &DecodedRequest, code: u16) {
 /// Returns a request with the code of its answer.
 fn described(core: &Core, asked: &DecodedRequest, code: u16) -> requests::Request {
     let route = &asked.route;
-    let resource =
-        if route.resourceful { route.resource.clone() } else { asked.parts.uri.path().to_owned() };
+    let resource = if route.resourceful { route.resource.as_str() } else { asked.parts.uri.path() };
     requests::Request {
         verb: route.verb.to_string(),
         group: route.group.clone(),
-        resource,
-        subresource: route.subresource.clone(),
-        namespace: route.namespace.clone(),
-        name: route.subject().to_owned(),
+        resource: cut_text(resource),
+        subresource: cut_text(&route.subresource),
+        namespace: cut_text(&route.namespace),
+        name: cut_text(route.subject()),
         user: asked.user.name.clone(),
-        agent: asked.agent.clone(),
+        agent: cut_text(&asked.agent),
         code,
         at: u64::try_from(core.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
     }
+}
+
+/// Returns the beginning of a text of a client: entries are kept, and a path may have 128 KiB.
+fn cut_text(text: &str) -> String {
+    if text.len() <= LONGEST_TEXT {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(LONGEST_TEXT).collect();
+    cut.push('…');
+    cut
 }
 
 /// Returns the parts of a request's entry that only the audit log has.

@@ -19,6 +19,15 @@ pub(crate) struct Written {
     pub(crate) more: usize,
 }
 
+impl Written {
+    /// Adds the writes of a further piece of work.
+    pub(crate) fn extend(&mut self, further: Self) {
+        let free = MOST.saturating_sub(self.changes.len());
+        self.more += further.more + further.changes.len().saturating_sub(free);
+        self.changes.extend(further.changes.into_iter().take(free));
+    }
+}
+
 thread_local! {
     /// Collection of the work that runs on the thread; `None` while nobody asks.
     static WRITTEN: RefCell<Option<Written>> = const { RefCell::new(None) };

@@ -6,6 +6,10 @@ use super::objects;
 use crate::clock;
 use crate::kinds::meta;
 
+/// Most Pods that one look at an owner makes or deletes, as upstream's controllers; the events of these
+/// lead to the next look, and others have their turn in between.
+pub(super) const BURST: usize = 500;
+
 /// Returns a Pod from a template: with its labels, annotations and finalizers, and an owner.
 pub(super) fn from_template(template: &Value, owner: Value) -> Value {
     let held = &template["metadata"];

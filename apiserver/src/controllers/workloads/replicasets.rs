@@ -28,7 +28,8 @@ fn scale(core: &Core, set: &Value, active: &mut Vec<Value>) -> Result<(), crate:
     let namespace = meta::text(set, "namespace");
     let wanted = usize::try_from(objects::number(set, "replicas", 1)).unwrap_or(0);
     let owner = objects::owner("apps/v1", "ReplicaSet", set);
-    while active.len() < wanted {
+    let goal = wanted.min(active.len() + pods::BURST);
+    while active.len() < goal {
         let mut pod = pods::from_template(&set["spec"]["template"], owner.clone());
         pod["metadata"]["generateName"] = json!(format!("{}-", meta::text(set, "name")));
         let made = objects::create(core, PODS, namespace, pod)?;
@@ -38,7 +39,7 @@ fn scale(core: &Core, set: &Value, active: &mut Vec<Value>) -> Result<(), crate:
     }
     if active.len() > wanted {
         active.sort_by_key(pods::deletion_rank);
-        let surplus = active.len() - wanted;
+        let surplus = (active.len() - wanted).min(pods::BURST);
         for pod in active.drain(..surplus) {
             objects::remove(core, PODS, &pod, None)?;
             let text = format!("Deleted pod: {}", meta::text(&pod, "name"));

@@ -1,5 +1,7 @@
 //! `StatefulSets`: Pods with ordinals and claims of their own, one after the other.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::objects::{self, CLAIMS, Note, PODS, REVISIONS, STATEFULSETS};
@@ -76,10 +78,15 @@ fn step(core: &Core, set: &Value, revisions: &Revisions) -> Result<(), ApiError>
     let start = set["spec"]["ordinals"]["start"].as_i64().unwrap_or(0);
     let wanted = start..start + objects::number(set, "replicas", 1);
     let held = objects::owned(core, PODS, set);
-    let find = |wanted: i64| held.iter().find(|pod| ordinal(set, pod) == Some(wanted));
+    let found: BTreeMap<i64, &Value> =
+        held.iter().filter_map(|pod| Some((ordinal(set, pod)?, pod))).collect();
+    let mut made = 0;
     for ordinal in wanted.clone() {
-        let is_there = match find(ordinal) {
+        let is_there = match found.get(&ordinal) {
+            // The events of those that were made lead to the next turn.
+            None if made == pods::BURST => return Ok(()),
             None => {
+                made += 1;
                 create(core, set, ordinal, revisions)?;
                 false
             }

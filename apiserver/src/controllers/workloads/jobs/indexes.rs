@@ -16,12 +16,19 @@ pub(super) fn of(pod: &Value) -> Option<usize> {
 
 /// Reads a list of indexes such as `0,2-4`.
 pub(super) fn read(text: &str) -> BTreeSet<usize> {
+    // As many as a Job may have, whatever a client has written: a range written over and over counts
+    // each time.
+    let mut left = 100_000;
     let mut all = BTreeSet::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
-            // As many as a Job may have, whatever a client has written.
-            all.extend((first..=last).take(100_000));
+            let range = (first..=last).take(left);
+            left -= range.clone().count();
+            all.extend(range);
+        }
+        if left == 0 {
+            break;
         }
     }
     all
@@ -32,7 +39,7 @@ pub(super) fn write(all: &BTreeSet<usize>) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for index in all {
         match parts.last_mut() {
-            Some((_, last)) if *last + 1 == *index => *last = *index,
+            Some((_, last)) if last.checked_add(1) == Some(*index) => *last = *index,
             _ => parts.push((*index, *index)),
         }
     }
@@ -50,7 +57,7 @@ pub(super) fn free(job: &Value, active: &[Value], done: &BTreeSet<usize>) -> Vec
     let running: BTreeSet<usize> = active.iter().filter_map(of).collect();
     let is_free = |index: &usize| !done.contains(index) && !running.contains(index);
     let most = usize::try_from(objects::number(job, "parallelism", 1)).unwrap_or(0);
-    (0..total).filter(is_free).take(most).collect()
+    (0..total).filter(is_free).take(most.min(super::super::pods::BURST)).collect()
 }
 
 /// Tells the containers of a Pod their index.

@@ -97,7 +97,7 @@ fn manage(
     };
     if tally.active.len() > wanted {
         tally.active.sort_by_key(pods::deletion_rank);
-        let surplus = tally.active.len() - wanted;
+        let surplus = (tally.active.len() - wanted).min(pods::BURST);
         for pod in tally.active.drain(..surplus).collect::<Vec<_>>() {
             delete(core, job, &pod)?;
         }
@@ -110,8 +110,9 @@ fn manage(
         return Ok(Some(at));
     }
     let is_indexed = job["spec"]["completionMode"] == "Indexed";
+    let goal = wanted.min(tally.active.len() + pods::BURST);
     let mut free = indexes::free(job, &tally.active, &tally.indexes).into_iter();
-    while tally.active.len() < wanted {
+    while tally.active.len() < goal {
         let index = if is_indexed { free.next() } else { None };
         if is_indexed && index.is_none() {
             break;
