@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use schemars::Schema;
 use serde_json::{Map, Value};
 
-use crate::crd::CustomResource;
+use crate::crd::{CustomResource, STRUCTURAL};
 use crate::error::Error;
 
 thread_local! {
@@ -39,6 +39,13 @@ fn schema(definition: CustomResourceDefinition) -> Option<Map<String, Value>> {
     let schema = version.schema?.open_api_v3_schema?;
     let Ok(Value::Object(mut schema)) = serde_json::to_value(schema) else { return None };
     schema.insert("x-kubernetes-embedded-resource".to_owned(), true.into());
+    // Structural already: read again, its alternatives would be those of a flattened enum. Not the root,
+    // which a variant of an enum or a flattened field mixes with other fields.
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        for field in fields.values_mut().filter_map(Value::as_object_mut) {
+            field.insert(STRUCTURAL.to_owned(), true.into());
+        }
+    }
     schema.remove("x-kubernetes-preserve-unknown-fields");
     Some(schema)
 }
@@ -88,6 +95,76 @@ mod tests {
     struct FleetSpec {
         template: Website,
         others: Option<Vec<Website>>,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+    #[serde(tag = "t")]
+    enum Source {
+        Git { url: u8 },
+        File { path: String },
+    }
+
+    #[derive(CustomResource, Clone, Debug)]
+    #[resource(group = "example.dev", version = "v1", namespaced)]
+    struct Mirror {
+        metadata: ObjectMeta,
+        spec: Source,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+    struct Flat {
+        #[serde(flatten)]
+        source: Source,
+        count: Option<u8>,
+    }
+
+    #[derive(CustomResource, Clone, Debug)]
+    #[resource(group = "example.dev", version = "v1", namespaced)]
+    struct Copy {
+        metadata: ObjectMeta,
+        spec: Flat,
+    }
+
+    #[derive(CustomResource, Clone, Debug)]
+    #[resource(group = "example.dev", version = "v1", cluster)]
+    struct Depot {
+        metadata: ObjectMeta,
+        spec: DepotSpec,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+    struct DepotSpec {
+        /// The first one.
+        mirror: Option<Mirror>,
+        copies: Vec<Copy>,
+        site: Site,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+    #[serde(tag = "of")]
+    enum Site {
+        Mirror(Mirror),
+        Copy(Copy),
+    }
+
+    #[test]
+    fn a_kind_with_alternatives_is_embedded_as_it_is() {
+        let fields = spec::<Depot>();
+        for (place, inner) in [
+            (&fields["mirror"], spec_of::<Mirror>()),
+            (&fields["copies"]["items"], spec_of::<Copy>()),
+        ] {
+            assert_eq!(place["properties"]["spec"], inner);
+        }
+        assert_eq!(fields["mirror"]["nullable"], true);
+        assert_eq!(fields["mirror"]["description"], "The first one.");
+        assert_eq!(fields["site"]["properties"]["of"]["enum"], json!(["Mirror", "Copy"]));
+        assert!(!fields.to_string().contains("x-windlass"), "{fields:#}");
+    }
+
+    fn spec_of<K: CustomResource>() -> Value {
+        let crd = to_value(K::crd().unwrap()).unwrap();
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"].clone()
     }
 
     fn spec<K: CustomResource>() -> Value {

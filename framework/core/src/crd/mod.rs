@@ -43,6 +43,7 @@ pub use compat::{
 pub use definition::places::{column_type_at, field_type_at};
 pub use files::{APPLY_LIMIT, cut_descriptions, definitions_from_yaml, json_size};
 #[doc(hidden)]
+pub(crate) use schema::STRUCTURAL;
 pub use schema::{FORMATS, misfit};
 pub use schema::{StructuralSchema, structural_schema};
 pub use shapes::{any, conditions, embedded_object, int_or_string, object, objects, optional};

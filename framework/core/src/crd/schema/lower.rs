@@ -16,6 +16,9 @@ use super::union::takes_null;
 /// Mark of an object that allows no other names; see `narrow`.
 pub(super) const CLOSED: &str = "$closed";
 
+/// Mark of a schema that has the form of a definition already: that of a kind inside of another one.
+pub(crate) const STRUCTURAL: &str = "x-windlass-structural";
+
 /// Largest bound of an integer: a floating number that is an integer of 64 bits with a sign.
 pub(super) const MOST_INTEGER: i64 = i64::MAX - 1023;
 
@@ -145,6 +148,9 @@ impl<'a> Lower<'a> {
             let mut node = self.object(&inner);
             node.insert("nullable".to_owned(), true.into());
             return node;
+        }
+        if raw.contains_key(STRUCTURAL) {
+            return raw.clone();
         }
         let raw = &lengths(raw);
         self.spelling(raw);

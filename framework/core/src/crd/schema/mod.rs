@@ -26,6 +26,7 @@ pub(super) use keywords::EACH;
 pub use keywords::FORMATS;
 
 use lower::Lower;
+pub(crate) use lower::STRUCTURAL;
 pub(super) use marks::Mark;
 pub(in crate::crd) use marks::parsed;
 pub(super) use merge::tighten;

@@ -88,6 +88,7 @@ async fn one(target: &Target<'_>, value: Value, changed: &[String], tally: &mut 
 
 /// Stores what serde wrote: it comes back as it was written.
 async fn again(target: &Target<'_>, written: &Value, tally: &mut Tally) {
+    let plain = |value: &Value| plain(value, target.schema);
     match (target.store)(written.clone()).await {
         Err(refusal) if target.is_exact => tally.differences.push(format!(
             "serde writes {written}, and the API server refuses it: {refusal}"
@@ -163,17 +164,27 @@ fn place_of(message: &str) -> Path {
         .collect()
 }
 
-/// A value without the nulls in its objects, which API servers drop at times, and with whole numbers
-/// as integers: 0 and 0.0 are one number.
-fn plain(value: &Value) -> Value {
+/// A value without the nulls in its objects, which API servers drop at times, with whole numbers as
+/// integers (0 and 0.0 are one number), and with sets in order: a `HashSet` has none.
+fn plain(value: &Value, schema: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
             .iter()
             .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| (name.clone(), plain(value)))
+            .map(|(name, value)| {
+                let named = schema["properties"].get(name);
+                (name.clone(), plain(value, named.unwrap_or(&schema["additionalProperties"])))
+            })
             .collect::<serde_json::Map<_, _>>()
             .into(),
-        Value::Array(list) => list.iter().map(plain).collect(),
+        Value::Array(list) => {
+            let mut items: Vec<Value> =
+                list.iter().map(|item| plain(item, &schema["items"])).collect();
+            if schema["x-kubernetes-list-type"] == "set" {
+                items.sort_by_key(Value::to_string);
+            }
+            items.into()
+        }
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
                 (float as i64).into()

@@ -328,3 +328,17 @@ async fn a_status_of_which_nothing_was_stored_is_an_error_and_examples_help() {
     let report = check_from([example]).await;
     assert!(report.tried_status().1 > 50, "{report}");
 }
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct TaggedSpec {
+    tags: std::collections::HashSet<String>,
+}
+
+kind!(Tagged, "taggeds", TaggedSpec);
+
+#[tokio::test]
+async fn the_order_of_a_set_is_no_difference() {
+    // Each set has an order of its own: of 200 objects some would differ.
+    let report = check::<Tagged>().await;
+    assert!(report.tried().1 > 50, "{report}");
+}
