@@ -111,7 +111,7 @@ fn check_service(service: &Value, at: &str, causes: &mut Vec<Cause>) {
     if !path.starts_with('/') {
         invalid("must start with a '/'");
     }
-    // Upstream drops the first character, whatever it is.
+    // Upstream drops the first character of any kind.
     let mut rest = path.chars();
     rest.next();
     let steps = rest.as_str();

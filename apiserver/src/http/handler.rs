@@ -83,7 +83,7 @@ pub(crate) async fn handle(
     // An answer shows or promises a state: not before that state outlives the process.
     core.store.durable().await;
     after(&core, &asked, &mut reply, cut).await;
-    // Last: whatever a fault put in the place of the answer is an answer over HTTP.
+    // Last: an answer that a fault put in the place of this one is an answer over HTTP.
     let mut reply = socket::upgrade(&asked, reply);
     unanswered.is_answered = true;
     record(&core, &asked, reply.code);

@@ -250,7 +250,7 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
     if let Some(changed) = admit::webhooks::mutate(core, call, operation)? {
         object = changed;
         admit::match_namespace(call, &mut object)?;
-        // The endpoint writes no more than before, whatever webhooks have changed.
+        // The endpoint writes no more than before, also after changes by webhooks.
         confine(core, call, shown, &mut object);
     }
     meta::restore(shown, &mut object);

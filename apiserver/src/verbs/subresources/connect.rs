@@ -209,7 +209,7 @@ fn options(call: &Call, query: &Query) -> Option<Value> {
     Some(options)
 }
 
-/// Checks the right to create, which a connection needs whatever its method is.
+/// Checks the right to create, which a connection needs with each method.
 fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
     let wanted = Attributes {
         verb: "create".to_owned(),
