@@ -7,8 +7,8 @@ use crate::clock;
 use crate::kinds::meta;
 
 /// Most Pods that one look at an owner makes or deletes, as upstream's controllers; the events of these
-/// lead to the next look, and others have their turn in between.
-pub(super) const BURST: usize = 500;
+/// lead to the next look, and others have their turn in between. Less in tests, which go beyond it.
+pub(super) const BURST: usize = if cfg!(test) { 20 } else { 500 };
 
 /// Returns a Pod from a template: with its labels, annotations and finalizers, and an owner.
 pub(super) fn from_template(template: &Value, owner: Value) -> Value {

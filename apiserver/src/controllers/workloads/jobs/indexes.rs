@@ -81,6 +81,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn ranges_that_a_client_wrote_over_and_over_are_read_up_to_a_bound() {
+        let started = read(&"0-99999,".repeat(300_000));
+        assert_eq!(started.len(), 100_000);
+        let last = usize::MAX;
+        assert_eq!(write(&read(&format!("{},{last}", last - 1))), format!("{},{last}", last - 1));
+    }
+
+    #[test]
     fn lists_of_indexes_join_three_neighbours_and_more() {
         let all: BTreeSet<usize> = [0, 2, 3, 5, 6, 7].into_iter().collect();
         assert_eq!(write(&all), "0,2,3,5-7");

@@ -251,3 +251,28 @@ async fn a_pod_is_available_after_it_has_been_ready_for_long_enough() {
     settle(&server).await;
     assert_eq!(status(&server)["availableReplicas"], 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn more_pods_than_one_look_makes_are_made_by_the_next_ones() {
+    let (server, mut client) = start().await;
+    make(&server, &mut client, &format!("{APPS}/replicasets"), workload("many", 50)).await;
+    let mut set = workload("all", 45);
+    set["spec"]["podManagementPolicy"] = json!("Parallel");
+    set["spec"]["serviceName"] = json!("all");
+    make(&server, &mut client, &format!("{APPS}/statefulsets"), set).await;
+    let job = json!({"metadata": {"name": "wide"}, "spec": {
+        "parallelism": 43, "completions": 43, "completionMode": "Indexed",
+        "template": template("wide", "Never", json!({"windlass.dev/run-seconds": "1000"}))}});
+    make(&server, &mut client, &format!("{BATCH}/jobs"), job).await;
+    settle(&server).await;
+    let count = |prefix: &str| pods(&server).iter().filter(|name| name.starts_with(prefix)).count();
+    assert_eq!((count("many-"), count("all-"), count("wide-")), (50, 45, 43));
+    merge(
+        &server,
+        &mut client,
+        &format!("{APPS}/replicasets/many"),
+        json!({"spec": {"replicas": 1}}),
+    )
+    .await;
+    assert_eq!(count("many-"), 1);
+}
