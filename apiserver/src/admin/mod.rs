@@ -1,7 +1,6 @@
 //! Administration over a Unix socket: faults, history, snapshots, the audit log and counters.
 //!
-//! Whoever can open the socket can do everything that a test can do through [`ApiServer`], so it belongs to
-//! its owner alone. The routes are listed at [`ApiServer::serve_admin`].
+//! The socket gives all rights that a test has through [`ApiServer`], so it belongs to its owner alone. The routes are listed at [`ApiServer::serve_admin`].
 
 mod forms;
 mod routes;

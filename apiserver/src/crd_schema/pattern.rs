@@ -32,7 +32,7 @@ impl Budget {
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     source: String,
-    /// What is left to all patterns of the definition.
+    /// Budget of all patterns of the definition together.
     budget: Budget,
     /// `None` for a pattern beyond the limits of the engine or of the definition; it matches no text.
     regex: Arc<OnceLock<Option<Regex>>>,

@@ -1,4 +1,4 @@
-//! What one request has asked of webhooks, and what they answered.
+//! Questions of one request to webhooks, with their answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -23,7 +23,7 @@ const ATTEMPTS: usize = 20;
 /// Text of a refusal by a budget.
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
-/// How a Pod may go.
+/// Permission for a Pod to go.
 enum Permission {
     /// No budget counts it, and its readiness does not matter.
     Free,

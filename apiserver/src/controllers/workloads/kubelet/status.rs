@@ -17,7 +17,7 @@ const PAUSE: i64 = 10;
 /// Longest pause before a restart, in seconds.
 const LONGEST: i64 = 300;
 
-/// What a Pod does.
+/// State of a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Its containers are not made.

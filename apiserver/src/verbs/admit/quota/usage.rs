@@ -1,4 +1,4 @@
-//! What objects use of the resources that quotas limit.
+//! Use of the resources that quotas limit, by object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
