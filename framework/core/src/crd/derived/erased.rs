@@ -10,6 +10,8 @@ use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use crate::crd::schema::mark_keys;
+
 /// The functions of [`JsonSchema`] of one type.
 struct Functions {
     name: fn() -> Cow<'static, str>,
@@ -69,7 +71,10 @@ impl JsonSchema for Current {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        CURRENT.get().map_or_else(|| Schema::from(true), |it| (it.schema)(generator))
+        let Some(it) = CURRENT.get() else { return Schema::from(true) };
+        let mut schema = (it.schema)(generator);
+        mark_keys(&mut schema, &(it.id)());
+        schema
     }
 }
 

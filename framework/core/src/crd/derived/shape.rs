@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use super::ask;
 use super::erased::{self, Current};
 use crate::crd::kubernetes::KubernetesSchema;
+use crate::crd::schema::mark_keys;
 
 /// The schema of a field's type, and serde's opinion about its absence.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +138,13 @@ macro_rules! containers_of_std {
         impl<$($key: JsonSchema,)? T: JsonSchema $(, $hash)?> Std for $name<$($key,)? T $(, $hash)?> {
             const ABSENT: fn() -> bool = || $absent;
             const SCHEMA: fn(&mut SchemaGenerator) -> Schema =
-                |generator| erased::around::<T>(generator, $name::<$($key,)? Current $(, $hash)?>::json_schema);
+                |generator| {
+                    #[allow(unused_mut)]
+                    let mut schema =
+                        erased::around::<T>(generator, $name::<$($key,)? Current $(, $hash)?>::json_schema);
+                    $(mark_keys(&mut schema, &format!("Map<{}, ", $key::schema_id()));)?
+                    schema
+                };
         }
     )* };
 }

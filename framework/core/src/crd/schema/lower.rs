@@ -1,6 +1,6 @@
 //! Translation of one schema, keyword by keyword.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -38,11 +38,11 @@ pub(super) struct Lower<'a> {
     /// Receiver of the errors and warnings of all root fields.
     faults: &'a mut Faults,
     /// Steps from the root field to the current position; part of each message.
-    path: Vec<String>,
+    pub(super) path: Vec<String>,
     /// Cycles of types on the way to the current position; the last is the innermost.
     pub(super) cycles: Vec<Cycle>,
     /// Types that were cut, with the number of their places.
-    pub(super) cut_types: BTreeMap<String, usize>,
+    pub(super) cut_types: BTreeMap<String, BTreeSet<Vec<String>>>,
     /// Marked fields so far.
     pub(super) marks: Vec<Mark>,
     /// Schemas that were translated so far.

@@ -30,6 +30,7 @@ pub(crate) use lower::STRUCTURAL;
 pub(super) use marks::Mark;
 pub(in crate::crd) use marks::parsed;
 pub(super) use merge::tighten;
+pub(in crate::crd) use names::mark_keys;
 
 /// Schema of a type in the form that API servers accept.
 ///
@@ -85,6 +86,7 @@ pub(super) fn field_schema(
         lower.enter(name);
     }
     let mut schema = lower.schema(&raw);
+    lower.further_cuts();
     defaults::check(&schema, &mut lower);
     let marks = std::mem::take(&mut lower.marks);
     finish::finish(&mut schema, name != "status");

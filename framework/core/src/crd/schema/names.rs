@@ -1,9 +1,27 @@
 //! Names of fields: those that serde treats in another way than an API server.
 
+use schemars::Schema;
 use serde_json::Value;
 
 use super::contracts::{LEFT_OUT, WRITTEN};
 use super::lower::{Lower, Node};
+
+/// Mark of a map whose keys serde checks by their type; its value says how.
+const KEYS: &str = "x-windlass-keys";
+
+/// Marks the schema of a map whose keys have a type that no keyword of schemas says: truth values or single
+/// characters. The `id` is schemars' name of the type, which contains those of its parts, so that maps inside of
+/// other containers are found too.
+pub(in crate::crd) fn mark_keys(schema: &mut Schema, id: &str) {
+    let keys = if id.contains("Map<boolean, ") {
+        "`true` and `false`"
+    } else if id.contains("Map<char, ") {
+        "single characters"
+    } else {
+        return;
+    };
+    schema.insert(KEYS.to_owned(), keys.into());
+}
 
 impl Lower<'_> {
     /// Warns of names that serde writes and reads differently.
@@ -27,6 +45,9 @@ impl Lower<'_> {
 
     /// Warns of names that serde checks and the API server does not.
     pub(super) fn names(&mut self, raw: &Node, named: &Node) {
+        if let Some(Value::String(keys)) = raw.get(KEYS) {
+            self.warn(&format!("an API server does not check that the keys of a map are {keys}"));
+        }
         if let Some(Value::Object(patterns)) = raw.get("patternProperties")
             && let Some(pattern) = patterns.keys().next()
             && named.is_empty()

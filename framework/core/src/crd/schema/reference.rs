@@ -154,12 +154,35 @@ impl Lower<'_> {
         }
     }
 
+    /// Warns of the places of types that contain themselves beyond the first ones, once for each type, at
+    /// the place that is above all of its places.
+    pub(super) fn further_cuts(&mut self) {
+        for (name, places) in std::mem::take(&mut self.cut_types) {
+            let more = places.len().saturating_sub(MOST_PLACES);
+            let mut paths = places.iter();
+            let Some(first) = paths.next().filter(|_| more > 0) else { continue };
+            let above = paths.fold(first.as_slice(), |above, path| {
+                let same = above.iter().zip(path).take_while(|(one, other)| one == other);
+                &above[..same.count()]
+            });
+            let text = format!(
+                "the type `{name}` contains itself, and is cut at {more} further places below: there an API server \
+                 keeps everything and checks nothing"
+            );
+            let before = std::mem::replace(&mut self.path, above.to_vec());
+            self.warn(&text);
+            self.path = before;
+        }
+    }
+
     /// Replaces a type that contains itself by a schema without checks, with a warning for each of the
     /// first places.
     fn cut(&mut self, name: &str, target: &Node) -> Node {
+        let path = self.path().to_vec();
         let places = self.cut_types.entry(name.to_owned()).or_default();
-        *places += 1;
-        if *places <= MOST_PLACES {
+        // A position may be translated more than once.
+        let is_new = places.insert(path);
+        if is_new && places.len() <= MOST_PLACES {
             self.warn(&format!(
                 "the type `{name}` contains itself, which an API server cannot describe: from here on it \
                  keeps everything and checks nothing"

@@ -138,3 +138,55 @@ fn the_keys_of_a_newtype_apply_where_it_is_used() {
     let notes = &found["properties"]["notes"]["additionalProperties"];
     assert_eq!(notes["x-kubernetes-preserve-unknown-fields"], true, "{notes}");
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Keyed {
+    flags: BTreeMap<bool, String>,
+    letters: Option<std::collections::HashMap<char, String>>,
+    names: BTreeMap<String, String>,
+    nested: BTreeMap<String, Option<Vec<BTreeMap<bool, u8>>>>,
+}
+
+#[test]
+fn keys_of_maps_that_only_serde_checks_are_warned_of() {
+    let found = crate::crd::structural_schema::<Keyed>().unwrap();
+    assert_eq!(
+        found.warnings,
+        [
+            ".flags: an API server does not check that the keys of a map are `true` and `false`",
+            ".letters: an API server does not check that the keys of a map are single characters",
+            ".nested.*: an API server does not check that the keys of a map are `true` and `false`",
+        ]
+    );
+    assert!(!found.schema.to_string().contains("x-windlass"), "{}", found.schema);
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Link {
+    a: Option<Box<Link>>,
+    b: Option<Box<Link>>,
+    c: Option<Box<Link>>,
+    d: Option<Box<Link>>,
+    e: Option<Box<Link>>,
+    f: Option<Box<Link>>,
+    g: Option<Box<Link>>,
+    h: Option<Box<Link>>,
+    i: Option<Box<Link>>,
+    j: Option<Box<Link>>,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Links {
+    link: Link,
+}
+
+#[test]
+fn further_places_of_a_type_that_contains_itself_are_counted() {
+    let found = crate::crd::structural_schema::<Links>().unwrap();
+    let last = found.warnings.last().unwrap();
+    assert_eq!(found.warnings.len(), 9, "{:?}", found.warnings);
+    assert!(
+        last.starts_with(".link: the type `Link` contains itself, and is cut at 2 further"),
+        "{last}"
+    );
+}
