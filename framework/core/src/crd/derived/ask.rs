@@ -17,6 +17,16 @@ pub(super) fn may_be_null<T: DeserializeOwned>() -> bool {
     T::deserialize(Nothing { is_null: true }).is_ok()
 }
 
+/// Methods for values of a certain type: as in `serde_json`, null is none of them, whatever the visitor says of
+/// `visit_unit` (that of `serde_json::Map` returns an empty map).
+macro_rules! refuse {
+    ($($method:ident)*) => { $(
+        fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+            Err(Error::custom("neither absent nor null is a value of this type"))
+        }
+    )* };
+}
+
 /// The value of an absent field, as serde's derive passes it to the field's type; or null.
 struct Nothing {
     is_null: bool,
@@ -45,8 +55,44 @@ impl<'de> Deserializer<'de> for Nothing {
         }
     }
 
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    forward_to_deserialize_any! { unit unit_struct ignored_any }
+
+    refuse! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_i128 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
+        deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char deserialize_str
+        deserialize_string deserialize_bytes deserialize_byte_buf deserialize_seq deserialize_map
+        deserialize_identifier
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.deserialize_map(visitor)
     }
 }

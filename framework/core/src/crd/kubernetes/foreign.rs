@@ -128,6 +128,34 @@ const DEFAULTS: &[(&str, &str, &str)] = &[
     ("core.v1.ServicePort", "protocol", "TCP"),
 ];
 
+/// Groups, as names of types have them and as `apiVersion` does.
+const GROUPS: &[(&str, &str)] = &[
+    ("admissionregistration", "admissionregistration.k8s.io/"),
+    ("apiextensions", "apiextensions.k8s.io/"),
+    ("apiregistration", "apiregistration.k8s.io/"),
+    ("apiserverinternal", "internal.apiserver.k8s.io/"),
+    ("apps", "apps/"),
+    ("authentication", "authentication.k8s.io/"),
+    ("authorization", "authorization.k8s.io/"),
+    ("autoscaling", "autoscaling/"),
+    ("batch", "batch/"),
+    ("certificates", "certificates.k8s.io/"),
+    ("coordination", "coordination.k8s.io/"),
+    ("core", ""),
+    ("discovery", "discovery.k8s.io/"),
+    ("events", "events.k8s.io/"),
+    ("flowcontrol", "flowcontrol.apiserver.k8s.io/"),
+    ("meta", ""),
+    ("networking", "networking.k8s.io/"),
+    ("node", "node.k8s.io/"),
+    ("policy", "policy/"),
+    ("rbac", "rbac.authorization.k8s.io/"),
+    ("resource", "resource.k8s.io/"),
+    ("scheduling", "scheduling.k8s.io/"),
+    ("storage", "storage.k8s.io/"),
+    ("storagemigration", "storagemigration.k8s.io/"),
+];
+
 /// Values whose description explains their notation, at each place where they are used: as in
 /// upstream's definitions only the fields are described.
 const VALUES: &[&str] =
@@ -153,6 +181,7 @@ pub(in crate::crd) fn complete(name: &str, described: bool, target: &mut Map<Str
         target.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
     }
     let Some(Value::Object(fields)) = target.get_mut("properties") else { return };
+    is_of_kind(name, fields);
     for (_, field, default) in DEFAULTS.iter().filter(|(short, ..)| is_type(short)) {
         if let Some(Value::Object(field)) = fields.get_mut(*field) {
             field.insert("default".to_owned(), (*default).into());
@@ -180,6 +209,25 @@ pub(in crate::crd) fn complete(name: &str, described: bool, target: &mut Map<Str
         schema.insert("x-kubernetes-list-type".to_owned(), kind.into());
         if let Some(keys) = keys {
             schema.insert("x-kubernetes-list-map-keys".to_owned(), keys);
+        }
+    }
+}
+
+/// Restricts the `apiVersion` and `kind` of a whole object to those that serde reads.
+fn is_of_kind(name: &str, fields: &mut Map<String, Value>) {
+    let mut parts = name.rsplit('.');
+    let (Some(kind), Some(version), Some(group)) = (parts.next(), parts.next(), parts.next())
+    else {
+        return;
+    };
+    if !["apiVersion", "kind", "metadata"].iter().all(|field| fields.contains_key(*field)) {
+        return;
+    }
+    let Some((_, prefix)) = GROUPS.iter().find(|(name, _)| *name == group) else { return };
+    let api_version = format!("{prefix}{version}");
+    for (field, only) in [("apiVersion", api_version), ("kind", kind.to_owned())] {
+        if let Some(Value::Object(field)) = fields.get_mut(field) {
+            field.insert("enum".to_owned(), json!([only]));
         }
     }
 }

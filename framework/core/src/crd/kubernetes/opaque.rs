@@ -1,5 +1,6 @@
 //! Kubernetes types that a definition keeps whole and unchecked.
 
+use k8s_openapi::Resource;
 use k8s_openapi::api::{
     admissionregistration::v1 as admission, apps::v1 as apps, autoscaling::v2 as autoscaling,
     batch::v1 as batch, core::v1 as core, networking::v1 as networking, policy::v1 as policy,
@@ -23,10 +24,15 @@ fn preserved() -> Value {
     json!({ "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// A whole Kubernetes object: the server checks `apiVersion`, `kind` and `metadata`.
-fn embedded() -> Value {
+/// A whole Kubernetes object: the server checks `metadata`, and `apiVersion` and `kind`, of which serde reads
+/// no others.
+fn embedded<K: Resource>() -> Value {
     json!({
         "type": "object",
+        "properties": {
+            "apiVersion": { "type": "string", "enum": [K::API_VERSION] },
+            "kind": { "type": "string", "enum": [K::KIND] }
+        },
         "x-kubernetes-embedded-resource": true,
         "x-kubernetes-preserve-unknown-fields": true
     })
@@ -37,6 +43,16 @@ macro_rules! kept {
         impl KubernetesSchema for $ty {
             fn kubernetes_schema(_: &mut SchemaGenerator) -> Schema {
                 object($schema())
+            }
+        }
+    )*};
+}
+
+macro_rules! whole {
+    ($($ty:ty),* $(,)?) => {$(
+        impl KubernetesSchema for $ty {
+            fn kubernetes_schema(_: &mut SchemaGenerator) -> Schema {
+                object(embedded::<Self>())
             }
         }
     )*};
@@ -68,41 +84,45 @@ kept! {
     apps::DaemonSetUpdateStrategy: opaque, apps::StatefulSetSpec: opaque,
     apps::StatefulSetUpdateStrategy: opaque,
     apps::StatefulSetPersistentVolumeClaimRetentionPolicy: opaque,
-    apps::DaemonSet: embedded, apps::Deployment: embedded, apps::ReplicaSet: embedded,
-    apps::StatefulSet: embedded,
-    autoscaling::HorizontalPodAutoscaler: embedded, autoscaling::HorizontalPodAutoscalerBehavior: opaque,
+
+
+    autoscaling::HorizontalPodAutoscalerBehavior: opaque,
     autoscaling::HorizontalPodAutoscalerSpec: opaque, autoscaling::MetricSpec: opaque,
-    batch::CronJob: embedded, batch::CronJobSpec: opaque, batch::Job: embedded, batch::JobSpec: opaque,
+    batch::CronJobSpec: opaque, batch::JobSpec: opaque,
     batch::JobTemplateSpec: opaque,
-    core::Affinity: opaque, core::Capabilities: opaque, core::ConfigMap: embedded,
+    core::Affinity: opaque, core::Capabilities: opaque,
     core::ConfigMapEnvSource: opaque, core::ConfigMapVolumeSource: opaque,
     core::ContainerPort: opaque, core::ContainerStatus: opaque, core::EmptyDirVolumeSource: opaque,
     core::EnvFromSource: opaque, core::EnvVarSource: opaque,
     core::EphemeralContainer: opaque, core::HTTPGetAction: opaque, core::HostAlias: opaque,
     core::HostPathVolumeSource: opaque, core::KeyToPath: opaque, core::Lifecycle: opaque,
     core::LoadBalancerIngress: opaque, core::LoadBalancerStatus: opaque, core::NFSVolumeSource: opaque,
-    core::Namespace: embedded, core::NodeAffinity: opaque, core::NodeSelector: opaque,
-    core::NodeSelectorTerm: opaque, core::ObjectFieldSelector: opaque, core::PersistentVolume: embedded,
-    core::PersistentVolumeClaim: embedded, core::PersistentVolumeClaimSpec: opaque,
+    core::NodeAffinity: opaque, core::NodeSelector: opaque,
+    core::NodeSelectorTerm: opaque, core::ObjectFieldSelector: opaque,
+    core::PersistentVolumeClaimSpec: opaque,
     core::PersistentVolumeClaimTemplate: opaque, core::PersistentVolumeClaimVolumeSource: opaque,
-    core::PersistentVolumeSpec: opaque, core::Pod: embedded, core::PodAffinity: opaque,
+    core::PersistentVolumeSpec: opaque, core::PodAffinity: opaque,
     core::PodAffinityTerm: opaque, core::PodAntiAffinity: opaque, core::PodDNSConfig: opaque,
     core::PodSecurityContext: opaque, core::PodSpec: opaque, core::PodStatus: opaque,
     core::PodTemplateSpec: opaque, core::Probe: opaque, core::ProjectedVolumeSource: opaque,
-    core::SeccompProfile: opaque, core::Secret: embedded, core::SecretEnvSource: opaque,
-    core::SecretVolumeSource: opaque, core::SecurityContext: opaque, core::Service: embedded,
-    core::ServiceAccount: embedded, core::ServicePort: opaque, core::ServiceSpec: opaque,
+    core::SeccompProfile: opaque, core::SecretEnvSource: opaque,
+    core::SecretVolumeSource: opaque, core::SecurityContext: opaque,
+    core::ServicePort: opaque, core::ServiceSpec: opaque,
     core::ServiceStatus: opaque, core::Taint: opaque, core::TopologySpreadConstraint: opaque,
 
     core::VolumeResourceRequirements: opaque,
-    networking::HTTPIngressPath: opaque, networking::Ingress: embedded,
+    networking::HTTPIngressPath: opaque,
     networking::IngressBackend: opaque, networking::IngressRule: opaque, networking::IngressSpec: opaque,
-    networking::IngressTLS: opaque, networking::NetworkPolicy: embedded,
+    networking::IngressTLS: opaque,
     networking::NetworkPolicyEgressRule: opaque, networking::NetworkPolicyIngressRule: opaque,
     networking::NetworkPolicyPeer: opaque, networking::NetworkPolicyPort: opaque,
     networking::NetworkPolicySpec: opaque,
-    policy::PodDisruptionBudget: embedded, policy::PodDisruptionBudgetSpec: opaque,
-    rbac::ClusterRole: embedded, rbac::PolicyRule: opaque, rbac::Role: embedded,
-    rbac::RoleBinding: embedded, rbac::RoleRef: opaque, rbac::Subject: opaque,
-    storage::StorageClass: embedded,
+    policy::PodDisruptionBudgetSpec: opaque,
+    rbac::PolicyRule: opaque,
+    rbac::RoleRef: opaque, rbac::Subject: opaque,
+
+}
+
+whole! {
+    apps::DaemonSet, apps::Deployment, apps::ReplicaSet, apps::StatefulSet, autoscaling::HorizontalPodAutoscaler, batch::CronJob, batch::Job, core::ConfigMap, core::Namespace, core::PersistentVolume, core::PersistentVolumeClaim, core::Pod, core::Secret, core::Service, core::ServiceAccount, networking::Ingress, networking::NetworkPolicy, policy::PodDisruptionBudget, rbac::ClusterRole, rbac::Role, rbac::RoleBinding, storage::StorageClass,
 }

@@ -180,6 +180,12 @@ impl<'a> Lower<'a> {
         let closed = |key: &str| raw.get(key) == Some(&Value::Bool(false));
         let is_closed = closed("additionalProperties") || closed("unevaluatedProperties");
         if is_closed || is_std_duration(raw) {
+            if raw.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
+                self.warn(
+                    "an API server keeps fields that the type does not list (`preserve`), and serde refuses them \
+                     (`deny_unknown_fields`); remove one of the two",
+                );
+            }
             node.insert(CLOSED.to_owned(), true.into());
         }
         self.unsupported(raw, &mut node);

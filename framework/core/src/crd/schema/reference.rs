@@ -121,9 +121,13 @@ impl Lower<'_> {
     /// Replaces a reference by the type's schema, or cuts it.
     pub(super) fn reference(&mut self, raw: &Node, reference: &str) -> Node {
         let name = name_of(reference);
-        let Some(Value::Object(target)) = self.definitions.get(&name) else {
-            self.fault("its schema refers to a definition that does not exist");
-            return any();
+        let target = match self.definitions.get(&name) {
+            Some(Value::Object(target)) => target,
+            Some(target) => return self.schema(target),
+            None => {
+                self.fault("its schema refers to a definition that does not exist");
+                return any();
+            }
         };
         let mut over = raw.clone();
         over.remove("$ref");

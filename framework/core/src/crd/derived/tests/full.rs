@@ -57,3 +57,25 @@ fn a_server_accepts_the_full_types() {
     let faults = check_crd(&definition(&found.schema), None);
     assert!(faults.is_empty(), "{faults:#?}");
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Objects {
+    #[schema(full)]
+    service: Service,
+    #[schema(full)]
+    role: k8s_openapi::api::rbac::v1::Role,
+}
+
+#[test]
+fn a_full_object_has_the_version_and_kind_that_serde_reads() {
+    let found = structural_schema::<Objects>().unwrap();
+    let only = |field: &str, key: &str| {
+        found.schema["properties"][field]["properties"][key]["enum"].clone()
+    };
+    assert_eq!(only("service", "apiVersion"), json!(["v1"]));
+    assert_eq!(only("service", "kind"), json!(["Service"]));
+    assert_eq!(only("role", "apiVersion"), json!(["rbac.authorization.k8s.io/v1"]));
+    assert_eq!(only("role", "kind"), json!(["Role"]));
+    let other = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": {} });
+    assert!(serde_json::from_value::<Service>(other).is_err());
+}

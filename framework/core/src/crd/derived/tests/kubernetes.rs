@@ -131,3 +131,31 @@ fn a_list_of_kubernetes_types_has_the_keys_that_the_field_names() {
     assert_eq!(keys("tolerations"), json!(["key", "tolerationSeconds"]));
     assert_eq!(keys("conditions"), json!(["type"]));
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Maps {
+    map: serde_json::Map<String, serde_json::Value>,
+    option: Option<serde_json::Map<String, serde_json::Value>>,
+    value: BTreeMap<String, serde_json::Value>,
+}
+
+#[test]
+fn a_map_of_values_is_null_only_behind_an_option() {
+    let found = structural_schema::<Maps>().unwrap().schema;
+    let nullable = |field: &str| found["properties"][field]["nullable"].clone();
+    assert_eq!(
+        [nullable("map"), nullable("option"), nullable("value")],
+        [json!(null), json!(true), json!(null)]
+    );
+}
+
+#[test]
+fn a_whole_object_has_the_version_and_kind_that_serde_reads() {
+    let found = schema::<S>();
+    let pod = &found["properties"]["pod"];
+    assert_eq!(pod["x-kubernetes-embedded-resource"], true);
+    assert_eq!(pod["properties"]["apiVersion"]["enum"], json!(["v1"]));
+    assert_eq!(pod["properties"]["kind"]["enum"], json!(["Pod"]));
+    let other = json!({ "apiVersion": "v1", "kind": "Service", "metadata": {} });
+    assert!(serde_json::from_value::<Pod>(other).is_err());
+}

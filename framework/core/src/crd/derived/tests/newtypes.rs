@@ -190,3 +190,42 @@ fn further_places_of_a_type_that_contains_itself_are_counted() {
         "{last}"
     );
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+enum Never {}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Impossible {
+    never: Never,
+}
+
+#[test]
+fn a_field_of_an_enum_without_variants_is_an_error_that_says_so() {
+    let error = crate::crd::structural_schema::<Impossible>().unwrap_err().to_string();
+    let expected = ".never: its schema allows no value at all; give the field another type";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+#[serde(deny_unknown_fields)]
+struct Strict {
+    a: u8,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Keeps {
+    #[schema(preserve)]
+    strict: Strict,
+}
+
+#[test]
+fn fields_that_are_kept_where_serde_refuses_them_are_warned_of() {
+    let found = crate::crd::structural_schema::<Keeps>().unwrap();
+    assert_eq!(
+        found.warnings,
+        [
+            ".strict: an API server keeps fields that the type does not list (`preserve`), and serde refuses them \
+             (`deny_unknown_fields`); remove one of the two"
+        ]
+    );
+}
