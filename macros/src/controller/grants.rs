@@ -308,6 +308,29 @@ fn url_fault(url: &str, names: &[WithSpan<String>]) -> Option<String> {
     star.map(|_| format!("`*` stands at the end of a path only: `{url}` would match nothing"))
 }
 
+/// Resources of the core group, with those that only the verb `impersonate` knows.
+const CORE: &[&str] = &[
+    "bindings",
+    "componentstatuses",
+    "configmaps",
+    "endpoints",
+    "events",
+    "groups",
+    "limitranges",
+    "namespaces",
+    "nodes",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "pods",
+    "podtemplates",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "serviceaccounts",
+    "services",
+    "users",
+];
+
 /// Returns the text against the name of a resource; `None` for one that RBAC can have.
 fn resource_fault(name: &str) -> Option<String> {
     if name.contains('*') {
@@ -319,10 +342,13 @@ fn resource_fault(name: &str) -> Option<String> {
     let is_plain =
         |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '/');
     let is_good = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain);
-    (!is_good).then(|| {
+    let resource = name.split('/').next().unwrap_or(name);
+    // Only the core group has resources without a group behind the name, and it gets no new ones.
+    let is_known = resource.contains('.') || CORE.contains(&resource);
+    (!is_good || !is_known).then(|| {
         format!(
-            "`{name}` is neither a path, which begins with `/`, nor a resource, such as \
-             \"signers.certificates.k8s.io\""
+            "`{name}` is neither a path, which begins with `/`, nor a resource: one of the core group, or one with its \
+             group, such as \"signers.certificates.k8s.io\""
         )
     })
 }

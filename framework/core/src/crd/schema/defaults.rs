@@ -1,4 +1,4 @@
-//! Checks that defaults satisfy their schema, and that lists have the keys that they are merged by:
+//! Checks that defaults and examples satisfy their schema, and that lists have the keys that they are merged by:
 //! otherwise the API server refuses the definition.
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::fits::fits;
 use super::lower::{Lower, Node};
 use super::union::RULES;
 
-/// Checks every default and every list in `node`.
+/// Checks every default, example and list in `node`.
 pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
     if let Some(default) = node.get("default") {
         if let Err((place, message)) = fits(default, node) {
@@ -20,6 +20,14 @@ pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
                 "its default {default} breaks a rule of its own: {message}; change the default or the rule"
             ));
         }
+    }
+    if let Some(example) = node.get("example")
+        && let Err((place, message)) = fits(example, node)
+    {
+        // No server reads it; people copy it.
+        lower.warn(&format!(
+            "its example {example}{place} {message}; change the example or the rule"
+        ));
     }
     super::lists::check(node, lower);
     if let Some(Value::Object(properties)) = node.get("properties") {

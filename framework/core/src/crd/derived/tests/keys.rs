@@ -361,3 +361,19 @@ fn a_length_of_a_list_behind_another_name_is_a_number_of_items_and_an_idle_key_i
         [".number: `pattern` restricts no value of type integer, so it has no effect"]
     );
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Exemplary {
+    #[schema(pattern = "^[a-z]+$", example = "home")]
+    good: String,
+    #[schema(pattern = "^[a-z]+$", example = "Home")]
+    bad: Option<String>,
+}
+
+#[test]
+fn an_example_that_its_own_schema_refuses_is_warned_of() {
+    let found = crate::crd::structural_schema::<Exemplary>().unwrap();
+    assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+    let warning = &found.warnings[0];
+    assert!(warning.starts_with(".bad: its example \"Home\" "), "{warning}");
+}
