@@ -135,6 +135,8 @@ metrics! {
         "Objects whose reconciles were throttled because they repeated without end";
     RECONCILE_GIVEN_UP: Counter "windlass_reconcile_given_up" [controller]
         "Objects whose retries were used up";
+    WAITING: Gauge "windlass_waiting_objects" [controller]
+        "Objects that wait, as their last reconcile without an error said";
     OBJECT_TASKS: Gauge "windlass_object_tasks" [controller]
         "Running long-lived tasks of objects";
     OBJECT_TASK_RESTARTS: Counter "windlass_object_task_restarts" [controller]

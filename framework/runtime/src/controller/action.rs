@@ -4,8 +4,12 @@
 //! attempt follows from the [`Failure`](crate::controller::Failure) and the retry policy.
 //!
 //! Absent: a field for "requeue now, rate limited", controller-runtime's deprecated `Requeue:
-//! true`. A reconcile that cannot finish yet returns a failure, or an action with a delay.
+//! true`. A reconcile that cannot finish yet returns a wait, or an action with a delay.
 
+// DESIGN.md, 156: A wait is neither a success nor a failure
+
+use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
 /// Time of the next reconcile after a success.
@@ -28,12 +32,25 @@ use std::time::Duration;
 /// assert_eq!(next_check(long), Action::requeue_after(half));
 /// assert_eq!(next_check(Duration::ZERO), Action::done());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Action {
     /// Delay of the next reconcile, counted from the end of this one; `None` for no reconcile of
     /// its own.
     pub(crate) requeue_after: Option<Duration>,
+    /// The wait that ended the reconcile. Boxed, because most reconciles end without one.
+    pub(crate) wait: Option<Box<Wait>>,
+}
+
+/// Something that a reconcile waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// One word in `CamelCase`, for programs.
+    pub(crate) reason: Cow<'static, str>,
+    /// A text for people.
+    pub(crate) text: String,
+    /// Delay of the next check, if it is not that of the backoff.
+    pub(crate) check_after: Option<Duration>,
 }
 
 impl Action {
@@ -42,7 +59,7 @@ impl Action {
     /// The periodic resync of the controller (10 h by default) and its timers still reconcile the
     /// object.
     pub fn done() -> Self {
-        Self { requeue_after: None }
+        Self { requeue_after: None, wait: None }
     }
 
     /// A further reconcile after `delay`, also when nothing changes.
@@ -56,6 +73,49 @@ impl Action {
     /// For a fixed interval, independent of other reconciles, use a
     /// [`Timer`](crate::controller::Timer) instead.
     pub fn requeue_after(delay: Duration) -> Self {
-        Self { requeue_after: Some(delay) }
+        Self { requeue_after: Some(delay), wait: None }
+    }
+
+    /// The object is not ready, and nothing has failed: a rollout, a certificate, a disk that is being made.
+    ///
+    /// A wait is neither an error nor a success. It is not counted among the errors, not logged as one, and has
+    /// no retries to use up; the failures in a row end with it. The condition of
+    /// [`outcome_condition`](crate::controller::ControllerBuilder::outcome_condition) is false with the
+    /// reason `Waiting` (`Terminating` for an object that is being deleted), and its message begins with
+    /// `reason`. The gauge `windlass_waiting_objects` and the debug page show it.
+    ///
+    /// `reason` is one word in `CamelCase`, `text` says how far it is: `"2 of 3 ready"`.
+    ///
+    /// The object is reconciled when something changes, and is checked after 1 s, then 2 s, 4 s and so on up to 60 s
+    /// for as long as reason and text stay the same; see [`check_after`](Self::check_after). The task of an object
+    /// starts, and changes are counted, after a reconcile without a wait.
+    ///
+    /// A clean-up, and a function that returns another type, waits by
+    /// [`Failure::wait_for`](crate::controller::Failure::wait_for).
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// use windlass::controller::Action;
+    ///
+    /// fn rollout(ready: i32, wanted: i32) -> Action {
+    ///     if ready >= wanted {
+    ///         return Action::done();
+    ///     }
+    ///     Action::wait_for("Rollout", format!("{ready} of {wanted} ready"))
+    /// }
+    /// assert_eq!(rollout(3, 3), Action::done());
+    /// ```
+    pub fn wait_for(reason: impl Into<Cow<'static, str>>, text: impl fmt::Display) -> Self {
+        let wait = Wait { reason: reason.into(), text: text.to_string(), check_after: None };
+        Self { requeue_after: None, wait: Some(Box::new(wait)) }
+    }
+
+    /// Sets the delay of the next check of a [wait](Self::wait_for), which then has no backoff; no effect on
+    /// other actions.
+    pub fn check_after(mut self, delay: Duration) -> Self {
+        if let Some(wait) = &mut self.wait {
+            wait.check_after = Some(delay);
+        }
+        self
     }
 }

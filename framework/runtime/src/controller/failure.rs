@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+use super::action::Wait;
 use windlass_core::error::{BoxError, Error, ErrorKind};
 
 /// A failed reconcile. Any error becomes one through `?`; it is retried with backoff unless it says
@@ -37,6 +38,7 @@ use windlass_core::error::{BoxError, Error, ErrorKind};
 /// | `?` or `Failure::from` | after the backoff of the [`RetryPolicy`](crate::workqueue::RetryPolicy) |
 /// | [`retry_after`](Self::retry_after) | after the given delay, without counting as a failure |
 /// | [`terminal`](Self::terminal) | when the object changes |
+/// | [`wait_for`](Self::wait_for) | with the checks of a wait; it is not a failure at all |
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -69,6 +71,8 @@ pub struct Failure {
     beside: Vec<String>,
     /// Whether the retries are used up. Set by the worker, which counts them.
     pub(super) gave_up: bool,
+    /// What is waited for, if nothing failed. Its text is that of the error.
+    wait: Option<Box<Wait>>,
 }
 
 /// Retry schedule of a failure.
@@ -80,12 +84,14 @@ pub(crate) enum Retry {
     After(Duration),
     /// Not before a change.
     Never,
+    /// By the checks of a wait.
+    Waiting,
 }
 
 impl Failure {
     /// Creates a failure without attempted operations.
     fn new(source: BoxError, retry: Retry) -> Self {
-        Self { source, retry, tried: Vec::new(), beside: Vec::new(), gave_up: false }
+        Self { source, retry, tried: Vec::new(), beside: Vec::new(), gave_up: false, wait: None }
     }
 
     /// Creates a failure that is not retried until the object changes.
@@ -106,6 +112,56 @@ impl Failure {
     /// for systems that are polled.
     pub fn retry_after(delay: Duration, source: impl Into<BoxError>) -> Self {
         Self::new(source.into(), Retry::After(delay))
+    }
+
+    /// Ends a reconcile or a clean-up that waits, from any depth: [`Action::wait_for`](super::Action::wait_for) for
+    /// functions that return no action.
+    ///
+    /// It is neither counted nor logged as an error, and no [`OnFailure`](super::OnFailure) is called.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// use windlass::controller::Failure;
+    ///
+    /// /// Ends a clean-up when the last backup is written.
+    /// fn cleanup(backups_left: usize) -> Result<(), Failure> {
+    ///     if backups_left > 0 {
+    ///         return Err(Failure::wait_for("Backup", format!("{backups_left} backups are being written")));
+    ///     }
+    ///     Ok(())
+    /// }
+    /// assert!(cleanup(2).unwrap_err().is_wait());
+    /// ```
+    pub fn wait_for(reason: impl Into<Cow<'static, str>>, text: impl fmt::Display) -> Self {
+        let mut failure = Self::new(text.to_string().into(), Retry::Waiting);
+        let wait = Wait { reason: reason.into(), text: String::new(), check_after: None };
+        failure.wait = Some(Box::new(wait));
+        failure
+    }
+
+    /// Sets the delay of the next check of a [wait](Self::wait_for); no effect on a failure.
+    #[must_use]
+    pub fn check_after(mut self, delay: Duration) -> Self {
+        if let Some(wait) = &mut self.wait {
+            wait.check_after = Some(delay);
+        }
+        self
+    }
+
+    /// Whether it is a [wait](Self::wait_for), and nothing failed.
+    pub fn is_wait(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// Returns the wait, with the attempted operations in its text; the failure itself if it is one.
+    pub(crate) fn into_wait(mut self) -> Result<Box<Wait>, Self> {
+        match self.wait.take() {
+            Some(mut wait) => {
+                wait.text = self.to_string();
+                Ok(wait)
+            }
+            None => Err(self),
+        }
     }
 
     /// Adds the attempted operation in front of the known ones: `"creating the Deployment"`.

@@ -11,11 +11,13 @@
 use std::sync::Arc;
 
 use super::object_task::Tasks;
+use crate::controller::action::Wait;
 use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
 use crate::controller::plan::{ControllerSpec, Finalizer};
 use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
 use crate::controller::worker::{
     KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure, StepFuture,
+    waiting,
 };
 use crate::controller::{Action, Failure, Reconciler};
 use crate::events::Warning;
@@ -64,11 +66,15 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             match self.step(key, attempt).await {
+                Ok(Some(Action { wait: Some(wait), .. })) => ReconcileOutcome::Waiting(wait),
                 Ok(Some(action)) => ReconcileOutcome::Done(action),
                 Ok(None) => ReconcileOutcome::Absent,
                 Err(Stopped::Undecodable(failure)) => ReconcileOutcome::Undecodable(failure),
                 Err(Stopped::Paused) => ReconcileOutcome::Paused,
-                Err(Stopped::Failed(failure)) => ReconcileOutcome::Failed(failure),
+                Err(Stopped::Failed(failure)) => match failure.into_wait() {
+                    Ok(wait) => ReconcileOutcome::Waiting(wait),
+                    Err(failure) => ReconcileOutcome::Failed(failure),
+                },
                 Err(Stopped::Superseded) => ReconcileOutcome::Superseded,
                 Err(Stopped::Ended(failure)) => ReconcileOutcome::Ended(failure),
             }
@@ -100,6 +106,27 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
             options.report.is_some() && (reported.is_new || options.reports_every_failure);
         let wanted = reported.gave_up || wants_condition || wants_report;
         wanted.then(|| Box::pin(self.report(key, reported, attempt)) as ReportFuture<'a>)
+    }
+
+    fn waits<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        wait: &'a Wait,
+        attempt: ReconcileAttempt,
+    ) -> Option<ReportFuture<'a>> {
+        let type_ = self.plan.options.outcome.as_deref()?;
+        Some(Box::pin(async move {
+            let Some(cached) = self.store.get(key) else { return Ok(()) };
+            let Ok(object) = cached.get() else { return Ok(()) };
+            let is_terminating = object.is_terminating();
+            let cx = self.context(cached, object, attempt);
+            let written = cx.set_condition(waiting(wait, type_, is_terminating)).await;
+            match written.map_err(Failure::from) {
+                // The object is gone, so its status cannot be written: no error.
+                Err(failure) if cx.has_ended(&failure).await => Ok(()),
+                outcome => outcome,
+            }
+        }))
     }
 
     fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
@@ -239,6 +266,9 @@ impl<C: Reconciler> ObjectStep<C> {
         };
         if self.plan.options.drops_superseded {
             superseded.ended(key);
+        }
+        if action.wait.is_some() {
+            return Ok(action);
         }
         if let Some(type_) = &self.plan.options.outcome
             && let Err(error) = Box::pin(cx.report_success(type_)).await

@@ -72,7 +72,7 @@ use windlass_core::panics::{caught, panic_text};
 /// }
 /// assert_eq!(flow(true), Flow::Continue);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Flow {
     /// Continues with the next step.
@@ -91,8 +91,11 @@ impl From<()> for Flow {
 }
 
 impl From<Action> for Flow {
-    /// The sequence continues; the object is reconciled again as the action says.
+    /// The sequence continues, and the object is reconciled again as the action says; a wait ends the sequence.
     fn from(action: Action) -> Self {
+        if action.wait.is_some() {
+            return Self::Stop(action);
+        }
         action.requeue_after.map_or(Self::Continue, Self::Again)
     }
 }
@@ -199,11 +202,12 @@ impl<'a, C: Reconciler> Steps<'a, C> {
                 Flow::Continue => {}
                 Flow::Again(delay) => again = earliest(again, Some(delay)),
                 Flow::Stop(action) => {
-                    return Ok(Action { requeue_after: earliest(again, action.requeue_after) });
+                    let requeue_after = earliest(again, action.requeue_after);
+                    return Ok(Action { requeue_after, ..action });
                 }
             }
         }
-        Ok(Action { requeue_after: again })
+        Ok(Action { requeue_after: again, wait: None })
     }
 }
 
@@ -267,6 +271,7 @@ fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
         Retry::Backoff => (0, Duration::ZERO),
         Retry::After(delay) => (1, delay),
         Retry::Never => (2, Duration::ZERO),
+        Retry::Waiting => (3, Duration::ZERO),
     };
     let (at, _) = failures.iter().enumerate().min_by_key(|(_, failure)| order(failure))?;
     let failure = failures.remove(at);
@@ -295,21 +300,27 @@ async fn all_ended(group: &mut [NamedStep<'_>]) -> Vec<Result<Flow>> {
 fn condition(type_: &str, end: &Result<Flow>) -> Condition {
     match end {
         Ok(Flow::Continue | Flow::Again(_)) => met(type_, "Succeeded", ""),
+        Ok(Flow::Stop(Action { wait: Some(wait), .. })) => {
+            unmet(type_, &wait.reason, wait.text.clone())
+        }
         Ok(Flow::Stop(_)) => unmet(type_, "Waiting", ""),
+        Err(failure) if failure.is_wait() => unmet(type_, "Waiting", failure.to_string()),
         Err(failure) => unmet(type_, "StepFailed", failure.to_string()),
     }
 }
 
-/// Merges the flows of a group: a stop wins, and the earlier of two times.
+/// Merges the flows of a group: a stop wins, the first wait, and the earlier of two times.
 fn merged(a: Flow, b: Flow) -> Flow {
-    let after = |flow| match flow {
-        Flow::Continue => None,
-        Flow::Again(delay) => Some(delay),
-        Flow::Stop(action) => action.requeue_after,
+    let is_stop = matches!(a, Flow::Stop(_)) || matches!(b, Flow::Stop(_));
+    let action = |flow| match flow {
+        Flow::Continue => Action::done(),
+        Flow::Again(delay) => Action::requeue_after(delay),
+        Flow::Stop(action) => action,
     };
-    let requeue_after = earliest(after(a), after(b));
-    match (a, b) {
-        (Flow::Stop(_), _) | (_, Flow::Stop(_)) => Flow::Stop(Action { requeue_after }),
-        _ => requeue_after.map_or(Flow::Continue, Flow::Again),
+    let (a, b) = (action(a), action(b));
+    let requeue_after = earliest(a.requeue_after, b.requeue_after);
+    if is_stop {
+        return Flow::Stop(Action { requeue_after, wait: a.wait.or(b.wait) });
     }
+    requeue_after.map_or(Flow::Continue, Flow::Again)
 }

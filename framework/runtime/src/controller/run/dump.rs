@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::erased::ControllerState;
 use crate::controller::source::TriggerNames;
-use crate::controller::state::LastError;
+use crate::controller::state::{LastError, Waiting};
 use crate::controller::worker::HotKey;
 use crate::workqueue::KeyState;
 use windlass_core::resource::{ObjectKey, ResourceInfo};
@@ -26,6 +26,8 @@ pub(crate) struct DumpSource<'a> {
     pub(crate) keys: Vec<KeyState<ObjectKey>>,
     /// The newest first.
     pub(crate) errors: Vec<LastError>,
+    /// Objects that wait, at most as many as the page may show.
+    pub(crate) waiting: Vec<Waiting>,
     /// Objects that are reconciled endlessly.
     pub(crate) hot: Vec<HotKey>,
 }
@@ -47,6 +49,7 @@ impl DumpSource<'_> {
             },
             "keys": keys,
             "lastErrors": errors,
+            "waiting": self.waiting.iter().take(limit).map(waiting).collect::<Vec<_>>(),
             "throttled": self.hot.iter().take(limit).map(|hot| self.hot(hot)).collect::<Vec<_>>(),
         })
     }
@@ -86,6 +89,16 @@ fn error(error: &LastError) -> Value {
         "failuresInARow": error.count,
         "gaveUp": error.gave_up,
         "reconciledSince": error.is_over,
+    })
+}
+
+/// Describes an object that waits.
+fn waiting(waiting: &Waiting) -> Value {
+    json!({
+        "key": waiting.key.to_string(),
+        "reason": waiting.reason,
+        "text": waiting.text,
+        "since": waiting.since.to_string(),
     })
 }
 

@@ -22,7 +22,7 @@ use crate::controller::reconcile::{ObjectStep, Tasks};
 use crate::controller::source::{
     Allowed, Attach, BackgroundRun, Enqueuer, Reason, RunGuard, TriggerNames, background, watches,
 };
-use crate::controller::state::{LastErrors, LastReconciled, ObjectMemory};
+use crate::controller::state::{LastErrors, LastReconciled, ObjectMemory, Waits};
 use crate::controller::worker::{
     HotKey, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
 };
@@ -51,6 +51,7 @@ pub(crate) struct Handle<C: Reconciler> {
     memory: Arc<ObjectMemory>,
     loop_guard: Arc<LoopGuardState>,
     last_errors: Arc<LastErrors>,
+    waits: Arc<Waits>,
     trigger_names: Arc<TriggerNames>,
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
@@ -80,6 +81,7 @@ impl<C: Reconciler> Handle<C> {
             controller: Arc::new(controller),
             memory: Arc::default(),
             last_errors: Arc::default(),
+            waits: Arc::default(),
             attached: OnceLock::new(),
             has_run: AtomicBool::new(false),
         }
@@ -181,6 +183,7 @@ impl<C: Reconciler> Handle<C> {
             meter: meter.clone(),
             loop_guard: Arc::clone(&self.loop_guard),
             last_errors: Arc::clone(&self.last_errors),
+            waits: Arc::clone(&self.waits),
             trigger_names: Arc::clone(&self.trigger_names),
             stop,
             namespaces: Arc::default(),
@@ -332,6 +335,7 @@ impl<C: Reconciler> ErasedController for Handle<C> {
             trigger_names: &self.trigger_names,
             keys: keys.unwrap_or_default(),
             errors: self.last_errors.snapshot(),
+            waiting: self.waits.snapshot(limit),
             hot: self.loop_guard.hot(limit),
         };
         source.print(limit)

@@ -10,6 +10,7 @@ mod own_write_filter;
 mod sparse_lock;
 mod spec_version;
 mod superseded;
+mod waits;
 
 pub(super) use self::apply_cache::{ApplyCache, ChildVersion, content, fingerprint};
 pub use self::changes::Changes;
@@ -23,3 +24,5 @@ pub(super) use self::own_write_filter::{FollowUp, OwnWriteFilter};
 pub(super) use self::sparse_lock::SparseLock;
 pub(super) use self::spec_version::SpecVersion;
 pub(super) use self::superseded::Watch;
+pub(super) use self::waits::Waiting;
+pub(super) use self::waits::Waits;

@@ -5,10 +5,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::Worker;
-use super::attempt::AttemptCancel;
+use super::attempt::{AttemptCancel, ReconcileAttempt};
 use super::meter::ReconcileResult;
 use super::reported_failure::ReportedFailure;
+use super::{ReportFuture, Worker};
 use crate::controller::Failure;
 use crate::controller::failure::Retry;
 use crate::controller::state::{FailureRecord, FollowUp};
@@ -58,6 +58,7 @@ impl Worker {
         (mut failure, how): (Failure, ReconcileResult),
     ) -> ReconcileResult {
         self.namespaces.failed(work.key(), &failure);
+        self.waits.failed(work.key());
         let is_restart = self.is_restart(work.key(), work.reasons());
         let record =
             self.last_errors.note(work.key(), failure.to_string(), self.environment.clock.wall());
@@ -74,7 +75,8 @@ impl Worker {
             let is_new = record.is_new || gave_up_now;
             let reported =
                 ReportedFailure { failure: &failure, failures, is_new, gave_up: gave_up_now };
-            self.report(&work, reported, cancel).await;
+            let report = |attempt| self.step.failed(work.key(), reported, attempt);
+            self.report(&work, cancel, report).await;
         }
         if gave_up_now {
             self.meter.gave_up();
@@ -126,7 +128,8 @@ impl Worker {
         let now = self.environment.clock.now();
         let left = record.promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
         match failure.retry {
-            Retry::Never => NextAttempt::Never,
+            // A wait does not come here: the step has turned it into an outcome of its own.
+            Retry::Never | Retry::Waiting => NextAttempt::Never,
             Retry::After(delay) => NextAttempt::After(delay),
             Retry::Backoff if record.count <= MAX_LOST_RACES && failure.lost_a_race() => {
                 NextAttempt::LostRace
@@ -148,30 +151,34 @@ impl Worker {
         }
     }
 
-    /// Reports a failure. Errors, panics and delays of the report are logged and have no other
+    /// Reports a failure or a wait. Errors, panics and delays of the report are logged and have no other
     /// effect.
-    async fn report(
+    pub(super) async fn report<'a>(
         &self,
         work: &Work<ObjectKey>,
-        reported: ReportedFailure<'_>,
         cancel: &AttemptCancel,
+        report: impl FnOnce(ReconcileAttempt) -> Option<ReportFuture<'a>>,
     ) {
         let attempt = self.new_attempt(work, work.reasons());
         attempt.cancel.copy_start_version(cancel);
         let ending = attempt.cancel.end_guard();
-        let Some(report) = self.step.failed(work.key(), reported, attempt) else { return };
+        let Some(report) = report(attempt) else { return };
         let reported = self.environment.clock.timeout(REPORT_LIMIT, caught(report)).await;
         if reported.is_some() {
             ending.finished();
         }
         match reported {
             Some(Ok(Ok(()))) => {}
-            Some(Ok(Err(error))) => tracing::warn!(%error, "cannot report a failure"),
+            Some(Ok(Err(error))) => {
+                tracing::warn!(%error, "cannot report the outcome of a reconcile")
+            }
             Some(Err(panic)) => {
                 let text = panic_text(&*panic);
-                tracing::error!("the report of a failure panicked: {text}");
+                tracing::error!("the report of a reconcile's outcome panicked: {text}");
             }
-            None => tracing::warn!(limit = ?REPORT_LIMIT, "the report of a failure took too long"),
+            None => {
+                tracing::warn!(limit = ?REPORT_LIMIT, "the report of a reconcile's outcome took too long")
+            }
         }
     }
 }

@@ -82,6 +82,7 @@ struct ControllerSeries {
     timeouts: CounterSeries,
     seconds: HistogramSeries,
     active: GaugeSeries,
+    waiting: GaugeSeries,
 }
 
 impl Meter {
@@ -103,6 +104,7 @@ impl Meter {
             timeouts: counter(&names::RECONCILE_TIMEOUTS),
             seconds: metrics.histogram(&names::RECONCILE_SECONDS, &[controller]),
             active: metrics.gauge(&names::ACTIVE_WORKERS, &[controller]),
+            waiting: metrics.gauge(&names::WAITING, &[controller]),
         };
         let shards = (0..workers.clamp(1, SHARDS)).map(|_| CachePadded::new(Shard::new(&series)));
         let (shards, next) = (shards.collect(), AtomicUsize::new(0));
@@ -138,6 +140,11 @@ impl Meter {
     /// Counts an object that was slowed down.
     pub(crate) fn throttled(&self) {
         self.all.series.throttled.count(1);
+    }
+
+    /// Changes the number of objects that wait.
+    pub(crate) fn waiting(&self, more: f64) {
+        self.all.series.waiting.add(more);
     }
 
     /// Counts an object whose retries were used up.

@@ -15,6 +15,7 @@ mod namespaces;
 mod pool;
 mod reported_failure;
 mod retries_used_up;
+mod waiting;
 mod yield_budget;
 
 pub(super) use self::attempt::ReconcileAttempt;
@@ -23,7 +24,7 @@ pub(super) use self::limits::Rate;
 pub(super) use self::loop_guard::{HotKey, LoopGuardState};
 pub(super) use self::meter::Meter;
 pub(super) use self::pool::{ABORT_LIMIT, run_workers, warn_of_aborts};
-pub(super) use self::reported_failure::{REASONS, RECONCILED, ReportedFailure};
+pub(super) use self::reported_failure::{REASONS, RECONCILED, ReportedFailure, waiting};
 pub use self::retries_used_up::AfterMaxRetries;
 
 use std::future::Future;
@@ -42,8 +43,9 @@ use self::loop_guard::ThrottleDecision;
 use self::meter::ReconcileResult;
 use self::namespaces::Namespaces;
 use self::yield_budget::{PollCount, YieldBudget};
+use crate::controller::action::Wait;
 use crate::controller::source::{DebounceDecision, Reason, TriggerNames};
-use crate::controller::state::{FollowUp, LastErrors, SpecVersion};
+use crate::controller::state::{FollowUp, LastErrors, SpecVersion, Waits};
 use crate::controller::{Action, Failure, RetryPolicy};
 use crate::workqueue::{Work, WorkQueue};
 use windlass_core::environment::Environment;
@@ -63,6 +65,8 @@ pub(super) enum ReconcileOutcome {
     Absent,
     /// Reconciled.
     Done(Action),
+    /// Not reconciled yet, and nothing failed.
+    Waiting(Box<Wait>),
     /// Not reconciled.
     Failed(Failure),
     /// The reconcile was dropped, because its object changed meanwhile.
@@ -104,6 +108,14 @@ pub(super) trait KeyHandler: Send + Sync + 'static {
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>>;
 
+    /// Reports a wait; `None` when no report is wanted.
+    fn waits<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        wait: &'a Wait,
+        attempt: ReconcileAttempt,
+    ) -> Option<ReportFuture<'a>>;
+
     /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
     /// reference counts do not contend. `None` if sharing is fine.
     fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
@@ -124,6 +136,7 @@ pub(super) struct Worker {
     pub(super) meter: Meter,
     pub(super) loop_guard: Arc<LoopGuardState>,
     pub(super) last_errors: Arc<LastErrors>,
+    pub(super) waits: Arc<Waits>,
     pub(super) trigger_names: Arc<TriggerNames>,
     pub(super) stop: Arc<CancellationToken>,
     pub(super) namespaces: Arc<Namespaces>,
@@ -280,6 +293,10 @@ impl Worker {
             GuardedOutcome::Outcome(ReconcileOutcome::Failed(failure)) => {
                 (self.fail(work, &cancel, (failure, ReconcileResult::Error)).await, None)
             }
+            GuardedOutcome::Outcome(ReconcileOutcome::Waiting(wait)) => {
+                let (how, work) = self.wait_with(work, &cancel, &wait).await;
+                (how, Some(work))
+            }
             GuardedOutcome::Panicked(text) => {
                 let failure = Failure::from(format!("the reconciler panicked: {text}"));
                 (self.fail(work, &cancel, (failure, ReconcileResult::Panic)).await, None)
@@ -375,6 +392,9 @@ impl Worker {
         outcome: ReconcileOutcome,
     ) -> (ReconcileResult, Option<Work<ObjectKey>>) {
         self.namespaces.ended(work.key());
+        if !matches!(outcome, ReconcileOutcome::Superseded) {
+            self.waits_no_more(work.key());
+        }
         let (ended, again_in) = match outcome {
             ReconcileOutcome::Absent => {
                 self.loop_guard.forget(work.key());
@@ -413,6 +433,8 @@ impl Worker {
                 tracing::debug!(error = %failure, "not reconciled");
                 (ReconcileResult::Terminal, None)
             }
+            // Handled by `wait_with`, which reports it.
+            ReconcileOutcome::Waiting(wait) => (ReconcileResult::RequeueAfter, wait.check_after),
         };
         (ended, Some(work.with_success(again_in)))
     }

@@ -1,16 +1,20 @@
 //! A failure as it is reported, and the reasons of the condition that shows it.
 
 use crate::controller::Failure;
+use crate::controller::action::Wait;
 use windlass_core::conditions::{Condition, unmet};
 
 /// Reasons of a condition that shows a failure.
 const FAILED: &str = "ReconcileFailed";
 const GAVE_UP: &str = "ReconcileGaveUp";
 const TERMINAL: &str = "TerminalError";
+/// Reasons of a condition that shows a wait.
+const WAITING: &str = "Waiting";
+const TERMINATING: &str = "Terminating";
 /// Reason of a condition that shows a success.
 pub(crate) const RECONCILED: &str = "Reconciled";
 /// All reasons of a condition that shows the outcome of a reconcile.
-pub(crate) const REASONS: [&str; 4] = [FAILED, GAVE_UP, TERMINAL, RECONCILED];
+pub(crate) const REASONS: [&str; 6] = [FAILED, GAVE_UP, TERMINAL, WAITING, TERMINATING, RECONCILED];
 
 /// A failure, in relation to the failures before it.
 #[derive(Clone, Copy, Debug)]
@@ -34,4 +38,11 @@ impl ReportedFailure<'_> {
         };
         unmet(type_, reason, self.failure.to_string())
     }
+}
+
+/// Returns the condition of that type for a wait. The reason of the wait is in the message, because a reason of
+/// its own would look as if the reconciler had set the condition.
+pub(crate) fn waiting(wait: &Wait, type_: &str, is_terminating: bool) -> Condition {
+    let reason = if is_terminating { TERMINATING } else { WAITING };
+    unmet(type_, reason, format!("{}: {}", wait.reason, wait.text))
 }

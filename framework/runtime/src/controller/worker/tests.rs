@@ -108,6 +108,16 @@ impl KeyHandler for Script {
         self.reported.lock().push(text);
         None
     }
+
+    fn waits<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        wait: &'a Wait,
+        _: ReconcileAttempt,
+    ) -> Option<ReportFuture<'a>> {
+        self.reported.lock().push(format!("{} waits: {}", key.name(), wait.text));
+        None
+    }
 }
 
 struct Stage {
@@ -133,6 +143,7 @@ impl Stage {
             retry: RetryPolicy::forever(),
             after_max_retries: AfterMaxRetries::Rest,
             last_errors: Arc::default(),
+            waits: Arc::default(),
             loop_guard: Arc::default(),
             trigger_names: Arc::default(),
             meter: Meter::new(&environment.metrics, "test", workers),

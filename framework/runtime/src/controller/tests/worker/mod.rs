@@ -6,3 +6,4 @@ mod dropped;
 mod endless;
 mod failures;
 mod namespaces;
+mod waiting;
