@@ -16,6 +16,10 @@ use super::union::takes_null;
 /// Mark of an object that allows no other names; see `narrow`.
 pub(super) const CLOSED: &str = "$closed";
 
+/// Mark of alternatives of which some allow no other names: beside further alternatives their conditions do not
+/// know all names. As `CLOSED`, it is no keyword and is removed in the end.
+pub(super) const PARTLY_CLOSED: &str = "$partly-closed";
+
 /// Mark of a schema that has the form of a definition already: that of a kind inside of another one.
 pub(crate) const STRUCTURAL: &str = "x-windlass-structural";
 
@@ -390,10 +394,7 @@ impl<'a> Lower<'a> {
         let tuple = raw.get("prefixItems").or(raw.get("items").filter(|items| items.is_array()));
         let item = if let Some(Value::Array(places)) = tuple {
             let places: Vec<Node> = places.iter().map(|place| self.field("[]", place)).collect();
-            self.enter("[]");
-            let item = self.places(&places);
-            self.leave();
-            item
+            self.places(&places)
         } else {
             match raw.get("items") {
                 Some(items) => self.field("[]", items),

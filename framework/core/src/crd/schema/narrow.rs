@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use super::lower::{CLOSED, Lower, Node};
+use super::lower::{CLOSED, Lower, Node, PARTLY_CLOSED};
 use super::merge::is_any;
 use super::union::{CHECKS, Kind, is_nullable, takes_null};
 use super::widest::property;
@@ -115,7 +115,7 @@ impl Lower<'_> {
     /// Forbids the names of other alternatives, where serde does.
     fn name_checks(&mut self, inner: &Node, outer: &Node, checks: &mut Node) {
         if inner.get(CLOSED) != Some(&Value::Bool(true)) {
-            return;
+            return self.partly_closed(inner, outer);
         }
         let empty = Node::new();
         let of = |node: &'_ Node| node.get("properties").and_then(Value::as_object).cloned();
@@ -137,6 +137,20 @@ impl Lower<'_> {
             if required < mine.len() {
                 self.lose("an API server keeps unknown fields here, where serde refuses them");
             }
+        }
+    }
+
+    /// Warns of names of other alternatives that some variants of a nested enum refuse.
+    fn partly_closed(&mut self, inner: &Node, outer: &Node) {
+        const KEEP: &str = "x-kubernetes-preserve-unknown-fields";
+        let of = |node: &Node| node.get("properties").and_then(Value::as_object).cloned();
+        let (mine, all) = (of(inner).unwrap_or_default(), of(outer).unwrap_or_default());
+        let has_more = all.keys().any(|name| !mine.contains_key(name));
+        let keeps_more = outer.contains_key(KEEP) && !inner.contains_key(KEEP);
+        if inner.contains_key(PARTLY_CLOSED) && (has_more || keeps_more) {
+            self.lose(
+                "an API server keeps fields of the other alternatives here, where serde refuses them for some variants",
+            );
         }
     }
 

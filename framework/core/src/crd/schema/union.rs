@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::lift::{Tag, hoist};
-use super::lower::{Lower, Node, any};
+use super::lower::{CLOSED, Lower, Node, PARTLY_CLOSED, any};
 use super::merge::{append, is_any};
 use super::narrow::is_int_or_string;
 
@@ -108,6 +108,10 @@ impl Lower<'_> {
         let checks: Vec<Node> = nodes.iter().map(|node| self.narrow(node, &union)).collect();
         self.restrict(key, &checks, &mut union);
         self.carry(&nodes, tag.as_ref(), &mut union);
+        let is_closed = |node: &Node| node.contains_key(CLOSED) || node.contains_key(PARTLY_CLOSED);
+        if nodes.iter().any(is_closed) && !union.contains_key(CLOSED) {
+            union.insert(PARTLY_CLOSED.to_owned(), true.into());
+        }
         if nodes.iter().any(is_nullable) {
             union.insert("nullable".to_owned(), true.into());
         }

@@ -1,0 +1,76 @@
+//! Records of the writes of a reconcile for the change log.
+
+use serde_json::Value;
+
+use crate::controller::state::{ChangeLog, ChangeRecord, differences};
+use crate::controller::{Context, Reconciler};
+use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
+
+/// A write that was not sent yet, with the state before it.
+pub(super) struct PendingChange {
+    verb: &'static str,
+    info: ResourceInfo,
+    key: ObjectKey,
+    /// `None` for an object that is not there, or not cached.
+    before: Option<Value>,
+}
+
+impl<C: Reconciler> Context<C> {
+    /// Notes the state before a write, if writes are logged. Called before the request, because the watch may
+    /// show its result before the answer comes. Boxed: most controllers log nothing.
+    pub(super) fn before_write<K: Resource>(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+    ) -> Option<Box<PendingChange>> {
+        if self.shared.changes.detail() == ChangeLog::Off {
+            return None;
+        }
+        let info = K::static_info()?;
+        let caches = self.shared.informers.caches_of::<K>();
+        // A projection holds a part of the object: the rest would look as if it were new.
+        let caches = if K::projection().is_some() { Vec::new() } else { caches };
+        let cached = caches.iter().find_map(|cache| cache.store().get(key));
+        let before = cached.and_then(|cached| serde_json::from_slice(&cached.raw()).ok());
+        Some(Box::new(PendingChange { verb, info, key: key.clone(), before }))
+    }
+
+    /// Logs a change of the object's finalizers, by the answer to it.
+    pub(in crate::controller) fn changed_finalizers(&self, answer: &[u8]) {
+        let verb = "patch";
+        if let Some(mut pending) = self.before_write::<C::Object>(verb, &self.key) {
+            // The state of the reconcile, as the cache may show the result already.
+            pending.before =
+                pending.before.and(serde_json::from_slice(&self.cached_at_start.raw()).ok());
+            self.after_write(Some(pending), answer);
+        }
+    }
+
+    /// Logs a write by the API server's answer; empty for a deletion.
+    pub(super) fn after_write(&self, pending: Option<Box<PendingChange>>, answer: &[u8]) {
+        let Some(pending) = pending else { return };
+        let PendingChange { verb, info, mut key, before } = *pending;
+        let after: Value = serde_json::from_slice(answer).unwrap_or_default();
+        // A generated name is known from the answer only.
+        if let Some(name) = after["metadata"]["name"].as_str().filter(|_| key.name().is_empty()) {
+            key = ObjectKey::new(key.namespace(), name).in_cluster(key.cluster());
+        }
+        let log = &self.shared.changes;
+        let (changes, more) = if verb == "delete" {
+            (Vec::new(), 0)
+        } else {
+            differences(&info, (before.as_ref(), &after), log.detail())
+        };
+        log.add(ChangeRecord {
+            at: self.shared.environment.clock.wall(),
+            owner: self.key.clone(),
+            reasons: self.reasons().iter().map(str::to_owned).collect(),
+            verb,
+            resource: info.group_resource().to_string(),
+            key,
+            changes,
+            more,
+            is_compared: before.is_some(),
+        });
+    }
+}

@@ -1,0 +1,348 @@
+//! Log of the writes of a controller's reconciles: what was written, for which object, for which reasons, and
+//! by how much it differs from before.
+//!
+//! Off by default: the state before a write is read from the caches and compared with the answer, which costs more
+//! than the rest of a reconcile that writes. Everything is bounded: the records that are kept, the paths of one
+//! record, the text of a value. Values of Secrets never leave this module.
+
+// DESIGN.md, 157: Writes are logged where their answers arrive
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+use windlass_core::resource::{ObjectKey, ResourceInfo};
+use windlass_core::text::shorten;
+
+/// Most records that are kept.
+const RECORDS: usize = 256;
+/// Most paths of one record.
+const PATHS: usize = 32;
+/// Most bytes of a value's text.
+const VALUE_LIMIT: usize = 128;
+/// Text instead of a value of a Secret.
+const MASK: &str = "***";
+/// Members of `metadata` that the API server writes.
+const SERVER_METADATA: [&str; 6] =
+    ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"];
+/// Members by which the items of a list are told apart, in this order.
+const ITEM_NAMES: [&str; 2] = ["name", "type"];
+
+/// Detail in which the writes of a controller are logged.
+///
+/// The lines have the level info and the target `windlass::changes`, inside of the span of the reconcile, which
+/// names the controller, the object and the reasons. The debug page shows the last 256.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeLog {
+    /// Nothing is logged. The default.
+    #[default]
+    Off,
+    /// Each write with the paths that differ from before.
+    Summary,
+    /// As `Summary`, with the values before and after. Values of Secrets are masked; others may be confidential, too.
+    Full,
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChangeRecord {
+    pub(crate) at: Timestamp,
+    /// The reconciled object.
+    pub(crate) owner: ObjectKey,
+    /// Reasons of the reconcile.
+    pub(crate) reasons: Vec<String>,
+    pub(crate) verb: &'static str,
+    /// Group and resource of the written object.
+    pub(crate) resource: String,
+    pub(crate) key: ObjectKey,
+    /// Differences; all of the object when it was not there or is not cached.
+    pub(crate) changes: Vec<Change>,
+    /// Number of further differences.
+    pub(crate) more: usize,
+    /// Whether the state before is known.
+    pub(crate) is_compared: bool,
+}
+
+/// A difference at one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) path: String,
+    /// Values before and after; `None` for none, and for all in a summary.
+    pub(crate) from: Option<String>,
+    pub(crate) to: Option<String>,
+}
+
+/// The last writes of a controller.
+#[derive(Debug, Default)]
+pub(crate) struct Changelog {
+    /// A [`ChangeLog`] as a number. Set before the controller runs, so the order of accesses does not matter.
+    detail: AtomicU8,
+    records: Mutex<VecDeque<ChangeRecord>>,
+}
+
+impl Changelog {
+    pub(crate) fn new(detail: ChangeLog) -> Self {
+        let log = Self::default();
+        log.set(detail);
+        log
+    }
+
+    /// Sets the detail.
+    pub(crate) fn set(&self, detail: ChangeLog) {
+        self.detail.store(detail as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn detail(&self) -> ChangeLog {
+        match self.detail.load(Ordering::Relaxed) {
+            0 => ChangeLog::Off,
+            1 => ChangeLog::Summary,
+            _ => ChangeLog::Full,
+        }
+    }
+
+    /// Logs a record, and keeps it in place of the oldest.
+    pub(crate) fn add(&self, record: ChangeRecord) {
+        let object = format!("{} {}", record.resource, record.key);
+        tracing::info!(target: "windlass::changes", verb = record.verb, object, "{}", record.text());
+        let mut records = self.records.lock();
+        if records.len() == RECORDS {
+            records.pop_front();
+        }
+        records.push_back(record);
+    }
+
+    /// Returns at most `limit` records, the newest first.
+    pub(crate) fn snapshot(&self, limit: usize) -> Vec<ChangeRecord> {
+        self.records.lock().iter().rev().take(limit).cloned().collect()
+    }
+}
+
+impl ChangeRecord {
+    /// The differences in one line.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for change in &self.changes {
+            let separator = if text.is_empty() { "" } else { "; " };
+            let _ = write!(text, "{separator}{}", change.path);
+            if change.from.is_some() || change.to.is_some() {
+                let shown =
+                    |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+                let _ = write!(text, ": {} -> {}", shown(&change.from), shown(&change.to));
+            }
+        }
+        if self.more > 0 {
+            let _ = write!(text, "; and {} more", self.more);
+        }
+        if text.is_empty() { "no difference".to_owned() } else { text }
+    }
+}
+
+/// Returns the differences of two states of an object of that kind, at most [`PATHS`], and the number of
+/// further ones.
+pub(crate) fn differences(
+    info: &ResourceInfo,
+    (before, after): (Option<&Value>, &Value),
+    detail: ChangeLog,
+) -> (Vec<Change>, usize) {
+    let is_secret = info.group.is_empty() && info.kind == "Secret";
+    let mut found = Found { changes: Vec::new(), more: 0, detail, is_secret };
+    let empty = Value::Object(Map::new());
+    for (name, after) in object(after) {
+        if matches!(name.as_str(), "apiVersion" | "kind") {
+            continue;
+        }
+        let before = before.unwrap_or(&empty).get(name);
+        if name == "metadata" {
+            found.metadata(before, after);
+        } else {
+            found.compare(&format!(".{name}"), before, Some(after));
+        }
+    }
+    for (name, gone) in before.into_iter().flat_map(object) {
+        if after.get(name).is_none() {
+            found.compare(&format!(".{name}"), Some(gone), None);
+        }
+    }
+    (found.changes, found.more)
+}
+
+/// The members of an object; none of any other value.
+fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
+}
+
+/// Differences so far.
+struct Found {
+    changes: Vec<Change>,
+    more: usize,
+    detail: ChangeLog,
+    is_secret: bool,
+}
+
+impl Found {
+    /// Compares metadata without the members that the API server writes.
+    fn metadata(&mut self, before: Option<&Value>, after: &Value) {
+        let members = |value: &Value| -> Value {
+            let members =
+                object(value).filter(|(name, _)| !SERVER_METADATA.contains(&name.as_str()));
+            members.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>().into()
+        };
+        let before = before.map(members);
+        self.compare(".metadata", before.as_ref(), Some(&members(after)));
+    }
+
+    fn compare(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
+        match (before, after) {
+            (before, after) if before == after => {}
+            (Some(Value::Object(before)), Some(Value::Object(after))) => {
+                let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+                for name in names {
+                    self.compare(
+                        &format!("{path}{}", step(name)),
+                        before.get(name),
+                        after.get(name),
+                    );
+                }
+            }
+            (Some(Value::Array(before)), Some(Value::Array(after))) => {
+                self.lists(path, before, after);
+            }
+            (before, after) => self.add(path, before, after),
+        }
+    }
+
+    /// Compares two lists item by item: by name where every item has one, else by place.
+    fn lists(&mut self, path: &str, before: &[Value], after: &[Value]) {
+        let named = |member: &str| {
+            let names: BTreeSet<&str> =
+                before.iter().filter_map(|item| item.get(member)?.as_str()).collect();
+            let others: BTreeSet<&str> =
+                after.iter().filter_map(|item| item.get(member)?.as_str()).collect();
+            names.len() == before.len() && others.len() == after.len()
+        };
+        let Some(member) = ITEM_NAMES.into_iter().find(|member| named(member)) else {
+            for at in 0..before.len().max(after.len()) {
+                self.compare(&format!("{path}[{at}]"), before.get(at), after.get(at));
+            }
+            return;
+        };
+        let name =
+            |item: &Value| item.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
+        for item in before {
+            let after = after.iter().find(|other| name(other) == name(item));
+            self.compare(&format!("{path}[{member}={}]", name(item)), Some(item), after);
+        }
+        for item in after {
+            if before.iter().all(|other| name(other) != name(item)) {
+                self.compare(&format!("{path}[{member}={}]", name(item)), None, Some(item));
+            }
+        }
+    }
+
+    fn add(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
+        if self.changes.len() == PATHS {
+            self.more += 1;
+            return;
+        }
+        let is_masked = self.is_secret && !path.starts_with(".metadata.labels");
+        let text = |value: &Value| {
+            if is_masked { MASK.to_owned() } else { shorten(value.to_string(), VALUE_LIMIT) }
+        };
+        let is_full = self.detail == ChangeLog::Full;
+        let value = |value: Option<&Value>| value.filter(|_| is_full).map(text);
+        let (from, to) = (value(before), value(after));
+        self.changes.push(Change { path: path.to_owned(), from, to });
+    }
+}
+
+/// One step of a path; names with other characters than those of identifiers in brackets.
+fn step(name: &str) -> String {
+    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_plain { format!(".{name}") } else { format!("[\"{}\"]", name.escape_default()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use serde_json::json;
+    use windlass_core::resource::Resource;
+
+    use super::*;
+
+    fn compared<K: Resource>(before: Option<&Value>, after: &Value) -> Vec<String> {
+        let info = K::static_info().expect("a kind");
+        let (changes, _) = differences(&info, (before, after), ChangeLog::Full);
+        let shown = |it: Option<String>| it.unwrap_or_else(|| "-".to_owned());
+        changes
+            .into_iter()
+            .map(|it| format!("{} {} {}", it.path, shown(it.from), shown(it.to)))
+            .collect()
+    }
+
+    #[test]
+    fn differences_are_named_by_their_paths_and_what_the_server_writes_is_none() {
+        let before = json!({ "metadata": { "name": "a", "resourceVersion": "1", "labels": { "x.io/y": "1" } },
+            "data": { "host": "a", "gone": "1" } });
+        let after = json!({ "metadata": { "name": "a", "resourceVersion": "2", "labels": { "x.io/y": "2" } },
+            "data": { "host": "b" } });
+        assert_eq!(
+            compared::<ConfigMap>(Some(&before), &after),
+            [
+                ".metadata.labels[\"x.io/y\"] \"1\" \"2\"",
+                ".data.gone \"1\" -",
+                ".data.host \"a\" \"b\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn items_are_compared_by_their_names_and_others_by_their_places() {
+        let list = |images: &[(&str, &str)]| {
+            let items = images.iter().map(|(name, image)| json!({ "name": name, "image": image }));
+            json!({ "spec": { "containers": items.collect::<Vec<_>>(), "args": [1, 2] } })
+        };
+        let before = list(&[("web", "nginx:1"), ("log", "fluent:1")]);
+        let mut after = list(&[("log", "fluent:1"), ("web", "nginx:2")]);
+        after["spec"]["args"] = json!([1, 3, 4]);
+        assert_eq!(
+            compared::<ConfigMap>(Some(&before), &after),
+            [
+                ".spec.args[1] 2 3",
+                ".spec.args[2] - 4",
+                ".spec.containers[name=web].image \"nginx:1\" \"nginx:2\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn values_of_secrets_are_masked() {
+        let before = json!({ "data": { "token": "b2xk" } });
+        let annotations = json!({ "note": "b2xk" });
+        let after =
+            json!({ "metadata": { "annotations": annotations }, "data": { "token": "bmV3" } });
+        let found = compared::<Secret>(Some(&before), &after);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found.contains(&".data.token *** ***".to_owned()), "{found:?}");
+        assert!(!found.join(" ").contains("b2xk"), "{found:?}");
+    }
+
+    #[test]
+    fn very_many_differences_are_counted_and_very_long_values_cut() {
+        let data: Map<String, Value> =
+            (0..100).map(|n| (format!("k{n:03}"), "x".repeat(10_000).into())).collect();
+        let info = ConfigMap::static_info().expect("a kind");
+        let after = json!({ "data": {} });
+        let before = json!({ "data": data });
+        let (changes, more) = differences(&info, (Some(&before), &after), ChangeLog::Full);
+        assert_eq!((changes.len(), more), (PATHS, 100 - PATHS));
+        assert!(
+            changes.iter().all(|it| it.from.as_ref().is_some_and(|it| it.len() <= VALUE_LIMIT))
+        );
+        let (changes, _) = differences(&info, (Some(&before), &after), ChangeLog::Summary);
+        assert!(changes.iter().all(|it| it.from.is_none() && it.to.is_none()));
+    }
+}
