@@ -148,6 +148,15 @@ fn service(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "sessionAffinity", json!("None"));
     default(spec, "type", json!("ClusterIP"));
+    let is_unaffine = spec["sessionAffinity"] == "None";
+    if spec["sessionAffinity"] == "ClientIP" {
+        let seconds = &spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"];
+        if seconds.is_null() {
+            spec["sessionAffinityConfig"] = json!({"clientIP": {"timeoutSeconds": 10_800}});
+        }
+    } else if let (Value::Object(fields), true) = (&mut *spec, is_unaffine) {
+        fields.remove("sessionAffinityConfig");
+    }
     for port in items(spec, "ports") {
         default(port, "protocol", json!("TCP"));
         // The target port is that of the Service unless it is given.
@@ -158,7 +167,8 @@ fn service(object: &mut Value) {
         default(port, "targetPort", number);
     }
     let kind = spec["type"].as_str().unwrap_or_default().to_owned();
-    if kind == "NodePort" || kind == "LoadBalancer" {
+    let has_addresses = spec["externalIPs"].as_array().is_some_and(|all| !all.is_empty());
+    if kind == "NodePort" || kind == "LoadBalancer" || (kind == "ClusterIP" && has_addresses) {
         default(spec, "externalTrafficPolicy", json!("Cluster"));
     }
     if kind != "ExternalName" {

@@ -389,6 +389,9 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     {
         causes.extend(crate::crd_schema::check_crd(new, Some(old)));
     }
+    if call.kind.is("", "services") && call.subresource.is_empty() {
+        causes.extend(addresses::check(old, new));
+    }
     if call.subresource != "status" {
         causes.extend(workloads::check(&call.kind, new));
         causes.extend(validate::check(&call.kind, new));

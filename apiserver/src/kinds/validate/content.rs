@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::fields::is_empty;
+use super::services;
 use crate::kinds::Kind;
 use crate::kinds::quantity::Quantity;
 use crate::names;
@@ -21,7 +22,7 @@ pub(super) fn check(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
             keys(object, causes);
             secret(object, causes);
         }
-        "Service" => service(&object["spec"], causes),
+        "Service" => services::check(&object["spec"], causes),
         "PersistentVolumeClaim"
             if is_empty(&object["spec"]["resources"]["requests"]["storage"]) =>
         {
@@ -94,26 +95,6 @@ fn secret(object: &Value, causes: &mut Vec<Cause>) {
     };
     let missing = needed.iter().filter(|key| !has(key));
     causes.extend(missing.map(|key| required(&format!("data[{key}]"), "")));
-}
-
-/// Appends the faults of a Service's kind and families.
-fn service(spec: &Value, causes: &mut Vec<Cause>) {
-    if spec["type"] == "ExternalName" && is_empty(&spec["externalName"]) {
-        causes.push(required("spec.externalName", ""));
-    }
-    // A headless Service without a selector gets this policy by default.
-    let is_bare = spec["clusterIP"] == "None" && is_empty(&spec["selector"]);
-    let families = spec["ipFamilies"].as_array().map_or(&[][..], Vec::as_slice);
-    for (index, family) in families.iter().enumerate().filter(|(_, family)| *family == "IPv6") {
-        if !is_bare {
-            let at = format!("spec.ipFamilies[{index}]");
-            causes.push(invalid_value(&at, family, "not configured on this cluster"));
-        }
-    }
-    if spec["ipFamilyPolicy"] == "RequireDualStack" && !is_bare {
-        let detail = "this cluster is not configured for dual-stack services";
-        causes.push(invalid_value("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], detail));
-    }
 }
 
 /// Appends the faults of volumes and variables of a Pod.

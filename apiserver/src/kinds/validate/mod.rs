@@ -9,6 +9,7 @@ mod content;
 mod fields;
 mod policies;
 mod rights;
+mod services;
 mod status;
 mod table;
 mod webhooks;
