@@ -24,7 +24,8 @@ const ACCOUNTS_KEY: &str = "service-accounts-key";
 
 impl Builder {
     /// Starts the server inside the current tokio runtime on a data file, which is created if it does not
-    /// exist (readable by its owner only).
+    /// exist (readable by its owner only). An empty file, as `mktemp` makes it, counts as new and keeps its
+    /// mode; any other file that is no data file is refused.
     ///
     /// Objects, versions, definitions, the keys of tokens and the certificates' authority are those of the
     /// file. A write is answered, and shown to readers and watches, once it is in the file; writes that

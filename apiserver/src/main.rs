@@ -40,12 +40,13 @@ struct Arguments {
     /// Controllers to run, by the names of kube-controller-manager: `*` for those that are on by default,
     /// `name` and `-name` for single ones, nothing for none (a lone kube-apiserver). Off by default are the
     /// stand-ins that need no nodes: deployment, replicaset, statefulset, daemonset, job, cronjob, endpoint,
-    /// endpointslice, persistentvolume-binder, and kubelet, which lets Pods run without containers.
+    /// endpointslice, persistentvolume-binder, disruption, csrsigning, and kubelet, which lets Pods run
+    /// without containers.
     #[arg(long, default_value = "*")]
     controllers: ControllerSet,
 
     /// File that keeps everything across restarts: objects, versions, keys and certificates. It is created
-    /// if it does not exist; a write is answered once it is in the file. Default: all is in memory.
+    /// if it does not exist, and an empty one is filled; a write is answered once it is in the file. Default: all is in memory.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 
@@ -122,8 +123,14 @@ fn configured(arguments: &Arguments) -> Result<Builder, String> {
     if arguments.stand_ins {
         builder = builder.stand_ins(true);
     }
+    let mut names = std::collections::BTreeSet::new();
     for user in &arguments.users {
         let (name, groups) = user.split_once('=').unwrap_or((user, ""));
+        if !names.insert(name) {
+            return Err(format!(
+                "--user {user:?} names the user {name:?} a second time; write all of its groups in one --user"
+            ));
+        }
         if name.is_empty() {
             return Err(format!("--user {user:?} lacks a name; write NAME or NAME=GROUP,GROUP"));
         }

@@ -51,6 +51,13 @@ async fn faults_are_added_listed_and_removed() {
         let refused = admin.post("/faults", body).await;
         assert!(refused.code == 400 && refused.text.contains(text), "{refused:?}");
     }
+    let lag = admin.post("/watches/lag", json!({"resource": "*"})).await;
+    assert!(lag.code == 400 && lag.text.contains("needs `milliseconds`"), "{lag:?}");
+    for (method, path) in [("PUT", "/faults"), ("GET", "/faults/1"), ("GET", "/watches/lag"), ("DELETE", "/snapshot")]
+    {
+        let wrong = admin.send(method, path, Value::Null).await;
+        assert!(wrong.code == 405 && wrong.text.contains("is no method of"), "{wrong:?}");
+    }
     let absent = admin.get("/nothing").await;
     assert!(absent.code == 404 && absent.text.contains("the routes are /faults"), "{absent:?}");
 }

@@ -182,6 +182,21 @@ async fn two_servers_cannot_share_a_file_and_a_damaged_file_is_refused() {
     Program::start(&folder, &arguments).terminate();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_file_is_a_new_one_and_a_text_is_none() {
+    let folder = Folder::new();
+    let data = folder.path("data");
+    std::fs::write(&data, "").unwrap();
+    let arguments = ["--data", data.to_str().unwrap()];
+    let program = Program::start(&folder, &arguments);
+    assert_eq!(program.client().await.get("/version").await.code, 200);
+    program.terminate();
+    assert!(std::fs::metadata(&data).unwrap().len() > 0);
+    std::fs::write(&data, "\n").unwrap();
+    let error = Program::try_start(&folder, &arguments).map(drop).unwrap_err();
+    assert!(error.contains("it is damaged or no data file"), "{error}");
+}
+
 /// Starts a server in this process on the folder's file.
 async fn start(folder: &Folder, builder: Builder) -> (ApiServer, Client) {
     let server = builder.start_on(folder.path("data")).await.unwrap();

@@ -31,8 +31,7 @@ struct WatchForm {
     resource: String,
     #[serde(default)]
     code: u16,
-    #[serde(default)]
-    milliseconds: u64,
+    milliseconds: Option<u64>,
 }
 
 /// Answers a request.
@@ -94,7 +93,7 @@ async fn run(server: &ApiServer, request: Request<Incoming>) -> Result<(u16, Val
             }),
         )),
         ("GET", ["counters"]) => Ok((200, state::counters(server))),
-        _ => Err(unknown(&method, parts.uri.path())),
+        other => Err(unknown(&method, parts.uri.path(), other.1)),
     }
 }
 
@@ -103,10 +102,26 @@ fn done() -> (u16, Value) {
     (200, json!({}))
 }
 
-/// Returns the refusal of a route that does not exist.
-fn unknown(method: &Method, path: &str) -> Refusal {
+/// Returns the methods of a route; none if it does not exist.
+fn methods(path: &[&str]) -> &'static [&'static str] {
+    match path {
+        ["faults"] => &["GET", "POST", "DELETE"],
+        ["faults", _] => &["DELETE"],
+        ["watches", _] | ["compact"] | ["restart"] => &["POST"],
+        ["snapshot"] => &["GET", "PUT"],
+        ["audit"] | ["counters"] => &["GET"],
+        _ => &[],
+    }
+}
+
+/// Returns the refusal of a method, or of a route that does not exist.
+fn unknown(method: &Method, uri: &str, path: &[&str]) -> Refusal {
+    let known = methods(path);
+    if !known.is_empty() {
+        return (405, format!("{method} is no method of {uri}; use {}", known.join(" or ")));
+    }
     let text = format!(
-        "there is no {method} {path}; the routes are /faults, /faults/ID, /watches/ACTION, /compact, /restart, /snapshot, /audit, /counters"
+        "there is no {method} {uri}; the routes are /faults, /faults/ID, /watches/ACTION, /compact, /restart, /snapshot, /audit, /counters"
     );
     (404, text)
 }
@@ -137,7 +152,12 @@ fn watches(server: &ApiServer, action: &str, form: &WatchForm) -> Result<(u16, V
         "fail" => faults.fail_watches(resource, form.code),
         "pause" => faults.pause_watches(resource),
         "resume" => faults.resume_watches(resource),
-        "lag" => faults.lag_watches(resource, Duration::from_millis(form.milliseconds)),
+        "lag" => {
+            let Some(time) = form.milliseconds else {
+                return Err((400, "`lag` needs `milliseconds`; 0 ends the delay".to_owned()));
+            };
+            faults.lag_watches(resource, Duration::from_millis(time));
+        }
         other => {
             let text = format!("{other:?} is none of close, fail, pause, resume, lag");
             return Err((404, text));

@@ -50,7 +50,7 @@ async fn a_log_comes_from_annotations() {
     assert_eq!((reply.code, reply.text.as_str()), (200, "one\ntwo\n"));
     assert_eq!(reply.headers["content-type"], "text/plain");
     let reply = client.get(&format!("{PODS}/p/log?tailLines=1&timestamps=true")).await;
-    assert_eq!(reply.text, "2026-01-01T00:00:00Z two\n");
+    assert_eq!(reply.text, "2026-01-01T00:00:00.000000000Z two\n");
     for (query, code, text) in [
         ("tailLines=abc", 400, "strconv.ParseInt: parsing \"abc\": invalid syntax"),
         ("stream=Stdout", 422, "stream: Forbidden: may not be specified"),

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::clock;
 use crate::status::ApiError;
 use crate::verbs::Call;
 use crate::verbs::options::Query;
@@ -67,7 +68,7 @@ pub(crate) fn command(call: &Call, pod: &Value, container: &str, query: &Query) 
         let words: Vec<&str> = query.all("command").collect();
         format!("{}\n", words.join(" "))
     } else {
-        stored_log(pod, container).to_owned()
+        stored_log(pod, container)
     };
     Command { output, exit_code: exit_code(pod), ..Command::of(query) }
 }
@@ -78,15 +79,24 @@ pub(crate) fn exit_code(pod: &Value) -> u8 {
     annotation.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the log that an annotation sets.
-fn stored_log<'a>(pod: &'a Value, container: &str) -> &'a str {
+/// Returns the log that an annotation sets, with an end of its last line.
+fn stored_log(pod: &Value, container: &str) -> String {
     let annotations = &pod["metadata"]["annotations"];
     let own = annotations[format!("{LOG}.{container}")].as_str();
-    own.or(annotations[LOG].as_str()).unwrap_or_default()
+    let mut log = own.or(annotations[LOG].as_str()).unwrap_or_default().to_owned();
+    if !log.is_empty() && !log.ends_with('\n') {
+        log.push('\n');
+    }
+    log
 }
 
-/// Returns the part of a container's log that is asked for.
-pub(crate) fn log(pod: &Value, container: &str, query: &Query) -> Result<String, ApiError> {
+/// Returns the part of a container's log that is asked for; `now` is in seconds since 1970.
+pub(crate) fn log(
+    pod: &Value,
+    container: &str,
+    query: &Query,
+    now: i64,
+) -> Result<String, ApiError> {
     let name = pod["metadata"]["name"].as_str().unwrap_or_default();
     let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
     let mut statuses =
@@ -105,11 +115,24 @@ pub(crate) fn log(pod: &Value, container: &str, query: &Query) -> Result<String,
         let text = format!("container {container:?} in pod {name:?} is waiting to start: {reason}");
         return Err(ApiError::bad_request(text));
     };
-    Ok(part(stored_log(pod, container), started, query))
+    Ok(part(&stored_log(pod, container), started, query, now))
+}
+
+/// Whether the lines of a log, all of which were written at one time, are older than asked for.
+fn is_older(started: &str, query: &Query, now: i64) -> bool {
+    let seconds = query.get("sinceSeconds").and_then(|text| text.parse::<i64>().ok());
+    let since = query.get("sinceTime").and_then(clock::parse);
+    let first = seconds.map(|seconds| now.saturating_sub(seconds)).or(since);
+    first.zip(clock::parse(started)).is_some_and(|(first, written)| written < first)
 }
 
 /// Returns the last lines, with times before them, and no more bytes than asked for.
-fn part(log: &str, started: &str, query: &Query) -> String {
+fn part(log: &str, started: &str, query: &Query, now: i64) -> String {
+    if is_older(started, query, now) {
+        return String::new();
+    }
+    // In nanoseconds, as the lines of a kubelet are dated.
+    let started = started.replace('Z', ".000000000Z");
     let number = |key: &str| query.get(key).and_then(|text| text.parse::<usize>().ok());
     let lines: Vec<&str> = log.split_inclusive('\n').collect();
     let skipped = number("tailLines").map_or(0, |count| lines.len().saturating_sub(count));
@@ -117,7 +140,7 @@ fn part(log: &str, started: &str, query: &Query) -> String {
     let mut text = String::new();
     for line in lines.into_iter().skip(skipped) {
         if timed {
-            text.push_str(started);
+            text.push_str(&started);
             text.push(' ');
         }
         text.push_str(line);
@@ -158,12 +181,31 @@ mod tests {
 
     #[test]
     fn the_end_of_a_log_is_cut_by_lines_and_bytes() {
-        let read = |query: &str| part("one\ntwo\nthré", "T", &Query::parse(query));
+        let read = |query: &str| part("one\ntwo\nthré", "T", &Query::parse(query), 0);
         assert_eq!(read(""), "one\ntwo\nthré");
         assert_eq!(read("tailLines=1"), "thré");
         assert_eq!(read("tailLines=0"), "");
         assert_eq!(read("tailLines=9&timestamps=true"), "T one\nT two\nT thré");
         assert_eq!(read("tailLines=1&limitBytes=4"), "thr", "no half characters");
+    }
+
+    #[test]
+    fn the_last_line_of_a_log_ends_and_lines_have_the_time_of_the_start() {
+        let pod = json!({
+            "metadata": {"name": "p", "annotations": {LOG: "one\ntwo"}},
+            "status": {"containerStatuses": [{"name": "c",
+                "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]},
+        });
+        let now = clock::parse("2026-01-01T00:01:00Z").unwrap();
+        let read = |query: &str| log(&pod, "c", &Query::parse(query), now).unwrap();
+        assert_eq!(read(""), "one\ntwo\n");
+        assert_eq!(read("tailLines=1"), "two\n");
+        assert_eq!(
+            read("timestamps=true&tailLines=1"),
+            "2026-01-01T00:00:00.000000000Z two\n"
+        );
+        assert_eq!((read("sinceSeconds=61").len(), read("sinceSeconds=59").len()), (8, 0));
+        assert_eq!(read("sinceTime=2026-01-01T00:00:01Z"), "");
     }
 
     #[test]
