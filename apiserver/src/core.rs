@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
 use crate::auth::accounts::Issuer;
+use crate::auth::signer::Signer;
 use crate::auth::{AllowAll, Authenticator, Authorizer, ByConnection};
 use crate::clock::Clock;
 use crate::faults::Faults;
@@ -60,6 +61,8 @@ pub(crate) struct Core {
     pub(crate) has_kubelet: AtomicBool,
     /// Certificate of the authority, in PEM; empty unless the server listens.
     pub(crate) root_ca: Mutex<String>,
+    /// Signer of certificate requests; `None` unless the server listens.
+    pub(crate) signer: Mutex<Option<Arc<Signer>>>,
     /// Cancels every connection and every controller when the server shuts down.
     pub(crate) stop: CancellationToken,
     /// Cancels the connections that are open now; a child of `stop`, replaced by each cut.
@@ -111,6 +114,7 @@ impl Core {
             issuer: Issuer::default(),
             has_kubelet: AtomicBool::new(false),
             root_ca: Mutex::new(String::new()),
+            signer: Mutex::new(None),
             connections: Mutex::new(stop.child_token()),
             stop,
             authenticator: RwLock::new(Arc::new(ByConnection)),

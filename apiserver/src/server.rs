@@ -8,6 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::io::DuplexStream;
 
+use crate::auth::signer::Signer;
 use crate::auth::{ConnectionIdentity, Tokens, User};
 use crate::clock::Clock;
 use crate::controllers::{Controller, ControllerSet};
@@ -311,7 +312,7 @@ impl ApiServer {
             return Err(std::io::Error::new(std::io::ErrorKind::NotConnected, why));
         }
         let (client, server) = tokio::io::duplex(PIPE);
-        let identity = ConnectionIdentity { user: user.into() };
+        let identity = ConnectionIdentity { user: user.into(), is_refused: false };
         tokio::spawn(http::serve_connection(self.core.clone(), server, identity));
         Ok(client)
     }
@@ -348,6 +349,7 @@ impl ApiServer {
         let more: Vec<(String, String)> = more.collect();
         // Published before the server listens: the first client may already read the certificate.
         controllers::publish_root(&self.core, &authority.certificate);
+        *self.core.signer.lock() = Signer::new(&own.certificate, &own.key).map(Arc::new);
         tls::listen(self.core.clone(), addr, &authority, &token, &more).await
     }
 

@@ -57,8 +57,8 @@ async fn certificates_of_a_further_authority_name_user_and_group_and_others_are_
     let (_, certificate, key) = authority("stranger");
     let stranger = program.client_with(&program.kubeconfig, Some((&certificate, &key))).await;
     if let Ok(mut stranger) = stranger {
-        // In TLS 1.3 a client learns of the refusal with its first answer.
-        assert!(stranger.try_send("GET", "/version", &Value::Null).await.is_err());
+        // Also for a path that everybody may read: a wrong certificate is not none.
+        assert_eq!(stranger.get("/version").await.code, 401);
     }
 }
 
@@ -93,6 +93,14 @@ async fn each_user_of_the_command_line_has_a_token_in_the_kubeconfig_that_outliv
         whoami(&mut bob).await,
         (json!("bob"), json!(["dev", "ops", "system:authenticated"]))
     );
+}
+
+#[test]
+fn a_user_that_is_named_twice_is_refused() {
+    let folder = Folder::new();
+    let arguments = ["--user", "bob=dev", "--user", "bob=ops"];
+    let error = Program::try_start(&folder, &arguments).map(drop).unwrap_err();
+    assert!(error.contains("names the user \"bob\" a second time"), "{error}");
 }
 
 #[test]

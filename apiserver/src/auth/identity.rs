@@ -7,7 +7,7 @@ use webpki::EndEntityCert;
 use yasna::models::ObjectIdentifier;
 use yasna::{ASN1Result, BERReader};
 
-use crate::auth::User;
+use super::User;
 
 /// Object identifier of the common name (X.520, id-at-commonName).
 const COMMON_NAME: [u64; 4] = [2, 5, 4, 3];
@@ -15,12 +15,21 @@ const COMMON_NAME: [u64; 4] = [2, 5, 4, 3];
 const ORGANIZATION: [u64; 4] = [2, 5, 4, 10];
 
 /// Returns the user of a verified certificate; `None` if it names none.
-pub(super) fn user_of(certificate: &CertificateDer<'_>) -> Option<User> {
-    user_in(EndEntityCert::try_from(certificate).ok()?.subject())
+pub(crate) fn user_of(certificate: &CertificateDer<'_>) -> Option<User> {
+    let certificate = EndEntityCert::try_from(certificate).ok()?;
+    // `subject` lacks the header of its sequence.
+    user_in(&sequence(certificate.subject()))
+}
+
+/// Returns a sequence of encoded items, with its header.
+pub(super) fn sequence(items: &[u8]) -> Vec<u8> {
+    yasna::construct_der(|writer| {
+        writer.write_sequence(|writer| writer.next().write_der(items));
+    })
 }
 
 /// Returns the user in a subject: the common name, with the organizations as groups.
-fn user_in(subject: &[u8]) -> Option<User> {
+pub(super) fn user_in(subject: &[u8]) -> Option<User> {
     let attributes = attributes_of(subject).ok()?;
     let values = |wanted: [u64; 4]| {
         let wanted = ObjectIdentifier::from_slice(&wanted);
@@ -37,12 +46,8 @@ type Attribute = (ObjectIdentifier, Option<String>);
 
 /// Returns all attributes of a subject, which is a sequence of sets of them (RFC 5280, 4.1.2.4).
 fn attributes_of(subject: &[u8]) -> ASN1Result<Vec<Attribute>> {
-    // `subject` lacks the header of its sequence: it is added back.
-    let sequence = yasna::construct_der(|writer| {
-        writer.write_sequence(|writer| writer.next().write_der(subject));
-    });
     let mut attributes = Vec::new();
-    yasna::parse_der(&sequence, |names| {
+    yasna::parse_der(subject, |names| {
         names.read_sequence_of(|set| {
             set.read_set_of(|attribute| {
                 attributes.push(attribute_of(attribute)?);
@@ -86,7 +91,7 @@ mod tests {
     #[test]
     fn attributes_are_found_in_sets_of_one_and_of_several() {
         let subject = subject(&[&[(10, "a")], &[(3, "käthe"), (10, "b")], &[(11, "unit")]]);
-        let user = user_in(&subject).unwrap();
+        let user = user_in(&sequence(&subject)).unwrap();
         assert_eq!(user.name, "käthe");
         assert_eq!(user.groups, ["a", "b"]);
     }
@@ -94,8 +99,9 @@ mod tests {
     #[test]
     fn the_first_common_name_counts_and_a_subject_without_one_is_nobody() {
         let two = subject(&[&[(3, "first")], &[(3, "second")]]);
-        assert_eq!(user_in(&two).unwrap().name, "first");
-        assert!(user_in(&subject(&[&[(10, "system:masters")]])).is_none());
+        assert_eq!(user_in(&sequence(&two)).unwrap().name, "first");
+        assert!(user_in(&sequence(&subject(&[&[(10, "system:masters")]]))).is_none());
+        assert!(user_in(&sequence(&[])).is_none());
         assert!(user_in(&[]).is_none());
     }
 
@@ -104,7 +110,7 @@ mod tests {
         let whole = subject(&[&[(3, "a name")], &[(10, "a group")]]);
         let first = subject(&[&[(3, "a name")]]).len();
         for end in (0..whole.len()).filter(|end| *end != first) {
-            assert!(user_in(&whole[..end]).is_none(), "cut at {end}");
+            assert!(user_in(&sequence(&whole[..end])).is_none(), "cut at {end}");
         }
     }
 }

@@ -4,8 +4,10 @@
 //! found (certificates, tokens) and which rules hold (RBAC).
 
 pub(crate) mod accounts;
+pub(crate) mod identity;
 mod jwt;
 pub(crate) mod rights;
+pub(crate) mod signer;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -69,6 +71,8 @@ impl User {
 pub(crate) struct ConnectionIdentity {
     /// The user, if the connection itself proves it (in memory, client certificate).
     pub(crate) user: Option<User>,
+    /// Whether it has a certificate that could not be verified.
+    pub(crate) is_refused: bool,
 }
 
 /// The reason that is given for a token that nobody has issued.

@@ -44,7 +44,7 @@ impl Authentication {
 
 impl Authentication {
     /// Returns the user of a token of the request; without one the anonymous user, if it is let in.
-    fn by_token(&self, request: &mut Parts) -> Result<User, ApiError> {
+    fn by_token(&self, request: &mut Parts, is_refused: bool) -> Result<User, ApiError> {
         let audiences = self.core.upgrade().map(|core| core.issuer.audiences());
         let audiences = audiences.unwrap_or_default();
         // The reason stays here: only those who may review tokens learn it.
@@ -66,7 +66,8 @@ impl Authentication {
         }
         match by_header {
             Some(outcome) => outcome,
-            None if self.refuses_anonymous => Err(ApiError::unauthorized()),
+            // A client with a wrong certificate means to be somebody.
+            None if self.refuses_anonymous || is_refused => Err(ApiError::unauthorized()),
             None => Ok(User::new(ANONYMOUS, &[UNAUTHENTICATED])),
         }
     }
@@ -106,7 +107,7 @@ impl Authenticator for Authentication {
             // First: a client with a certificate may send a token as well, which then does not
             // count.
             Some(user) => Ok(user.clone().authenticated()),
-            None => self.by_token(request),
+            None => self.by_token(request, connection.is_refused),
         }
     }
 

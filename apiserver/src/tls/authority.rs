@@ -13,6 +13,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::clients::Clients;
 use super::sec1;
 
 /// A certificate and its key, in PEM. Has no `Debug`.
@@ -161,25 +162,27 @@ impl Authority {
         })
     }
 
-    /// Returns the TLS settings of the server: HTTP/2 and HTTP/1.1, with optional client
-    /// certificates of this authority and of the further ones.
-    pub(crate) fn server_config(&self) -> std::io::Result<ServerConfig> {
-        let provider = Arc::new(ring::default_provider());
+    /// Returns the verifier of client certificates of this authority and of the further ones.
+    pub(super) fn clients(&self) -> std::io::Result<Arc<Clients>> {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in &self.clients {
             roots.add(certificate.clone()).map_err(|e| failed("trust an authority", e))?;
         }
-        let verifier =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-                // Clients without a certificate identify themselves by a token.
-                .allow_unauthenticated()
-                .build()
-                .map_err(|e| failed("verify client certificates", e))?;
+        let provider = Arc::new(ring::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|e| failed("verify client certificates", e))?;
+        Ok(Arc::new(Clients::new(verifier)))
+    }
+
+    /// Returns the TLS settings of the server: HTTP/2 and HTTP/1.1, with optional client
+    /// certificates.
+    pub(super) fn server_config(&self, clients: Arc<Clients>) -> std::io::Result<ServerConfig> {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.server_key.clone()));
-        let mut config = ServerConfig::builder_with_provider(provider)
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|e| failed("set up TLS", e))?
-            .with_client_cert_verifier(verifier)
+            .with_client_cert_verifier(clients)
             .with_single_cert(vec![self.server.clone()], key)
             .map_err(|e| failed("use the server certificate", e))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

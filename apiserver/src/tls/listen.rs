@@ -1,19 +1,21 @@
 //! Accept loop: a bounded number of connections, each with a deadline for its handshake.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls_pki_types::UnixTime;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::{Authority, identity, kubeconfig};
-use crate::auth::ConnectionIdentity;
+use super::clients::Clients;
+use super::{Authority, kubeconfig};
 use crate::core::Core;
 use crate::http::{Connections, serve_socket};
+use crate::verbs::bootstrap;
 
 /// Most connections at once; a further one takes the place of the one that has been idle the longest.
 const CONNECTIONS: usize = 1024;
@@ -54,19 +56,23 @@ pub(crate) async fn listen(
         std::io::Error::new(error.kind(), format!("cannot listen on {addr}: {error}"))
     })?;
     let local = listener.local_addr()?;
-    let acceptor = TlsAcceptor::from(Arc::new(authority.server_config()?));
-    let kubeconfig = kubeconfig::write(&url(local), authority, token, more);
-    tokio::spawn(accept(core, listener, acceptor));
+    let clients = authority.clients()?;
+    let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(clients.clone())?));
+    let reached = reached(local);
+    let kubeconfig = kubeconfig::write(&format!("https://{reached}"), authority, token, more);
+    // Before the first client: it may look for the address at once.
+    bootstrap::advertise(&core, reached);
+    tokio::spawn(accept(core, listener, acceptor, clients));
     Ok(Listening { addr: local, kubeconfig })
 }
 
 /// Returns the address for clients; for an unspecified one the loopback address of its family.
-fn url(addr: SocketAddr) -> String {
-    match addr {
-        SocketAddr::V4(a) if a.ip().is_unspecified() => format!("https://127.0.0.1:{}", a.port()),
-        SocketAddr::V6(a) if a.ip().is_unspecified() => format!("https://[::1]:{}", a.port()),
-        addr => format!("https://{addr}"),
+fn reached(mut addr: SocketAddr) -> SocketAddr {
+    if addr.ip().is_unspecified() {
+        let loopback: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        addr.set_ip(loopback[usize::from(addr.is_ipv6())]);
     }
+    addr
 }
 
 /// State that all connections of a socket share.
@@ -74,6 +80,7 @@ fn url(addr: SocketAddr) -> String {
 struct Socket {
     core: Arc<Core>,
     acceptor: TlsAcceptor,
+    clients: Arc<Clients>,
     connections: Arc<Connections>,
     slots: Arc<Semaphore>,
 }
@@ -96,10 +103,15 @@ impl Socket {
 }
 
 /// Accepts connections until the server stops.
-async fn accept(core: Arc<Core>, listener: TcpListener, acceptor: TlsAcceptor) {
+async fn accept(
+    core: Arc<Core>,
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    clients: Arc<Clients>,
+) {
     let stop = core.stop.clone();
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
-    let socket = Socket { core, acceptor, connections: Arc::default(), slots };
+    let socket = Socket { core, acceptor, clients, connections: Arc::default(), slots };
     let mut pause = Duration::from_millis(5);
     loop {
         // The connection first: an idle one is cut only for one that is there.
@@ -140,7 +152,7 @@ async fn accept(core: Arc<Core>, listener: TcpListener, acceptor: TlsAcceptor) {
 
 /// Makes the handshake and serves the connection; the slot is free again afterwards.
 async fn serve(socket: Socket, stream: TcpStream, _slot: OwnedSemaphorePermit) {
-    let Socket { core, acceptor, connections, .. } = socket;
+    let Socket { core, acceptor, clients, connections, .. } = socket;
     // A child: a fault can cut this connection alone, and a restart cuts all of them.
     let cut: CancellationToken = core.connections().child_token();
     // Counted before the handshake, during which it is idle.
@@ -161,8 +173,9 @@ async fn serve(socket: Socket, stream: TcpStream, _slot: OwnedSemaphorePermit) {
             Err(_) => return tracing::debug!("a TLS handshake took too long"),
         },
     };
-    // Verified during the handshake, if the client sent any.
     let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
-    let user = certificates.first().and_then(identity::user_of);
-    serve_socket(core, stream, ConnectionIdentity { user }, cut, &connection).await;
+    // By the clock of the server: it also dates the certificates that a signer issues.
+    let now = Duration::from_secs(u64::try_from(core.clock.seconds()).unwrap_or(0));
+    let identity = clients.identity(certificates, UnixTime::since_unix_epoch(now));
+    serve_socket(core, stream, identity, cut, &connection).await;
 }

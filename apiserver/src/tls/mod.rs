@@ -4,7 +4,7 @@
 //! between two runs. Requests are served by the same code as in memory.
 
 mod authority;
-mod identity;
+mod clients;
 mod kubeconfig;
 mod listen;
 mod sec1;

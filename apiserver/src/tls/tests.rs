@@ -12,7 +12,7 @@ fn authority() -> Authority {
 fn the_administrators_certificate_names_the_masters() {
     let authority = authority();
     let der = CertificateDer::from_pem_slice(authority.admin.certificate.as_bytes()).unwrap();
-    let user = super::identity::user_of(&der).unwrap();
+    let user = crate::auth::identity::user_of(&der).unwrap();
     assert_eq!(user.name, "kubernetes-admin");
     assert_eq!(user.groups, ["system:masters"]);
 }
@@ -20,7 +20,7 @@ fn the_administrators_certificate_names_the_masters() {
 #[test]
 fn certificates_are_version_three_with_an_issuer_name_and_all_addresses() {
     let authority = authority();
-    let config = authority.server_config().unwrap();
+    let config = authority.server_config(authority.clients().unwrap()).unwrap();
     assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
     let parsed = webpki::EndEntityCert::try_from(&authority.server)
         .expect("version 3, all others are errors");
@@ -88,6 +88,27 @@ async fn ask(
     token: Option<&str>,
     path: &str,
 ) -> (u16, String) {
+    use base64::Engine;
+
+    let field = |name: &str| {
+        let line = listening.kubeconfig.lines().find_map(|l| l.trim().strip_prefix(name));
+        let text = base64::engine::general_purpose::STANDARD.decode(line.unwrap().trim()).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    let own = certificate.then(|| PemIdentity {
+        certificate: field("client-certificate-data:"),
+        key: field("client-key-data:"),
+    });
+    ask_as(listening, own, token, path).await
+}
+
+/// Sends a request over TLS, with a certificate if there is one; returns status and body.
+async fn ask_as(
+    listening: &crate::Listening,
+    own: Option<PemIdentity>,
+    token: Option<&str>,
+    path: &str,
+) -> (u16, String) {
     use std::sync::Arc;
 
     use base64::Engine;
@@ -106,9 +127,9 @@ async fn ask(
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots);
-    let config = if certificate {
-        let chain = CertificateDer::from_pem_slice(&field("client-certificate-data:")).unwrap();
-        let key = PrivateKeyDer::from_pem_slice(&field("client-key-data:")).unwrap();
+    let config = if let Some(own) = own {
+        let chain = CertificateDer::from_pem_slice(own.certificate.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(own.key.as_bytes()).unwrap();
         builder.with_client_auth_cert(vec![chain], key).unwrap()
     } else {
         builder.with_no_client_auth()
@@ -162,5 +183,162 @@ async fn a_taken_address_is_an_error_that_names_it() {
     let listening = server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let error = server.listen(listening.addr).await.unwrap_err();
     assert!(error.to_string().contains(&format!("cannot listen on {}", listening.addr)), "{error}");
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_certificate_of_a_foreign_authority_is_unauthorized_unless_a_token_counts() {
+    let server = crate::Builder::default().start();
+    let listening = server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let foreign = || Some(authority().admin);
+    // Anonymous requests are allowed here, but those with a wrong certificate are none.
+    let (code, text) = ask_as(&listening, foreign(), None, "/version").await;
+    assert_eq!(code, 401, "{text}");
+    assert!(text.contains("\"message\":\"Unauthorized\""), "{text}");
+    let own = token(&listening);
+    assert_eq!(ask_as(&listening, foreign(), Some(&own), "/api/v1/pods").await.0, 200);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_address_of_the_server_is_that_of_the_service_kubernetes() {
+    let server = crate::Builder::default().start();
+    let addr = server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap().addr;
+    let get = |group: &str, plural: &str| {
+        server.get_object(group, plural, "default", "kubernetes").unwrap()
+    };
+    let port = serde_json::json!(addr.port());
+    let subset = &get("", "endpoints")["subsets"][0];
+    assert_eq!((&subset["addresses"][0]["ip"], &subset["ports"][0]["port"]), (&"127.0.0.1".into(), &port));
+    let slice = get("discovery.k8s.io", "endpointslices");
+    assert_eq!(slice["addressType"], "IPv4");
+    assert_eq!(slice["endpoints"][0]["addresses"][0], "127.0.0.1");
+    assert_eq!(slice["metadata"]["labels"]["kubernetes.io/service-name"], "kubernetes");
+    assert_eq!(get("", "services")["spec"]["ports"][0]["targetPort"], port);
+    // A second socket takes the place of the first.
+    let second = server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap().addr;
+    assert_eq!(get("", "endpoints")["subsets"][0]["ports"][0]["port"], second.port());
+    server.shutdown().await;
+}
+
+/// Makes a request for a certificate, approves it, and returns what becomes of its status.
+async fn signed(
+    server: &crate::ApiServer,
+    name: &str,
+    pem: &str,
+    spec: serde_json::Value,
+) -> serde_json::Value {
+    use base64::Engine;
+    use serde_json::json;
+
+    let mut client = crate::http::test_support::Client::of(server).await;
+    let url = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    let mut whole = json!({"request": base64::engine::general_purpose::STANDARD.encode(pem)});
+    for (field, value) in spec.as_object().unwrap() {
+        whole[field] = value.clone();
+    }
+    let made = client.post(url, json!({"metadata": {"name": name}, "spec": whole})).await;
+    assert_eq!(made.code, 201, "{}", made.text);
+    let mut approved = made.value.clone();
+    approved["status"]["conditions"] =
+        json!([{"type": "Approved", "status": "True", "reason": "Test", "message": "yes"}]);
+    let reply = client.put(&format!("{url}/{name}/approval"), approved).await;
+    assert_eq!(reply.code, 200, "{}", reply.text);
+    for _ in 0..100_000 {
+        let held = client.get(&format!("{url}/{name}")).await.value;
+        let conditions = held["status"]["conditions"].as_array().unwrap().len();
+        if held["status"]["certificate"].is_string() || conditions > 1 {
+            return held["status"].clone();
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("the request {name} is neither signed nor refused");
+}
+
+/// Returns a key, and a request in PEM for a name in groups.
+fn request(name: &str, groups: &[&str]) -> (String, String) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec!["host.example".to_owned()]).unwrap();
+    if !groups.contains(&"hosts") {
+        params.subject_alt_names.clear();
+    }
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    for group in groups.iter().filter(|group| **group != "hosts") {
+        params.distinguished_name.push(rcgen::DnType::OrganizationName, *group);
+    }
+    let pem = params.serialize_request(&key).unwrap().pem().unwrap();
+    (key.serialize_pem(), pem)
+}
+
+#[tokio::test]
+async fn an_approved_request_is_signed_and_its_certificate_lets_the_user_in() {
+    use base64::Engine;
+    use serde_json::json;
+
+    let set = "*,csrsigning".parse().unwrap();
+    let server = crate::Builder::default().controller_set(set).start();
+    let listening = server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let (key, pem) = request("alice", &["hosts"]);
+    let client = json!({"signerName": "kubernetes.io/kube-apiserver-client",
+        "usages": ["digital signature", "client auth"], "expirationSeconds": 3600});
+    let status = signed(&server, "alice", &pem, client.clone()).await;
+    let text = status["certificate"].as_str().expect("a certificate");
+    let text = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
+    let own = PemIdentity { certificate: String::from_utf8(text).unwrap(), key };
+    let (code, text) = ask_as(&listening, Some(own), None, "/api/v1/pods").await;
+    assert_eq!(code, 403, "{text}");
+    assert!(text.contains("User \\\"alice\\\" cannot list"), "{text}");
+
+    let mut wrong = client;
+    wrong["usages"] = json!(["server auth"]);
+    let status = signed(&server, "wrong", &pem, wrong).await;
+    assert_eq!(status["certificate"], serde_json::Value::Null);
+    assert_eq!(status["conditions"][1]["type"], "Failed");
+    assert_eq!(
+        status["conditions"][1]["message"],
+        "invalid usage for client certificate: server auth"
+    );
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn requests_of_kubelets_need_the_name_of_a_node() {
+    use serde_json::json;
+
+    let set = "csrsigning".parse().unwrap();
+    let server = crate::Builder::default().controller_set(set).start();
+    server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let kubelet = json!({"signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+        "usages": ["digital signature", "client auth"]});
+    let serving = json!({"signerName": "kubernetes.io/kubelet-serving",
+        "usages": ["digital signature", "key encipherment", "server auth"]});
+    for (number, (name, groups, spec, why)) in [
+        ("system:node:a", vec!["system:nodes"], &kubelet, None),
+        ("system:node:a", vec!["system:nodes", "hosts"], &serving, None),
+        ("system:node:a", vec![], &kubelet, Some("subject organization is not system:nodes")),
+        (
+            "a",
+            vec!["system:nodes"],
+            &kubelet,
+            Some("subject common name does not begin with system:node:"),
+        ),
+        (
+            "system:node:a",
+            vec!["system:nodes"],
+            &serving,
+            Some("DNS or IP subjectAltName is required"),
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (_, pem) = request(name, &groups);
+        let status = signed(&server, &format!("r{number}"), &pem, spec.clone()).await;
+        match why {
+            None => assert!(status["certificate"].is_string(), "{status}"),
+            Some(why) => assert_eq!(status["conditions"][1]["message"], why),
+        }
+    }
     server.shutdown().await;
 }

@@ -1,10 +1,16 @@
 //! Objects that exist from the start, created by the server itself.
 
+use std::net::SocketAddr;
+
 use serde_json::{Value, json};
 
+use super::update::{self, NextState};
 use super::{Call, addresses, create};
 use crate::core::Core;
 use crate::kinds::meta;
+
+/// Name of the Service of the server, and of the objects with its address.
+const NAME: &str = "kubernetes";
 
 /// Namespaces that exist from the start.
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -20,6 +26,56 @@ pub(crate) fn run(core: &Core) {
             "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
     });
     seed(core, "", "services", "default", service);
+}
+
+/// Writes the address of the server: Endpoints and `EndpointSlice` of the Service `kubernetes`, and the
+/// port that it leads to.
+///
+/// A loopback address is written as well, since it is the one that clients on this machine reach;
+/// kube-apiserver, whose clients are on other machines, refuses to advertise one.
+pub(crate) fn advertise(core: &Core, addr: SocketAddr) {
+    let (ip, port) = (addr.ip().to_string(), addr.port());
+    let family = if addr.is_ipv6() { "IPv6" } else { "IPv4" };
+    let ports = json!([{"name": "https", "port": port, "protocol": "TCP"}]);
+    let endpoints = json!({
+        "apiVersion": "v1", "kind": "Endpoints",
+        "metadata": {"name": NAME, "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+        "subsets": [{"addresses": [{"ip": ip}], "ports": ports}],
+    });
+    put(core, "", "endpoints", &endpoints, &["subsets"]);
+    let slice = json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": {"name": NAME, "labels": {"kubernetes.io/service-name": NAME}},
+        "addressType": family, "ports": ports,
+        "endpoints": [{"addresses": [ip], "conditions": {"ready": true}}],
+    });
+    put(core, "discovery.k8s.io", "endpointslices", &slice, &["addressType", "endpoints", "ports"]);
+    let changed = Call::by_server(core, "", "services", "default", NAME).and_then(|call| {
+        update::change(core, &call, |held| {
+            let mut next = held.cloned().ok_or_else(|| call.not_found())?;
+            next["spec"]["ports"][0]["targetPort"] = json!(port);
+            Ok(NextState::Update(next))
+        })
+    });
+    if let Err(error) = changed {
+        tracing::warn!(%error, "could not write the port of the Service {NAME}");
+    }
+}
+
+/// Creates an object, or writes the given fields of the one that there is.
+fn put(core: &Core, group: &str, resource: &str, object: &Value, fields: &[&str]) {
+    let written = Call::by_server(core, group, resource, "default", NAME).and_then(|call| {
+        update::change(core, &call, |held| {
+            let Some(mut next) = held.cloned() else { return Ok(NextState::Update(object.clone())) };
+            for field in fields {
+                next[*field] = object[*field].clone();
+            }
+            Ok(NextState::Update(next))
+        })
+    });
+    if let Err(error) = written {
+        tracing::warn!(resource, %error, "could not write the address of the server");
+    }
 }
 
 /// Creates an object as the server itself, unless there is one with its name. A failure is logged.
