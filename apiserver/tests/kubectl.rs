@@ -26,7 +26,10 @@ use credentials::{
     certificates_are_approved_and_denied, debug_adds_a_container_to_a_pod,
     logs_and_exec_fail_as_without_a_kubelet,
 };
-use pods::{pods_that_run_are_reached_by_logs_exec_attach_and_ports, workloads_roll_out_and_end};
+use pods::{
+    drains_debuggers_and_daemon_sets_come_to_an_end,
+    pods_that_run_are_reached_by_logs_exec_attach_and_ports, workloads_roll_out_and_end,
+};
 
 const CRD: &str = r#"
 apiVersion: apiextensions.k8s.io/v1
@@ -114,6 +117,7 @@ fn main() -> ExitCode {
         needs_kubectl!(logs_and_exec_fail_as_without_a_kubelet),
         needs_kubectl!(pods_that_run_are_reached_by_logs_exec_attach_and_ports),
         needs_kubectl!(workloads_roll_out_and_end),
+        needs_kubectl!(drains_debuggers_and_daemon_sets_come_to_an_end),
     ];
     let count = trials.len();
     trials.push(Trial::test(WITHOUT_KUBECTL, move || {

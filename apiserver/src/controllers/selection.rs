@@ -41,10 +41,14 @@ pub(crate) enum Controller {
     VolumeProtection,
     /// Releases classes that no claim and no volume names.
     ClassProtection,
+    /// Writes how many Pods disruption budgets let go.
+    Disruption,
+    /// Signs approved certificate requests.
+    Signing,
 }
 
 /// Controllers with their names, their older names, and whether `*` selects them.
-const CONTROLLERS: [(Controller, &str, &str, bool); 18] = [
+const CONTROLLERS: [(Controller, &str, &str, bool); 20] = [
     (Controller::Garbage, "garbage-collector-controller", "garbagecollector", true),
     (Controller::Namespaces, "namespace-controller", "namespace", true),
     (Controller::Accounts, "serviceaccount-controller", "serviceaccount", true),
@@ -64,6 +68,8 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 18] = [
     (Controller::Endpoints, "endpoints-controller", "endpoint", false),
     (Controller::EndpointSlices, "endpointslice-controller", "endpointslice", false),
     (Controller::Volumes, "persistentvolume-binder-controller", "persistentvolume-binder", false),
+    (Controller::Disruption, "disruption-controller", "disruption", false),
+    (Controller::Signing, "certificatesigningrequest-signing-controller", "csrsigning", false),
     (Controller::Kubelet, "kubelet", "kubelet", false),
     (
         Controller::ClaimProtection,
@@ -103,6 +109,8 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 18] = [
 /// | `endpoints-controller` | `endpoint` | no |
 /// | `endpointslice-controller` | `endpointslice` | no |
 /// | `persistentvolume-binder-controller`, with a provisioner | `persistentvolume-binder` | no |
+/// | `disruption-controller` | `disruption` | no |
+/// | `certificatesigningrequest-signing-controller` | `csrsigning` | no |
 /// | `kubelet`, with a scheduler | | no |
 ///
 /// Those that `*` does not select are stand-ins: they need no nodes and run no containers. Without

@@ -9,7 +9,7 @@ use super::Server;
 
 /// All controllers, with the stand-ins.
 const CONTROLLERS: &str = "*,deployment,replicaset,statefulset,daemonset,job,cronjob,endpoint,\
-                           endpointslice,persistentvolume-binder,kubelet";
+                           endpointslice,persistentvolume-binder,disruption,csrsigning,kubelet";
 
 /// Starts a server whose Pods run.
 fn with_kubelet(server: &Server) -> Server {
@@ -73,4 +73,43 @@ pub(super) fn workloads_roll_out_and_end(server: &Server) {
     assert!(described.contains("10.244.0."), "{described}");
     server.ok(&["delete", "deployment", "web"]);
     server.ok(&["wait", "--for=delete", "pod", "-l", "app=web", "--timeout=20s"]);
+}
+
+pub(super) fn drains_debuggers_and_daemon_sets_come_to_an_end(server: &Server) {
+    let server = with_kubelet(server);
+    server.ok(&["create", "deployment", "web", "--image=nginx", "--replicas=2"]);
+    server.ok(&["rollout", "status", "deployment/web", "--timeout=20s"]);
+    server.ok(&["create", "pdb", "web", "--selector=app=web", "--max-unavailable=1"]);
+    server.ok(&["wait", "--for=condition=DisruptionAllowed", "pdb/web", "--timeout=20s"]);
+    let path = "jsonpath={.items[*].metadata.name}";
+    let old = server.ok(&["get", "pods", "-o", path]);
+    for name in old.split_whitespace() {
+        let body = format!(
+            r#"{{"apiVersion":"policy/v1","kind":"Eviction","metadata":{{"name":"{name}"}}}}"#
+        );
+        let url = format!("/api/v1/namespaces/default/pods/{name}/eviction");
+        // The second one waits for the Pod in the place of the first.
+        server.ok(&["wait", "--for=condition=DisruptionAllowed", "pdb/web", "--timeout=20s"]);
+        server.ok_with(&["create", "--raw", &url, "-f", "-"], &body);
+    }
+    server.ok(&["delete", "pdb", "web"]);
+    server.ok(&["drain", "windlass", "--force", "--timeout=20s"]);
+    server.ok(&["uncordon", "windlass"]);
+    server.ok(&["run", "p", "--image=nginx"]);
+    server.ok(&["wait", "--for=condition=Ready", "pod/p", "--timeout=20s"]);
+    let debug = ["debug", "-i", "p", "--image=busybox", "--container=d", "--", "sh"];
+    server.ok_with(&debug, "input");
+    let set = r#"{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"agent"},"spec":{
+        "selector":{"matchLabels":{"app":"agent"}},"template":{"metadata":{"labels":{"app":"agent"}},
+        "spec":{"containers":[{"name":"c","image":"i:1"}]}}}}"#;
+    server.ok_with(&["apply", "-f", "-"], set);
+    server.ok(&["rollout", "status", "ds/agent", "--timeout=20s"]);
+    server.ok(&["set", "image", "ds/agent", "c=i:2"]);
+    server.ok(&["rollout", "status", "ds/agent", "--timeout=20s"]);
+    let history = server.ok(&["rollout", "history", "ds/agent"]);
+    assert!(history.contains("1 ") && history.contains("2 "), "{history}");
+    server.ok(&["rollout", "undo", "ds/agent"]);
+    server.ok(&["rollout", "status", "ds/agent", "--timeout=20s"]);
+    let image = "jsonpath={.items[*].spec.containers[0].image}";
+    assert_eq!(server.ok(&["get", "pods", "-l", "app=agent", "-o", image]), "i:1");
 }

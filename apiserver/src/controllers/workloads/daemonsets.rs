@@ -3,13 +3,12 @@
 use serde_json::{Value, json};
 
 use super::objects::{self, DAEMONSETS, NODES, Note, PODS};
+use super::revisions::{self, HASH};
 use super::{Done, pods};
 use crate::core::Core;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
-/// Label of a Pod with the hash of its template.
-const HASH: &str = "controller-revision-hash";
 /// Taints that the Pods of every `DaemonSet` tolerate: key and effect.
 const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/not-ready", "NoExecute"),
@@ -32,8 +31,12 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
         .filter(|node| suits(set, &node.value))
         .map(|node| meta::text(&node.value, "name").to_owned())
         .collect();
+    revisions::record(core, "DaemonSet", set)?;
     let failed = place(core, set, &nodes).err();
     let again = report(core, set, &nodes)?;
+    let held = objects::owned(core, PODS, set);
+    let used = held.iter().filter_map(|pod| pod["metadata"]["labels"][HASH].as_str());
+    revisions::prune(core, set, &used.collect())?;
     failed.map_or(Ok(again), Err)
 }
 

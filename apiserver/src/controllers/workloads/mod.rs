@@ -9,13 +9,16 @@
 mod cronjobs;
 mod daemonsets;
 mod deployments;
+mod disruption;
 mod endpoints;
 mod jobs;
 mod kubelet;
 mod objects;
 mod pods;
 mod replicasets;
+mod revisions;
 mod schedule;
+mod signing;
 mod statefulsets;
 #[cfg(test)]
 mod tests;
@@ -63,9 +66,11 @@ impl Workloads {
     }
 
     /// Makes what the stand-ins need before the first object.
-    pub(super) fn begin(&self, core: &Core) {
+    pub(super) fn begin(&mut self, core: &Core) {
         if self.set.has(Controller::Kubelet) {
             kubelet::register(core);
+            // Without a namespace the key is that of the node.
+            self.add(Controller::Kubelet, "", kubelet::NODE);
         }
     }
 
@@ -82,6 +87,12 @@ impl Workloads {
         }
         for state in [&event.before, &event.after].into_iter().flatten() {
             self.add_owner(&state.value, namespace);
+        }
+        if kind.group.is_empty() && kind.plural == "pods" && self.set.has(Controller::Disruption) {
+            let states = [&event.before, &event.after].into_iter().flatten();
+            for budget in disruption::budgets_of(core, namespace, states) {
+                self.add(Controller::Disruption, namespace, &budget);
+            }
         }
         match (kind.group.as_str(), kind.plural.as_str()) {
             ("", "pods") if self.set.has_endpoints() => {
@@ -185,6 +196,8 @@ fn controllers_of(group: &str, plural: &str) -> &'static [Controller] {
         ("", "services") => &[Controller::Endpoints, Controller::EndpointSlices],
         ("", "persistentvolumeclaims") => &[Controller::Volumes],
         ("", "pods") => &[Controller::Kubelet],
+        ("certificates.k8s.io", "certificatesigningrequests") => &[Controller::Signing],
+        ("policy", "poddisruptionbudgets") => &[Controller::Disruption],
         _ => &[],
     }
 }
@@ -202,6 +215,8 @@ fn sync(core: &Core, key: &Key) -> Done {
         Controller::Endpoints => endpoints::sync_endpoints(core, namespace, name),
         Controller::EndpointSlices => endpoints::sync_slice(core, namespace, name),
         Controller::Volumes => volumes::sync(core, namespace, name),
+        Controller::Disruption => disruption::sync(core, namespace, name),
+        Controller::Signing => signing::sync(core, name),
         Controller::Kubelet => kubelet::sync(core, namespace, name),
         _ => Ok(None),
     }

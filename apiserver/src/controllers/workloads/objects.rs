@@ -15,6 +15,7 @@ use crate::verbs::{Call, create, delete};
 /// Group and plural.
 pub(super) type Resource = (&'static str, &'static str);
 
+pub(super) const BUDGETS: Resource = ("policy", "poddisruptionbudgets");
 pub(super) const CLAIMS: Resource = ("", "persistentvolumeclaims");
 pub(super) const CRONJOBS: Resource = ("batch", "cronjobs");
 pub(super) const DAEMONSETS: Resource = ("apps", "daemonsets");

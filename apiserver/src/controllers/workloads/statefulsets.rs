@@ -1,17 +1,16 @@
 //! `StatefulSets`: Pods with ordinals and claims of their own, one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::objects::{self, CLAIMS, Note, PODS, REVISIONS, STATEFULSETS};
+use super::revisions::{self, HASH as REVISION};
 use super::{Done, pods};
 use crate::core::Core;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
-/// Label of a Pod with the revision of its template.
-const REVISION: &str = "controller-revision-hash";
 
 /// Revisions of the template.
 #[derive(Debug)]
@@ -32,33 +31,17 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     let revisions = revisions(core, set)?;
     let failed = step(core, set, &revisions).err();
     let again = report(core, set, &revisions)?;
+    let held = objects::owned(core, PODS, set);
+    let mut used: BTreeSet<&str> =
+        held.iter().filter_map(|pod| pod["metadata"]["labels"][REVISION].as_str()).collect();
+    used.extend([revisions.current.as_str(), revisions.update.as_str()]);
+    revisions::prune(core, set, &used)?;
     failed.map_or(Ok(again), Err)
 }
 
 /// Returns the revisions; the present one is stored if it is new.
 fn revisions(core: &Core, set: &Value) -> Result<Revisions, ApiError> {
-    let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
-    let update = format!("{name}-{}", objects::hash(&set["spec"]["template"]));
-    if objects::get(core, REVISIONS, namespace, &update).is_none() {
-        let held = objects::owned(core, REVISIONS, set);
-        let last = held.iter().filter_map(|one| one["revision"].as_i64()).max().unwrap_or(0);
-        let mut template = set["spec"]["template"].clone();
-        template["$patch"] = json!("replace");
-        let labels = set["spec"]["template"]["metadata"]["labels"].clone();
-        objects::create(
-            core,
-            REVISIONS,
-            namespace,
-            json!({
-                "apiVersion": "apps/v1", "kind": "ControllerRevision",
-                "metadata": {
-                    "name": update, "labels": labels,
-                    "ownerReferences": objects::owner("apps/v1", "StatefulSet", set),
-                },
-                "data": {"spec": {"template": template}}, "revision": last + 1,
-            }),
-        )?;
-    }
+    let update = revisions::record(core, "StatefulSet", set)?;
     let current = set["status"]["currentRevision"].as_str().filter(|name| !name.is_empty());
     let current = current.unwrap_or(&update).to_owned();
     Ok(Revisions { current, update })

@@ -2,8 +2,11 @@
 //!
 //! Annotations of a Pod say how it runs: `windlass.dev/pod-state` (`Running`, `NotReady`, `Pending`,
 //! `Failed`, `Succeeded`), `windlass.dev/run-seconds` and `windlass.dev/exit-code`. Without them a Pod
-//! that is restarted always is ready at once, and any other one succeeds at once.
+//! that is restarted always is ready at once, and any other one succeeds at once. A value that is none of
+//! these is ignored, and an event of the Pod says so.
 
+mod events;
+mod node;
 mod status;
 
 use std::collections::BTreeSet;
@@ -17,48 +20,16 @@ use crate::kinds::meta;
 use crate::status::ApiError;
 use crate::verbs::decode::Body;
 use crate::verbs::{Call, actions};
-
-/// Name of the node that the stand-in registers.
-const NODE: &str = "windlass";
-/// Address of that node: one that nobody has.
-const NODE_ADDRESS: &str = "192.0.2.1";
-
-/// Registers the node of the stand-in, unless there is one already.
-pub(super) fn register(core: &Core) {
-    if !objects::list(core, NODES, "").is_empty() {
-        return;
-    }
-    let now = core.clock.rfc3339();
-    let capacity = json!({"cpu": "64", "memory": "256Gi", "pods": "1000"});
-    let node = json!({
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": NODE, "labels": {
-            "kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-            "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64"}},
-        "spec": {"podCIDR": "10.244.0.0/16", "podCIDRs": ["10.244.0.0/16"]},
-    });
-    let status = json!({
-        "capacity": capacity, "allocatable": capacity,
-        "addresses": [{"type": "InternalIP", "address": NODE_ADDRESS},
-            {"type": "Hostname", "address": NODE}],
-        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady",
-            "message": "kubelet is posting ready status",
-            "lastHeartbeatTime": now, "lastTransitionTime": now}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-        "nodeInfo": {
-            "kubeletVersion": "v1.36.3", "operatingSystem": "linux", "architecture": "amd64",
-            "osImage": "Windlass", "kernelVersion": "0", "containerRuntimeVersion": "windlass://0",
-            "bootID": "", "kubeProxyVersion": "", "machineID": "", "systemUUID": ""},
-    });
-    let made = objects::create(core, NODES, "", node)
-        .and_then(|node| objects::set_status(core, NODES, &node, &status));
-    if let Err(error) = made {
-        tracing::warn!(%error, "the stand-in for a kubelet could not register its node {NODE}");
-    }
-}
+use node::NODE_ADDRESS;
+pub(super) use node::{NODE, register};
 
 /// Gives a Pod a node, lets it run, or lets it go.
+///
+/// Without a namespace the name is that of the node, whose lease is renewed.
 pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
+    if namespace.is_empty() {
+        return node::renew(core, name);
+    }
     let Some(held) = objects::get(core, PODS, namespace, name) else { return Ok(None) };
     let pod = &held.value;
     if meta::terminating(pod) {
@@ -76,8 +47,12 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
         None if pod["spec"]["hostNetwork"] == true => NODE_ADDRESS.to_owned(),
         None => free_address(core),
     };
+    if let Some(why) = status::fault(pod) {
+        events::write(core, pod, ("Warning", "InvalidAnnotation"), "", &why);
+    }
     let (status, again) = status::next(core, pod, NODE_ADDRESS, &ip);
     objects::set_status(core, PODS, pod, &status)?;
+    events::started(core, pod, &status);
     Ok(again)
 }
 
@@ -110,7 +85,11 @@ fn bind(core: &Core, pod: &Value) -> Result<(), ApiError> {
         "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": namespace},
         "target": {"apiVersion": "v1", "kind": "Node", "name": meta::text(&node.value, "name")},
     });
-    actions::act(core, &call, &Body::from(binding), &mut Vec::new()).map(|_| ())
+    actions::act(core, &call, &Body::from(binding), &mut Vec::new())?;
+    let node = meta::text(&node.value, "name");
+    let text = format!("Successfully assigned {namespace}/{name} to {node}");
+    events::write(core, pod, ("Normal", "Scheduled"), "", &text);
+    Ok(())
 }
 
 /// Returns the first address of the Pods' network that no Pod has.

@@ -1,12 +1,13 @@
 //! The status of a Pod whose containers do what its annotations say.
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::super::objects;
 use crate::clock;
 use crate::core::Core;
 use crate::kinds::meta;
-use crate::verbs::subresources::kubelet::exit_code;
+use crate::verbs::subresources::kubelet::{EXIT_CODE, exit_code};
 
 /// Annotation with the state of a Pod.
 const STATE: &str = "windlass.dev/pod-state";
@@ -28,6 +29,40 @@ enum State {
     Ended(u8),
     /// They have ended with an exit code, and are about to be restarted.
     Restarting(u8),
+}
+
+/// The place of a container in its Pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// It has ended before the others begin.
+    Init,
+    /// It is one of those that the Pod is for.
+    Main,
+    /// It was added for debugging.
+    Ephemeral,
+}
+
+/// States that the annotation knows.
+const STATES: [&str; 5] = ["Running", "NotReady", "Pending", "Failed", "Succeeded"];
+
+/// Returns why an annotation of a Pod is ignored.
+pub(super) fn fault(pod: &Value) -> Option<String> {
+    let annotations = &pod["metadata"]["annotations"];
+    let ignored = |name: &str, text: &str, wanted: &str| {
+        Some(format!("annotation {name} is ignored: {text:?} is not {wanted}"))
+    };
+    if let Some(text) = annotations[STATE].as_str().filter(|text| !STATES.contains(text)) {
+        return ignored(STATE, text, &format!("one of {}", STATES.join(", ")));
+    }
+    let seconds = annotations[SECONDS].as_str();
+    if let Some(text) = seconds.filter(|text| text.parse::<i64>().is_err()) {
+        return ignored(SECONDS, text, "a number of seconds");
+    }
+    let code = annotations[EXIT_CODE].as_str();
+    if let Some(text) = code.filter(|text| text.parse::<u8>().is_err()) {
+        return ignored(EXIT_CODE, text, "a number from 0 to 255");
+    }
+    None
 }
 
 /// Returns the next status of a Pod, and the time at which it changes by itself.
@@ -52,14 +87,17 @@ pub(super) fn next(core: &Core, pod: &Value, host: &str, ip: &str) -> (Value, Op
     if status["startTime"].is_null() {
         status["startTime"] = json!(time);
     }
-    let lists = [("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")];
-    for (list, field) in lists {
+    for (list, field, role) in [
+        ("initContainers", "initContainerStatuses", Role::Init),
+        ("containers", "containerStatuses", Role::Main),
+        ("ephemeralContainers", "ephemeralContainerStatuses", Role::Ephemeral),
+    ] {
         let containers = objects::items(&pod["spec"], list).iter();
         let all: Vec<Value> = containers
             .map(|container| {
                 let held = objects::items(&pod["status"], field).iter();
                 let held = held.clone().find(|held| held["name"] == container["name"]);
-                container_status(container, held, state, list == "initContainers", &time)
+                container_status(pod, container, held, (state, role), &time)
             })
             .collect();
         if !all.is_empty() {
@@ -109,45 +147,84 @@ fn state(pod: &Value, now: i64) -> (State, Option<i64>) {
 
 /// Returns the status of a container; its times stay as long as its state does.
 fn container_status(
+    pod: &Value,
     container: &Value,
     held: Option<&Value>,
-    state: State,
-    is_init: bool,
+    (state, role): (State, Role),
     now: &str,
 ) -> Value {
     let held = held.unwrap_or(&Value::Null);
+    let mut restarts = held["restartCount"].as_i64().unwrap_or(0);
+    let restarts_now = matches!(state, State::Restarting(_))
+        && role == Role::Main
+        && held["state"]["waiting"].is_null();
+    // The container that has ended, until the next one begins.
+    let has_ended = matches!(state, State::Restarting(_)) && role == Role::Main && !restarts_now;
+    let number = if has_ended { restarts - 1 } else { restarts };
+    let id = id(pod, container, number);
     let begun = held["state"]["running"]["startedAt"].as_str().unwrap_or(now);
     let terminated = |code: u8| {
         let reason = if code == 0 { "Completed" } else { "Error" };
-        json!({"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": now})
+        json!({"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": now,
+            "containerID": id})
     };
-    let mut restarts = held["restartCount"].as_i64().unwrap_or(0);
     let mut last = held["lastState"].clone();
-    let next = match state {
+    let next = match (state, role) {
+        (State::Pending, _) => json!({"waiting": {"reason": "ContainerCreating"}}),
         // Init containers have done their work before the others begin.
-        State::Running { .. } | State::Ended(_) | State::Restarting(_) if is_init => {
+        (_, Role::Init) => {
             let ended = &held["state"]["terminated"];
             json!({"terminated": if ended.is_null() { terminated(0) } else { ended.clone() }})
         }
-        State::Pending => json!({"waiting": {"reason": "ContainerCreating"}}),
-        State::Running { .. } => json!({"running": {"startedAt": begun}}),
-        State::Ended(code) => json!({"terminated": terminated(code)}),
-        State::Restarting(code) => {
-            if held["state"]["waiting"].is_null() {
+        (State::Running { .. }, _) | (State::Restarting(_), Role::Ephemeral) => {
+            json!({"running": {"startedAt": begun}})
+        }
+        (State::Ended(code), _) => json!({"terminated": terminated(code)}),
+        (State::Restarting(code), Role::Main) => {
+            if restarts_now {
                 restarts += 1;
                 last = json!({"terminated": terminated(code)});
             }
             json!({"waiting": {"reason": "CrashLoopBackOff"}})
         }
     };
-    let runs = matches!(state, State::Running { .. }) && !is_init;
-    let is_ready =
-        if is_init { state != State::Pending } else { state == State::Running { is_ready: true } };
-    json!({
+    let runs = matches!(state, State::Running { .. }) && role == Role::Main;
+    let is_ready = match role {
+        Role::Init => state != State::Pending,
+        Role::Main => state == State::Running { is_ready: true },
+        Role::Ephemeral => false,
+    };
+    let mut status = json!({
         "name": container["name"], "image": container["image"], "imageID": "",
         "ready": is_ready, "started": runs, "restartCount": restarts, "state": next,
         "lastState": if last.is_object() { last } else { json!({}) },
-    })
+    });
+    if state != State::Pending {
+        status["containerID"] = json!(id);
+        status["imageID"] = json!(image_id(container["image"].as_str().unwrap_or_default()));
+    }
+    status
+}
+
+/// Returns a digest of a text, in hexadecimal digits.
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the id of a container: another one after each restart.
+fn id(pod: &Value, container: &Value, restarts: i64) -> String {
+    let text = format!("{}/{}/{restarts}", meta::text(pod, "uid"), container["name"]);
+    format!("windlass://{}", digest(&text))
+}
+
+/// Returns the id of an image: a name with the digest in the place of the tag.
+fn image_id(image: &str) -> String {
+    if image.contains('@') {
+        return image.to_owned();
+    }
+    let path = image.rfind('/').map_or(0, |at| at + 1);
+    let tag = image[path..].find(':').map_or(image.len(), |at| path + at);
+    format!("{}@sha256:{}", &image[..tag], digest(image))
 }
 
 /// Returns the conditions; their times stay as long as their status does.

@@ -49,7 +49,21 @@ async fn nothing_is_written_when_nothing_has_changed() {
     assert_eq!(server.revision(), seen + 3);
     tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
     settle(&server).await;
-    assert_eq!(server.revision(), seen + 3);
+    // Only the lease of the node is renewed.
+    let leases = server.resource_revision("coordination.k8s.io", "leases");
+    assert!(leases > seen + 3);
+    for (group, plural) in [
+        ("apps", "deployments"),
+        ("apps", "replicasets"),
+        ("apps", "statefulsets"),
+        ("apps", "daemonsets"),
+        ("apps", "controllerrevisions"),
+        ("", "pods"),
+        ("", "nodes"),
+        ("", "events"),
+    ] {
+        assert!(server.resource_revision(group, plural) <= seen + 3, "{plural}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -275,4 +289,41 @@ async fn more_pods_than_one_look_makes_are_made_by_the_next_ones() {
     )
     .await;
     assert_eq!(count("many-"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_daemon_set_has_a_revision_for_each_template_and_goes_back_to_one() {
+    let (server, mut client) = start().await;
+    let url = format!("{APPS}/daemonsets");
+    let mut agent = workload("agent", 1);
+    agent["spec"].as_object_mut().unwrap().remove("replicas");
+    agent["spec"]["revisionHistoryLimit"] = json!(1);
+    make(&server, &mut client, &url, agent).await;
+    let revisions = || {
+        let mut all = server.list_objects("apps", "controllerrevisions", "default");
+        all.sort_by_key(|one| one["revision"].as_i64());
+        all
+    };
+    let first = revisions()[0].clone();
+    assert_eq!((revisions().len(), &first["revision"]), (1, &json!(1)));
+    assert_eq!(first["data"]["spec"]["template"]["$patch"], "replace");
+    let pod = &server.list_objects("", "pods", "default")[0];
+    let label = "controller-revision-hash";
+    assert_eq!(first["metadata"]["labels"][label], pod["metadata"]["labels"][label]);
+    let image = |image: &str| {
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}})
+    };
+    merge(&server, &mut client, &format!("{url}/agent"), image("j")).await;
+    assert_eq!(revisions().len(), 2);
+    // As `kubectl rollout undo` does.
+    let undo = first["data"].to_string();
+    let strategic = [("content-type", "application/strategic-merge-patch+json")];
+    let reply = client.send("PATCH", &format!("{url}/agent"), &strategic, undo).await;
+    assert_eq!(reply.code, 200, "{}", reply.text);
+    settle(&server).await;
+    let names: Vec<Value> = revisions().iter().map(|one| one["metadata"]["name"].clone()).collect();
+    assert_eq!((names.len(), &names[1]), (2, &first["metadata"]["name"]));
+    assert_eq!(revisions()[1]["revision"], 3);
+    merge(&server, &mut client, &format!("{url}/agent"), image("k")).await;
+    assert_eq!(revisions().len(), 2, "one besides the present one");
 }
