@@ -53,7 +53,8 @@ async fn faults_are_added_listed_and_removed() {
     }
     let lag = admin.post("/watches/lag", json!({"resource": "*"})).await;
     assert!(lag.code == 400 && lag.text.contains("needs `milliseconds`"), "{lag:?}");
-    for (method, path) in [("PUT", "/faults"), ("GET", "/faults/1"), ("GET", "/watches/lag"), ("DELETE", "/snapshot")]
+    for (method, path) in
+        [("PUT", "/faults"), ("GET", "/faults/1"), ("GET", "/watches/lag"), ("DELETE", "/snapshot")]
     {
         let wrong = admin.send(method, path, Value::Null).await;
         assert!(wrong.code == 405 && wrong.text.contains("is no method of"), "{wrong:?}");

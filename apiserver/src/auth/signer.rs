@@ -137,9 +137,8 @@ fn outer(der: &[u8]) -> ASN1Result<(Vec<u8>, ObjectIdentifier, Vec<u8>)> {
 fn alternative_names(attributes: BERReader<'_, '_>) -> ASN1Result<Option<Vec<u8>>> {
     let mut found = None;
     attributes.read_set_of(|reader| {
-        let (kind, values) = reader.read_sequence(|reader| {
-            Ok((reader.next().read_oid()?, reader.next().read_der()?))
-        })?;
+        let (kind, values) = reader
+            .read_sequence(|reader| Ok((reader.next().read_oid()?, reader.next().read_der()?)))?;
         if kind == oid(EXTENSION_REQUEST) {
             yasna::parse_der(&values, |reader| {
                 reader.read_set_of(|reader| {

@@ -209,7 +209,10 @@ async fn the_address_of_the_server_is_that_of_the_service_kubernetes() {
     };
     let port = serde_json::json!(addr.port());
     let subset = &get("", "endpoints")["subsets"][0];
-    assert_eq!((&subset["addresses"][0]["ip"], &subset["ports"][0]["port"]), (&"127.0.0.1".into(), &port));
+    assert_eq!(
+        (&subset["addresses"][0]["ip"], &subset["ports"][0]["port"]),
+        (&"127.0.0.1".into(), &port)
+    );
     let slice = get("discovery.k8s.io", "endpointslices");
     assert_eq!(slice["addressType"], "IPv4");
     assert_eq!(slice["endpoints"][0]["addresses"][0], "127.0.0.1");

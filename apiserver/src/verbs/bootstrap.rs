@@ -66,7 +66,9 @@ pub(crate) fn advertise(core: &Core, addr: SocketAddr) {
 fn put(core: &Core, group: &str, resource: &str, object: &Value, fields: &[&str]) {
     let written = Call::by_server(core, group, resource, "default", NAME).and_then(|call| {
         update::change(core, &call, |held| {
-            let Some(mut next) = held.cloned() else { return Ok(NextState::Update(object.clone())) };
+            let Some(mut next) = held.cloned() else {
+                return Ok(NextState::Update(object.clone()));
+            };
             for field in fields {
                 next[*field] = object[*field].clone();
             }

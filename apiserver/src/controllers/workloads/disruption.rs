@@ -80,11 +80,7 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
 
 /// Returns the evicted Pods that are about to go, with the time of each, and the time at which the first
 /// of them counts again.
-fn disrupted(
-    budget: &Value,
-    own: &[&Value],
-    now: i64,
-) -> (BTreeMap<String, Value>, Option<i64>) {
+fn disrupted(budget: &Value, own: &[&Value], now: i64) -> (BTreeMap<String, Value>, Option<i64>) {
     let listed = &budget["status"]["disruptedPods"];
     let mut held = BTreeMap::new();
     let mut again: Option<i64> = None;
@@ -131,9 +127,8 @@ fn scale(core: &Core, own: &[&Value]) -> Result<i64, String> {
         // Those without a controller are not expected.
         let Some(owner) = objects::controller_of(pod) else { continue };
         let found = controller(core, meta::text(pod, "namespace"), owner);
-        let (uid, replicas) = found.ok_or_else(|| {
-            format!("found no controllers for pod {:?}", meta::text(pod, "name"))
-        })?;
+        let (uid, replicas) = found
+            .ok_or_else(|| format!("found no controllers for pod {:?}", meta::text(pod, "name")))?;
         scales.insert(uid, replicas);
     }
     Ok(scales.values().fold(0, |sum: i64, replicas| sum.saturating_add(*replicas)))

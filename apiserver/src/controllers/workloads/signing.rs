@@ -29,7 +29,8 @@ pub(super) fn sync(core: &Core, name: &str) -> Done {
     let Some(held) = objects::get(core, REQUESTS, "", name) else { return Ok(None) };
     let request = &held.value;
     let signer = request["spec"]["signerName"].as_str().unwrap_or_default();
-    let has = |kind: &str| objects::condition(request, kind).is_some_and(|it| it["status"] == "True");
+    let has =
+        |kind: &str| objects::condition(request, kind).is_some_and(|it| it["status"] == "True");
     let is_ours = [CLIENT, KUBELET_CLIENT, KUBELET_SERVING].contains(&signer);
     let is_open = request["status"]["certificate"].as_str().is_none_or(str::is_empty);
     if !is_ours || !is_open || !has("Approved") || has("Denied") || has("Failed") {

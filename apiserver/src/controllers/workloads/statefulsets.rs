@@ -11,7 +11,6 @@ use crate::core::Core;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
-
 /// Revisions of the template.
 #[derive(Debug)]
 struct Revisions {

@@ -90,8 +90,7 @@ pub(super) fn assign(
     before: Option<&Value>,
     spec: &mut Value,
 ) -> Result<(), Fault> {
-    let mut allocation =
-        Allocation { taken, own: BTreeSet::new(), dry_run: call.options.dry_run };
+    let mut allocation = Allocation { taken, own: BTreeSet::new(), dry_run: call.options.dry_run };
     let held = before.map(of).unwrap_or_default();
     if has(spec) {
         match before {

@@ -23,9 +23,12 @@ async fn an_address_outside_of_the_range_or_in_use_is_refused() {
     let (_server, mut client) = start().await;
     let foreign = "the provided network does not match the current range";
     let taken = "provided IP is already allocated";
-    for (address, why) in
-        [("10.99.0.1", foreign), ("10.0.0.0", foreign), ("10.0.0.255", foreign), ("10.0.0.1", taken)]
-    {
+    for (address, why) in [
+        ("10.99.0.1", foreign),
+        ("10.0.0.0", foreign),
+        ("10.0.0.255", foreign),
+        ("10.0.0.1", taken),
+    ] {
         let reply = client.post(SERVICES, service("s", json!({"clusterIP": address}))).await;
         let wanted = format!(
             "spec.clusterIPs: Invalid value: [{address:?}]: failed to allocate IP {address}: {why}"
@@ -83,9 +86,7 @@ async fn malformed_and_contradicting_addresses_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_node_port_outside_of_the_range_or_in_use_is_refused() {
     let (_server, mut client) = start().await;
-    let asking = |port: i64| {
-        json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]})
-    };
+    let asking = |port: i64| json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]});
     for port in [80, 29_999, 32_768, 70_000] {
         let reply = client.post(SERVICES, service("a", asking(port))).await;
         let wanted = format!(
@@ -131,9 +132,8 @@ async fn an_address_stays_until_the_service_becomes_a_name() {
     client.post(SERVICES, service("s", json!({"clusterIP": "10.0.0.70"}))).await;
     for address in ["10.0.0.71", "None"] {
         let reply = client.merge(&url, json!({"spec": {"clusterIP": address}})).await;
-        let wanted = format!(
-            "spec.clusterIPs[0]: Invalid value: [{address:?}]: may not change once set"
-        );
+        let wanted =
+            format!("spec.clusterIPs[0]: Invalid value: [{address:?}]: may not change once set");
         assert_eq!(fault(&reply), wanted);
     }
     let unset = json!({"spec": {"clusterIP": null, "clusterIPs": null}});

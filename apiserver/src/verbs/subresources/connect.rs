@@ -95,7 +95,9 @@ pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<Connect
     let address = address(core, node)?;
     let is_served = core.has_kubelet.load(Ordering::Relaxed);
     match (name, is_served) {
-        ("log", true) => kubelet::log(pod, &chosen, query, core.clock.seconds()).map(Connection::Log),
+        ("log", true) => {
+            kubelet::log(pod, &chosen, query, core.clock.seconds()).map(Connection::Log)
+        }
         ("portforward", true) => Ok(Connection::Session(PodSession::Ports(ports))),
         (_, true) => {
             let command = kubelet::command(call, pod, &chosen, query);

@@ -200,10 +200,7 @@ mod tests {
         let read = |query: &str| log(&pod, "c", &Query::parse(query), now).unwrap();
         assert_eq!(read(""), "one\ntwo\n");
         assert_eq!(read("tailLines=1"), "two\n");
-        assert_eq!(
-            read("timestamps=true&tailLines=1"),
-            "2026-01-01T00:00:00.000000000Z two\n"
-        );
+        assert_eq!(read("timestamps=true&tailLines=1"), "2026-01-01T00:00:00.000000000Z two\n");
         assert_eq!((read("sinceSeconds=61").len(), read("sinceSeconds=59").len()), (8, 0));
         assert_eq!(read("sinceTime=2026-01-01T00:00:01Z"), "");
     }

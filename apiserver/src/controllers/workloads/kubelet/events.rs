@@ -22,7 +22,12 @@ pub(super) fn write(
 ) {
     let (namespace, name) = (meta::text(pod, "namespace"), meta::text(pod, "name"));
     if core.store.snapshot("events").0.size() >= MOST {
-        return tracing::debug!(namespace, name, reason, "an event is left out: there are too many");
+        return tracing::debug!(
+            namespace,
+            name,
+            reason,
+            "an event is left out: there are too many"
+        );
     }
     let uid = meta::text(pod, "uid");
     let digest = Sha256::digest([uid, reason, container, message].join("\n"));

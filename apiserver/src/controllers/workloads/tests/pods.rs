@@ -84,10 +84,14 @@ async fn the_node_has_no_taint_and_a_lease_that_is_renewed() {
     assert_eq!(node["spec"].get("taints"), None);
     let lease = || {
         let space = "kube-node-lease";
-        server.get_object("coordination.k8s.io", "leases", space, "windlass").unwrap()["spec"].clone()
+        server.get_object("coordination.k8s.io", "leases", space, "windlass").unwrap()["spec"]
+            .clone()
     };
     let first = lease();
-    assert_eq!((&first["holderIdentity"], &first["leaseDurationSeconds"]), (&json!("windlass"), &json!(40)));
+    assert_eq!(
+        (&first["holderIdentity"], &first["leaseDurationSeconds"]),
+        (&json!("windlass"), &json!(40))
+    );
     assert!(first["renewTime"].as_str().unwrap().starts_with("2026-01-01T00:00:00."), "{first}");
     tokio::time::sleep(std::time::Duration::from_secs(25)).await;
     settle(&server).await;
@@ -119,8 +123,7 @@ async fn a_container_gets_a_new_id_with_a_restart() {
     let (server, mut client) = start().await;
     let code = json!({"windlass.dev/exit-code": "1"});
     make(&server, &mut client, &format!("{CORE}/pods"), pod("a", "OnFailure", code)).await;
-    let status =
-        || get(&server, "", "pods", "a")["status"]["containerStatuses"][0].clone();
+    let status = || get(&server, "", "pods", "a")["status"]["containerStatuses"][0].clone();
     let first = status();
     assert_eq!(first["lastState"]["terminated"]["containerID"], first["containerID"]);
     tokio::time::sleep(std::time::Duration::from_millis(10_500)).await;
@@ -149,7 +152,8 @@ async fn a_container_that_is_added_for_debugging_runs() {
     let (server, mut client) = start().await;
     let url = format!("{CORE}/pods");
     make(&server, &mut client, &url, pod("a", "Always", json!({}))).await;
-    let debugger = json!({"spec": {"ephemeralContainers": [{"name": "debugger", "image": "busybox"}]}});
+    let debugger =
+        json!({"spec": {"ephemeralContainers": [{"name": "debugger", "image": "busybox"}]}});
     merge(&server, &mut client, &format!("{url}/a/ephemeralcontainers"), debugger).await;
     let status = &get(&server, "", "pods", "a")["status"]["ephemeralContainerStatuses"][0];
     assert_eq!(status["name"], "debugger");

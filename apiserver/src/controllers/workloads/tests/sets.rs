@@ -310,9 +310,7 @@ async fn a_daemon_set_has_a_revision_for_each_template_and_goes_back_to_one() {
     let pod = &server.list_objects("", "pods", "default")[0];
     let label = "controller-revision-hash";
     assert_eq!(first["metadata"]["labels"][label], pod["metadata"]["labels"][label]);
-    let image = |image: &str| {
-        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}})
-    };
+    let image = |image: &str| json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}});
     merge(&server, &mut client, &format!("{url}/agent"), image("j")).await;
     assert_eq!(revisions().len(), 2);
     // As `kubectl rollout undo` does.
