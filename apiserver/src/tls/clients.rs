@@ -3,6 +3,8 @@
 //! As in kube-apiserver a certificate that cannot be verified does not end the handshake: its requests
 //! are answered with 401, which tells more than an alert of TLS.
 
+// DESIGN.md, 150: The embedded server judges client certificates after the handshake
+
 use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;

@@ -154,40 +154,14 @@ fn container_status(
     now: &str,
 ) -> Value {
     let held = held.unwrap_or(&Value::Null);
-    let mut restarts = held["restartCount"].as_i64().unwrap_or(0);
-    let restarts_now = matches!(state, State::Restarting(_))
-        && role == Role::Main
-        && held["state"]["waiting"].is_null();
-    // The container that has ended, until the next one begins.
-    let has_ended = matches!(state, State::Restarting(_)) && role == Role::Main && !restarts_now;
-    let number = if has_ended { restarts - 1 } else { restarts };
-    let id = id(pod, container, number);
-    let begun = held["state"]["running"]["startedAt"].as_str().unwrap_or(now);
-    let terminated = |code: u8| {
-        let reason = if code == 0 { "Completed" } else { "Error" };
-        json!({"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": now,
-            "containerID": id})
-    };
-    let mut last = held["lastState"].clone();
-    let next = match (state, role) {
-        (State::Pending, _) => json!({"waiting": {"reason": "ContainerCreating"}}),
-        // Init containers have done their work before the others begin.
-        (_, Role::Init) => {
-            let ended = &held["state"]["terminated"];
-            json!({"terminated": if ended.is_null() { terminated(0) } else { ended.clone() }})
-        }
-        (State::Running { .. }, _) | (State::Restarting(_), Role::Ephemeral) => {
-            json!({"running": {"startedAt": begun}})
-        }
-        (State::Ended(code), _) => json!({"terminated": terminated(code)}),
-        (State::Restarting(code), Role::Main) => {
-            if restarts_now {
-                restarts += 1;
-                last = json!({"terminated": terminated(code)});
-            }
-            json!({"waiting": {"reason": "CrashLoopBackOff"}})
-        }
-    };
+    let restarts = held["restartCount"].as_i64().unwrap_or(0);
+    let is_waiting = matches!(state, State::Restarting(_)) && role == Role::Main;
+    let restarts_now = is_waiting && held["state"]["waiting"].is_null();
+    // The id is that of the container that has ended, until the next one begins.
+    let id = id(pod, container, restarts - i64::from(is_waiting && !restarts_now));
+    let (next, ended) = container_state(held, (state, role), &id, now);
+    let last = ended.filter(|_| restarts_now).unwrap_or_else(|| held["lastState"].clone());
+    let restarts = restarts + i64::from(restarts_now);
     let runs = matches!(state, State::Running { .. }) && role == Role::Main;
     let is_ready = match role {
         Role::Init => state != State::Pending,
@@ -204,6 +178,37 @@ fn container_status(
         status["imageID"] = json!(image_id(container["image"].as_str().unwrap_or_default()));
     }
     status
+}
+
+/// Returns the state of a container, and the state that a restart makes its last one.
+fn container_state(
+    held: &Value,
+    (state, role): (State, Role),
+    id: &str,
+    now: &str,
+) -> (Value, Option<Value>) {
+    let begun = held["state"]["running"]["startedAt"].as_str().unwrap_or(now);
+    let terminated = |code: u8| {
+        let reason = if code == 0 { "Completed" } else { "Error" };
+        json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": begun,
+            "finishedAt": now, "containerID": id}})
+    };
+    let next = match (state, role) {
+        (State::Pending, _) => json!({"waiting": {"reason": "ContainerCreating"}}),
+        // Init containers have done their work before the others begin.
+        (_, Role::Init) => {
+            let ended = &held["state"]["terminated"];
+            if ended.is_null() { terminated(0) } else { json!({"terminated": ended}) }
+        }
+        (State::Running { .. }, _) | (State::Restarting(_), Role::Ephemeral) => {
+            json!({"running": {"startedAt": begun}})
+        }
+        (State::Ended(code), _) => terminated(code),
+        (State::Restarting(code), Role::Main) => {
+            return (json!({"waiting": {"reason": "CrashLoopBackOff"}}), Some(terminated(code)));
+        }
+    };
+    (next, None)
 }
 
 /// Returns a digest of a text, in hexadecimal digits.
