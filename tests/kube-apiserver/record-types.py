@@ -31,6 +31,7 @@ WRITTEN = {
     ("io.k8s.api.core.v1.Event", "firstTimestamp"),
     ("io.k8s.api.core.v1.Event", "lastTimestamp"),
     ("io.k8s.api.core.v1.EventSeries", "lastObservedTime"),
+    ("io.k8s.api.core.v1.ProjectedVolumeSource", "sources"),
     ("io.k8s.api.events.v1.Event", "deprecatedFirstTimestamp"),
     ("io.k8s.api.events.v1.Event", "deprecatedLastTimestamp"),
     ("io.k8s.api.storage.v1.VolumeError", "time"),

@@ -3,7 +3,11 @@
 //! JSON and YAML are read and written for all kinds, protobuf for the built-in ones. CBOR is refused,
 //! as by upstream, which has it behind a feature gate that is off.
 
+mod emit;
+mod gzip;
 mod yaml;
+
+pub(super) use gzip::compress;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::HeaderMap;
@@ -215,14 +219,7 @@ fn shows(format: Format, shape: ResponseShape, kind: &Kind) -> bool {
 pub(crate) fn encode(format: Format, value: &Value) -> (Bytes, &'static str) {
     match format {
         Format::Json => (json(value), JSON),
-        Format::Yaml => match serde_saphyr::to_string(value) {
-            Ok(text) => (Bytes::from(text), YAML),
-            Err(error) => {
-                // JSON is valid YAML: clients that asked for YAML can read it.
-                tracing::debug!(%error, "an answer cannot be written as YAML");
-                (json(value), JSON)
-            }
-        },
+        Format::Yaml => (Bytes::from(emit::print(value)), YAML),
         Format::Protobuf => match protobuf::encode(value) {
             Some(bytes) => (Bytes::from(bytes), PROTOBUF),
             None => (json(value), JSON),

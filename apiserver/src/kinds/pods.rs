@@ -36,6 +36,9 @@ fn pod_spec(spec: &mut Value) {
     default(spec, "restartPolicy", json!("Always"));
     child(spec, "securityContext");
     default(spec, "terminationGracePeriodSeconds", json!(30));
+    if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
+        spec["terminationGracePeriodSeconds"] = json!(1);
+    }
     default(spec, "schedulerName", json!("default-scheduler"));
     // The older name of the same field always has the same value.
     let account = spec["serviceAccountName"].clone();
@@ -136,6 +139,22 @@ fn volume(volume: &mut Value) {
         if let Some(source) = fields.get_mut(source).filter(|held| held.get(field).is_none()) {
             default(source, field, value);
         }
+    }
+    if let Some(source) = fields.get_mut("downwardAPI") {
+        references(source);
+    }
+    for source in fields.get_mut("projected").into_iter().flat_map(|held| items(held, "sources")) {
+        references(&mut source["downwardAPI"]);
+    }
+}
+
+/// Fills in the defaults of references to fields of the Pod.
+fn references(source: &mut Value) {
+    if !source.is_object() {
+        return;
+    }
+    for item in items(source, "items").filter(|item| item["fieldRef"].is_object()) {
+        default(&mut item["fieldRef"], "apiVersion", json!("v1"));
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Kind;
+use super::{Kind, validate};
 use crate::names;
 use crate::selectors;
 use crate::served::Cause;
@@ -55,7 +55,9 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
         let why = format!("empty selector is invalid for {name}");
         causes.push(invalid_value("spec.selector", selector, &why));
     }
-    if selector.is_null() || !selectors::selects(selector, template) {
+    if !validate::is_selector(selector) {
+        causes.push(invalid_value("spec.selector", selector, "invalid label selector"));
+    } else if selector.is_null() || !selectors::selects(selector, template) {
         let labels = &template["metadata"]["labels"];
         let why = "`selector` does not match template `labels`";
         causes.push(invalid_value("spec.template.metadata.labels", labels, why));

@@ -212,7 +212,11 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
                 format!("{}/{}", or(&o["roleRef"]["kind"], ""), or(&o["roleRef"]["name"], ""));
             then(vec![json!(role)], subjects(o))
         }
-        "Role" | "ClusterRole" | "CustomResourceDefinition" | "LimitRange" => {
+        "Role"
+        | "ClusterRole"
+        | "CustomResourceDefinition"
+        | "LimitRange"
+        | "CSIStorageCapacity" => {
             vec![name, o["metadata"]["creationTimestamp"].clone()]
         }
         "ConfigMap" => around(vec![json!(size(&o["data"]) + size(&o["binaryData"]))]),

@@ -197,6 +197,7 @@ fn pod_change(old: &Value, new: &Value) -> Vec<Cause> {
             return vec![forbidden_field(&field, why)];
         }
     }
+    let mut causes = new_gates(old, new);
     // The same as the old one, once the fields that may change are taken from it.
     let mut allowed = new["spec"].clone();
     for list in ["containers", "initContainers"] {
@@ -215,11 +216,27 @@ fn pod_change(old: &Value, new: &Value) -> Vec<Cause> {
         }
     }
     if allowed == old["spec"] {
-        return Vec::new();
+        return causes;
     }
     let why = "pod updates may not change fields other than `spec.containers[*].image`,\
                `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
                (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
                (allow it to be set to 1 if it was previously negative)";
-    vec![forbidden_field("spec", why)]
+    causes.push(forbidden_field("spec", why));
+    causes
+}
+
+/// Returns the faults of scheduling gates that an update adds.
+fn new_gates(old: &Value, new: &Value) -> Vec<Cause> {
+    let gates = |pod: &Value| {
+        let gates = pod["spec"]["schedulingGates"].as_array().into_iter().flatten();
+        gates.map(|gate| gate["name"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let held = gates(old);
+    let fresh = gates(new).into_iter().enumerate().filter(|(_, name)| !held.contains(name));
+    let fault = |(index, name): (usize, String)| {
+        let why = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+        forbidden_field(&format!("spec.schedulingGates[{index}].name"), &why)
+    };
+    fresh.map(fault).collect()
 }

@@ -1,5 +1,7 @@
 //! POST: creates an object.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::admit::policies::Operation;
@@ -14,6 +16,8 @@ use crate::served::Cause;
 use crate::status::{About, ApiError};
 use crate::storage;
 
+/// Beginning of a block in PEM.
+const PEM: &[u8] = b"-----BEGIN ";
 /// Attempts to find a free generated name.
 const ATTEMPTS: usize = 8;
 
@@ -196,6 +200,7 @@ fn store(
     }
     let mut warnings = admit::judge(core, call, Operation::Create(&object))?;
     warnings.extend(hostname_warning(kind, &name));
+    warnings.extend(certificate_warning(kind, &object));
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         warnings.extend(format_warnings(&object, None));
     }
@@ -250,6 +255,21 @@ fn hostname_warning(kind: &Kind, name: &str) -> Option<String> {
             "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [{faults}]"
         )
     })
+}
+
+/// Returns the warning about a Secret for TLS whose certificate or key is not even PEM.
+pub(crate) fn certificate_warning(kind: &Kind, secret: &Value) -> Option<String> {
+    if !kind.is("", "secrets") || secret["type"] != "kubernetes.io/tls" {
+        return None;
+    }
+    let lacks_pem = |key: &str| {
+        let text = secret["data"][key].as_str().unwrap_or_default();
+        let bytes = STANDARD.decode(text).unwrap_or_default();
+        !bytes.windows(PEM.len()).any(|part| part == PEM)
+    };
+    let fault = [("tls.crt", "certificate"), ("tls.key", "key")];
+    let (_, part) = fault.into_iter().find(|(key, _)| lacks_pem(key))?;
+    Some(format!("tls: failed to find any PEM data in {part} input"))
 }
 
 /// Returns all faults of a new object.

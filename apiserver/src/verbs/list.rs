@@ -70,6 +70,12 @@ fn check_field(kind: &Kind, field: &str) -> Result<(), ApiError> {
     if kind.is("batch", "jobs") {
         return Err(ApiError::bad_request(format!("field label {field:?} not supported for Job")));
     }
+    if kind.is("resource.k8s.io", "resourceslices") {
+        let (version, name) = (kind.served.api_version(), kind.name());
+        return Err(ApiError::bad_request(format!(
+            "field label not supported for {version}, Kind={name}: {field}"
+        )));
+    }
     let own = kind.served.custom || !kind.facts.fields.is_empty();
     Err(ApiError::bad_request(if own {
         format!("field label not supported: {field}")

@@ -198,6 +198,7 @@ fn attempt(
     // admission sees.
     meta::copy(shown, &mut object, "resourceVersion");
     warnings.extend(admit::judge(core, call, Operation::Update(shown, &object))?);
+    warnings.extend(create::certificate_warning(kind, &object));
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") && call.subresource.is_empty() {
         warnings.extend(create::format_warnings(&object, Some(shown)));
     }

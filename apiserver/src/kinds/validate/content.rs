@@ -8,11 +8,15 @@ use serde_json::Value;
 
 use super::fields::is_empty;
 use super::services;
+use crate::go;
 use crate::kinds::Kind;
 use crate::kinds::quantity::Quantity;
 use crate::names;
 use crate::served::Cause;
 use crate::status::{invalid_value, required};
+
+/// Key of the credentials of registries in a Secret.
+const DOCKER: &str = ".dockerconfigjson";
 
 /// Appends the faults of an object.
 pub(super) fn check(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
@@ -42,6 +46,21 @@ pub(super) fn request(request: &Value, causes: &mut Vec<Cause>) {
     if !bytes.is_some_and(|bytes| bytes.windows(begin.len()).any(|part| part == begin)) {
         let detail = "PEM block type must be CERTIFICATE REQUEST";
         causes.push(invalid_value("spec.request", request, detail));
+    }
+}
+
+/// Appends the fault of a slice of devices that does not say of which nodes they are.
+pub(super) fn slice(spec: &Value, causes: &mut Vec<Cause>) {
+    let names = ["nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"];
+    let set: Vec<&str> = names.into_iter().filter(|name| !spec[*name].is_null()).collect();
+    let detail = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is \
+                  required";
+    if set.is_empty() {
+        causes.push(required("spec", detail));
+    } else if set.len() > 1 {
+        let shown = format!("{{{}}}", set.join(", "));
+        let detail = format!("{detail}, but multiple fields are set");
+        causes.push(invalid_value("spec", &shown.into(), &detail));
     }
 }
 
@@ -79,7 +98,7 @@ fn secret(object: &Value, causes: &mut Vec<Cause>) {
     let has = |key: &str| object["data"].get(key).is_some();
     let needed: &[&str] = match object["type"].as_str().unwrap_or_default() {
         "kubernetes.io/tls" => &["tls.crt", "tls.key"],
-        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/dockerconfigjson" => &[DOCKER],
         "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
         "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
             &["username", "password"]
@@ -95,6 +114,15 @@ fn secret(object: &Value, causes: &mut Vec<Cause>) {
     };
     let missing = needed.iter().filter(|key| !has(key));
     causes.extend(missing.map(|key| required(&format!("data[{key}]"), "")));
+    if needed == [DOCKER] && has(DOCKER) {
+        let text = object["data"][DOCKER].as_str().unwrap_or_default();
+        let bytes = STANDARD.decode(text).unwrap_or_default();
+        if let Err(error) = serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes) {
+            let why = go::json_error(&error, &bytes);
+            let at = format!("data[{DOCKER}]");
+            causes.push(invalid_value(&at, &"<secret contents redacted>".into(), &why));
+        }
+    }
 }
 
 /// Appends the faults of volumes and variables of a Pod.
@@ -162,8 +190,13 @@ fn pod(spec: &Value, causes: &mut Vec<Cause>) {
 fn subject_namespace(object: &Value, subject: &Value, causes: &mut Vec<Cause>) {
     let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
     let named = subject["namespace"].as_str().unwrap_or_default();
-    // Events about cluster-wide objects are in the default namespace.
-    let fits = if named.is_empty() { own == "default" } else { named == own };
+    // Events about cluster-wide objects are in the default namespace. Those of the newer form are not
+    // compared with the namespace that they name.
+    let is_new = !is_empty(&object["eventTime"]);
+    let fits = match named.is_empty() {
+        true => own == "default" || is_new && own == "kube-system",
+        false => is_new || named == own,
+    };
     if !fits {
         let detail = "does not match event.namespace";
         causes.push(invalid_value("involvedObject.namespace", &named.into(), detail));

@@ -77,6 +77,15 @@ impl Check {
     }
 }
 
+/// Operators of the expressions of a label selector.
+const OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
+
+/// Whether a label selector can be evaluated: its expressions have known operators.
+pub(in crate::kinds) fn is_selector(selector: &Value) -> bool {
+    let mut terms = selector["matchExpressions"].as_array().into_iter().flatten();
+    terms.all(|term| term["operator"].as_str().is_some_and(|name| OPERATORS.contains(&name)))
+}
+
 /// Whether a field has no value, as Go's structures see it.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
@@ -190,7 +199,7 @@ fn selector(value: &Value, at: &str, causes: &mut Vec<Cause>) {
                 let detail = "must be specified when `operator` is 'In' or 'NotIn'";
                 causes.push(required(&format!("{at}.values"), detail));
             }
-            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other if OPERATORS.contains(&other) => {}
             other => {
                 let at = format!("{at}.operator");
                 causes.push(invalid_value(&at, &other.into(), "not a valid selector operator"));

@@ -11,11 +11,14 @@ mod policies;
 mod rights;
 mod services;
 mod status;
+mod sources;
 mod table;
 mod webhooks;
 mod workload;
 
 use serde_json::Value;
+
+pub(in crate::kinds) use fields::is_selector;
 
 use super::Kind;
 use crate::served::Cause;
@@ -40,9 +43,15 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
         "" | "events.k8s.io" => {
             content::check(kind, object, &mut causes);
             amounts::check(kind.name(), object, &mut causes);
+            if kind.name() == "Pod" {
+                sources::check(&object["spec"], &mut causes);
+            }
         }
         "apps" | "batch" | "autoscaling" | "policy" | "networking.k8s.io" => {
             workload::check(kind.name(), object, &mut causes);
+        }
+        "resource.k8s.io" if kind.name() == "ResourceSlice" => {
+            content::slice(&object["spec"], &mut causes);
         }
         "rbac.authorization.k8s.io" => rights::check(kind.name(), object, &mut causes),
         "certificates.k8s.io" => content::request(&object["spec"]["request"], &mut causes),

@@ -1,8 +1,12 @@
 //! Checks of workloads, autoscalers, budgets and ingresses that depend on several fields.
 
+use std::net::IpAddr;
+
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::fields::{self, is_empty};
+use crate::selectors;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
 
@@ -11,7 +15,10 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     match kind {
         "Deployment" => deployment(spec, causes),
-        "Job" => restarts(&spec["template"]["spec"], "spec.template.spec", causes),
+        "Job" => {
+            selection(object, causes);
+            restarts(&spec["template"]["spec"], "spec.template.spec", causes);
+        }
         "CronJob" => cron_job(spec, causes),
         "HorizontalPodAutoscaler" => autoscaler(spec, causes),
         "PodDisruptionBudget" => budget(spec, causes),
@@ -73,10 +80,41 @@ fn restarts(pod: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Appends the faults of the selector of a Job, which is made of its uid unless it is given by hand.
+fn selection(job: &Value, causes: &mut Vec<Cause>) {
+    let spec = &job["spec"];
+    let selector = &spec["selector"];
+    if selector.is_null() {
+        causes.push(required("spec.selector", ""));
+    }
+    let (uid, name) = (&job["metadata"]["uid"], &job["metadata"]["name"]);
+    let own = json!({"metadata": {"labels": {
+        "controller-uid": uid, "batch.kubernetes.io/controller-uid": uid,
+        "job-name": name, "batch.kubernetes.io/job-name": name,
+    }}});
+    let is_given = selector.is_null() || spec["manualSelector"] == true;
+    if !is_given && !selectors::selects(selector, &own) {
+        causes.push(invalid_value("spec.selector", selector, "`selector` not auto-generated"));
+    }
+    let is_selected = !selector.is_null() && selectors::selects(selector, &spec["template"]);
+    if fields::is_selector(selector) && !is_selected {
+        let labels = &spec["template"]["metadata"]["labels"];
+        let why = "`selector` does not match template `labels`";
+        causes.push(invalid_value("spec.template.metadata.labels", labels, why));
+    }
+}
+
 /// Appends the faults of a `CronJob`.
 fn cron_job(spec: &Value, causes: &mut Vec<Cause>) {
     let pod = &spec["jobTemplate"]["spec"]["template"]["spec"];
     restarts(pod, "spec.jobTemplate.spec.template.spec", causes);
+    let zone = spec["timeZone"].as_str();
+    // Without a table of zones on this machine no zone can be told from another.
+    let knows_zones = !jiff::tz::db().is_definitively_empty();
+    if let Some(zone) = zone.filter(|zone| knows_zones && TimeZone::get(zone).is_err()) {
+        let detail = format!("unknown time zone {zone}");
+        causes.push(invalid_value("spec.timeZone", &zone.into(), &detail));
+    }
     let schedule = spec["schedule"].as_str().unwrap_or_default();
     if schedule.contains("TZ") {
         let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
@@ -169,7 +207,62 @@ fn policy(spec: &Value, causes: &mut Vec<Cause>) {
                 if is_empty(peer) {
                     causes.push(required(&at, "must specify a peer"));
                 }
+                if peer["ipBlock"].is_object() {
+                    block(&peer["ipBlock"], &format!("{at}.ipBlock"), causes);
+                }
             }
         }
     }
+}
+
+/// Appends the faults of a block of addresses, whose exceptions are in it.
+fn block(block: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let text = block["cidr"].as_str().unwrap_or_default();
+    let at_cidr = format!("{at}.cidr");
+    if text.is_empty() {
+        causes.push(required(&at_cidr, ""));
+        return;
+    }
+    let Some(whole) = network(text) else {
+        causes.push(invalid_value(&at_cidr, &text.into(), NO_NETWORK));
+        return;
+    };
+    for (index, item) in block["except"].as_array().into_iter().flatten().enumerate() {
+        let at = format!("{at}.except[{index}]");
+        let part = item.as_str().unwrap_or_default();
+        match network(part) {
+            None => causes.push(invalid_value(&at, item, NO_NETWORK)),
+            Some(part) if !whole.holds(part) => {
+                let detail = format!("must be a strict subset of `cidr` {text}");
+                causes.push(invalid_value(&at, item, &detail));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Text about what is no block of addresses.
+const NO_NETWORK: &str = "must be a valid CIDR value, (e.g. ADDRESS/24 or 2001:db8::/64)";
+
+/// A block of addresses: the family's bits, the address and the length of the prefix.
+#[derive(Clone, Copy)]
+struct Network(u32, u128, u32);
+
+impl Network {
+    /// Whether another block is a smaller part of this one.
+    fn holds(self, other: Network) -> bool {
+        let cut = |address: u128| address.checked_shr(self.0 - self.2).unwrap_or(0);
+        self.0 == other.0 && self.2 < other.2 && cut(self.1) == cut(other.1)
+    }
+}
+
+/// Reads a block of addresses.
+fn network(text: &str) -> Option<Network> {
+    let (address, length) = text.split_once('/')?;
+    let length = length.parse().ok()?;
+    let (bits, address) = match address.parse().ok()? {
+        IpAddr::V4(address) => (32, u128::from(u32::from(address))),
+        IpAddr::V6(address) => (128, u128::from(address)),
+    };
+    (length <= bits).then_some(Network(bits, address, length))
 }

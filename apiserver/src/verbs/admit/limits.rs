@@ -3,10 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::core::Core;
+use crate::kinds::defaults::child;
 use crate::kinds::quantity::Quantity;
 use crate::status::{About, ApiError};
 use crate::storage;
 use crate::verbs::Call;
+
+/// Annotation of Pods whose containers got defaults.
+const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
 /// Applies the limits of a namespace to a new Pod or claim.
 pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
@@ -16,9 +20,10 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
     }
     let (ranges, _) = core.store.snapshot("limitranges");
     for (_, range) in storage::in_namespace(&ranges, &call.namespace) {
+        let mut set = Vec::new();
         for limit in range.value["spec"]["limits"].as_array().into_iter().flatten() {
             let fault = match limit["type"].as_str() {
-                Some("Container") if is_pod => containers(limit, object),
+                Some("Container") if is_pod => containers(limit, object, &mut set),
                 Some("Pod") if is_pod => pod(limit, object),
                 Some("PersistentVolumeClaim") if !is_pod => {
                     let name = "PersistentVolumeClaim";
@@ -31,30 +36,44 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
                 return Err(ApiError::forbidden(About::resource(&call.kind.served, name), &why));
             }
         }
+        if !set.is_empty() {
+            let text = format!("LimitRanger plugin set: {}", set.join("; "));
+            child(child(object, "metadata"), "annotations")[ANNOTATION] = text.into();
+        }
     }
     Ok(())
 }
 
-/// Sets the defaults of containers, and returns the first broken bound.
-fn containers(limit: &Value, object: &mut Value) -> Option<String> {
+/// Sets the defaults of containers, and returns the first broken bound. Adds to `set` the names of the
+/// resources that got a default.
+fn containers(limit: &Value, object: &mut Value, set: &mut Vec<String>) -> Option<String> {
     let mut fault = None;
-    for list in ["initContainers", "containers"] {
+    for (list, word) in [("containers", "container"), ("initContainers", "init container")] {
         let items = object["spec"].get_mut(list).and_then(Value::as_array_mut);
         for container in items.into_iter().flatten().filter(|item| item.is_object()) {
             // What the container asks for counts before the defaults of the limit.
             let given = container["resources"]["limits"].clone();
-            fill(container, "limits", &limit["default"]);
+            let limits = fill(container, "limits", &limit["default"]);
             fill(container, "requests", &given);
-            fill(container, "requests", &limit["defaultRequest"]);
+            let requests = fill(container, "requests", &limit["defaultRequest"]);
+            let name = container["name"].as_str().unwrap_or_default();
+            for (names, part) in [(requests, "request"), (limits, "limit")] {
+                if !names.is_empty() {
+                    set.push(format!("{} {part} for {word} {name}", names.join(", ")));
+                }
+            }
             fault = fault.or_else(|| bounds(limit, "Container", &container["resources"]));
         }
     }
     fault
 }
 
-/// Adds missing resources to a part of a container's resources.
-fn fill(container: &mut Value, part: &str, source: &Value) {
-    let Some(source) = source.as_object().filter(|source| !source.is_empty()) else { return };
+/// Adds missing resources to a part of a container's resources, and returns their names.
+fn fill(container: &mut Value, part: &str, source: &Value) -> Vec<String> {
+    let mut added = Vec::new();
+    let Some(source) = source.as_object().filter(|source| !source.is_empty()) else {
+        return added;
+    };
     if !container["resources"].is_object() {
         container["resources"] = json!({});
     }
@@ -65,8 +84,10 @@ fn fill(container: &mut Value, part: &str, source: &Value) {
     for (name, amount) in source {
         if held.get(name).is_none() {
             held[name] = amount.clone();
+            added.push(name.clone());
         }
     }
+    added
 }
 
 /// Returns the first bound that the sum of a Pod's containers breaks.
