@@ -78,7 +78,11 @@ pub(crate) async fn handle(
     let mut unanswered = Unanswered { core: &core, asked: &asked, is_answered: false };
     let mut reply = match before(&core, &asked, cut).await {
         Some(reply) => reply,
-        None => unless_panicking(&core, answer(&core, &asked, body)).await,
+        None => {
+            let mut reply = unless_panicking(&core, answer(&core, &asked, body)).await;
+            codec::compress(&asked.parts.headers, asked.parts.uri.path(), &mut reply);
+            reply
+        }
     };
     // An answer shows or promises a state: not before that state outlives the process.
     core.store.durable().await;
@@ -331,7 +335,8 @@ fn respond(reply: Reply) -> Response<Payload> {
     for (name, value) in reply.headers {
         let name = if name == "retry-after" { RETRY_AFTER } else { HeaderName::from_static(name) };
         if let Ok(value) = HeaderValue::from_str(&value) {
-            headers.insert(name, value);
+            // Some answers vary with two headers of the request.
+            let _ = headers.append(name, value);
         }
     }
     for value in warnings::headers(reply.warnings) {

@@ -237,6 +237,7 @@ impl Document {
                 json!({"type": "object", "required": ["items"], "properties": {"items": items}});
             (list, "ListMeta")
         };
+        name_alternatives(&mut schema);
         if let Value::Object(map) = &mut schema {
             let properties = map.entry("properties").or_insert_with(|| json!({}));
             properties["apiVersion"] = json!({"type": "string", "description": "APIVersion names the schema of this object: group and version."});
@@ -270,6 +271,24 @@ impl Document {
         for kind in ["ObjectMeta", "ListMeta", "DeleteOptions", "Status", "Patch"] {
             let schema = || json!({"type": "object"});
             self.schemas.entry(format!("{META}.{kind}")).or_insert_with(schema);
+        }
+    }
+}
+
+/// Writes the two types of numbers that may be texts, which definitions may leave out.
+fn name_alternatives(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    if map.get("x-kubernetes-int-or-string") == Some(&json!(true)) && !map.contains_key("anyOf") {
+        map.remove("type");
+        map.insert("anyOf".to_owned(), json!([{"type": "integer"}, {"type": "string"}]));
+    }
+    for (key, value) in map.iter_mut() {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                properties.values_mut().for_each(name_alternatives);
+            }
+            ("items" | "additionalProperties", inner) => name_alternatives(inner),
+            _ => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use super::update::{self, NextState};
-use super::{Call, addresses, create};
+use super::{Call, addresses, create, flow};
 use crate::core::Core;
 use crate::kinds::meta;
 
@@ -26,6 +26,7 @@ pub(crate) fn run(core: &Core) {
             "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
     });
     seed(core, "", "services", "default", service);
+    flow::seed(core);
 }
 
 /// Writes the address of the server: Endpoints and `EndpointSlice` of the Service `kubernetes`, and the

@@ -8,7 +8,7 @@ use super::admit::policies::Operation;
 use super::list::Selection;
 use super::options::{DeleteOptions, Propagation};
 use super::suspend::convert;
-use super::{Call, ObjectResponse, admit};
+use super::{Call, ObjectResponse, admit, flow};
 use crate::clock;
 use crate::core::Core;
 use crate::crds;
@@ -309,7 +309,7 @@ fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
     if period > 0 { Grace::Wait } else { Grace::Now }
 }
 
-/// Lets the life cycle of definitions act on a stored write or a removal.
+/// Lets the life cycle of definitions, and flow control, act on a stored write or a removal.
 pub(crate) fn observe(
     core: &Core,
     kind: &Kind,
@@ -317,6 +317,9 @@ pub(crate) fn observe(
     after: Option<&Arc<Object>>,
 ) {
     crds::observe(core, kind, before, after, instances);
+    if let Some(object) = after.or(before) {
+        flow::observe(core, kind, &object.value);
+    }
 }
 
 /// Deletes all instances of a kind; finalizers may hold some of them.

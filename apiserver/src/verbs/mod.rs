@@ -12,6 +12,7 @@ pub(crate) mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
 pub(crate) mod fields;
+pub(crate) mod flow;
 pub(crate) mod list;
 pub(crate) mod options;
 pub(crate) mod patch;

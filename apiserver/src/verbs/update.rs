@@ -394,8 +394,13 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
         causes.extend(addresses::check(old, new));
     }
     if call.subresource != "status" {
-        causes.extend(workloads::check(&call.kind, new));
-        causes.extend(validate::check(&call.kind, new));
+        let mut found = workloads::check(&call.kind, new);
+        found.extend(validate::check(&call.kind, new));
+        if call.kind.is("batch", "jobs") {
+            // Upstream checks the spec of a Job as that of a new one, and once more as that of an update.
+            causes.extend(found.iter().cloned());
+        }
+        causes.extend(found);
     }
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));

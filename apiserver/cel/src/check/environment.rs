@@ -7,7 +7,7 @@ use super::declarations::{self, Function, Functions};
 use super::validate::LiteralValidator;
 use super::{Checked, checker, validate, well_known};
 use crate::syntax::{Ast, Issues, ParserOptions, Source, parse};
-use crate::types::{ObjectType, Type};
+use crate::types::{FieldType, ObjectType, Type};
 
 /// Variables, types and functions that an expression may use. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -18,6 +18,7 @@ pub struct Environment {
     container: Arc<str>,
     literal_validators: &'static [LiteralValidator],
     is_kubernetes: bool,
+    has_patches: bool,
 }
 
 /// Result of a look-up of an object's field.
@@ -53,7 +54,16 @@ impl Environment {
             container: "".into(),
             literal_validators: &[],
             is_kubernetes: false,
+            has_patches: false,
         }
+    }
+
+    /// The environment with the types and functions of mutating policies: `Object` and the types of its fields, whose
+    /// fields are of any type, and `JSONPatch`.
+    #[must_use]
+    pub fn with_patches(mut self) -> Environment {
+        self.has_patches = true;
+        self
     }
 
     /// The environment with a variable more; the name may be qualified (`a.b`).
@@ -174,7 +184,9 @@ impl Environment {
     }
 
     pub(super) fn function(&self, name: &str) -> Option<&'static Function> {
-        self.candidates(name).find_map(|candidate| self.functions.get(candidate.as_str()))
+        self.candidates(name)
+            .filter(|candidate| self.has_patches || candidate != "jsonpatch.escapeKey")
+            .find_map(|candidate| self.functions.get(candidate.as_str()))
     }
 
     /// Type of a variable, or the type of the type with that name.
@@ -206,6 +218,9 @@ impl Environment {
 
     /// Type of a field of an object type, which need not be registered in the environment.
     pub(super) fn field_of(&self, object: &ObjectType, name: &str) -> Field {
+        if self.has_patches && is_open(&object.name) {
+            return Field::Found(Type::Dyn);
+        }
         let find = |name: &str| {
             let index = object.fields.binary_search_by(|(field, _)| (**field).cmp(name)).ok()?;
             object.fields.get(index).map(|(_, field)| field.ty.clone())
@@ -223,9 +238,33 @@ impl Environment {
         match name {
             "duration" if self.is_kubernetes => Some(Type::Duration),
             "timestamp" if self.is_kubernetes => Some(Type::Timestamp),
+            _ if self.has_patches && is_open(name) => Some(literal(name, &[])),
+            "JSONPatch" if self.has_patches => {
+                let fields = [
+                    ("from", Type::String),
+                    ("op", Type::String),
+                    ("path", Type::String),
+                    ("value", Type::Dyn),
+                ];
+                Some(literal(name, &fields))
+            }
             _ => None,
         }
     }
+}
+
+/// Whether the fields of a type are not known: that of an object that a mutating policy makes, or of a part of it.
+fn is_open(name: &str) -> bool {
+    name.strip_prefix("Object").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// A type of literals with these fields, which are sorted.
+fn literal(name: &str, fields: &[(&str, Type)]) -> Type {
+    let field = |(name, ty): &(&str, Type)| {
+        (Arc::from(*name), FieldType { ty: ty.clone(), max_size: None })
+    };
+    let fields = fields.iter().map(field).collect();
+    Type::Object(Arc::new(ObjectType { name: name.into(), fields }))
 }
 
 /// Words that cannot be names of fields in an expression unless they are escaped.

@@ -10,6 +10,7 @@ pub mod list;
 mod literals;
 pub mod map;
 mod messages;
+pub(crate) mod patches;
 mod plan;
 mod program;
 mod run;

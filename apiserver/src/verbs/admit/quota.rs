@@ -11,12 +11,16 @@ mod usage;
 use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 
+use crate::apply;
 use crate::core::Core;
 use crate::status::{About, ApiError};
 use crate::storage;
+use crate::typed::TypeSchema;
 use crate::verbs::Call;
 use usage::{Amounts, amounts};
 
+/// Name under which the server writes the use.
+const MANAGER: &str = "kube-apiserver";
 /// Resource of quotas in the store.
 const QUOTAS: &str = "resourcequotas";
 
@@ -93,6 +97,12 @@ pub(crate) fn record(core: &Core, call: &Call) {
         };
         next["status"] = json!({"hard": text(&limits), "used": text(&used)});
         if next["status"] != quota.value["status"] {
+            let types = TypeSchema::builtin("v1", "ResourceQuota");
+            if let Some(types) = types {
+                let now = core.clock.rfc3339();
+                let (before, part) = (Some(&quota.value), Some("status"));
+                next = apply::track_update(&types, before, &next, MANAGER, "v1", part, &now);
+            }
             // A concurrent write of the quota comes first: the next object counts again.
             drop(core.store.put(QUOTAS, key, Some(quota), next));
         }

@@ -112,6 +112,8 @@ isURL
   is_url_string (string) -> bool
 isUnspecified
   ip_is_unspecified net.IP.() -> bool
+jsonpatch.escapeKey
+  string_jsonpatch_escapeKey_string (string) -> string
 lastIndexOf
   list_a_last_index_of_int list(A).(A) -> int
 major

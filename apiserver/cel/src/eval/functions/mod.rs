@@ -105,6 +105,7 @@ pub fn lookup(name: &str) -> Option<Function> {
         .or_else(|| text::lookup(name))
         .or_else(|| times::lookup(name))
         .or_else(|| url::lookup(name))
+        .or_else(|| super::patches::lookup(name))
 }
 
 /// A regular expression of a pattern of Go.

@@ -13,6 +13,7 @@ use super::functions::CallArgs;
 use super::list::List;
 use super::map::{Entries, Map};
 use super::messages;
+use super::patches;
 use super::plan::{Call, Message, Node};
 use super::program::Program;
 use super::value::Value;
@@ -349,6 +350,9 @@ impl<'r, 'a> Run<'r, 'a> {
                 (value, false) => fields.push((name, value)),
                 (value, true) => return Err(self.not_optional(name, &value)),
             }
+        }
+        if patches::is_literal(&message.type_name) {
+            return patches::construct(&message.type_name, fields, self.work);
         }
         messages::construct(&message.type_name, fields, self.work)
     }

@@ -2,6 +2,7 @@
 
 use super::super::error::EvalError;
 use super::super::list::List;
+use super::super::patches::Literal;
 use super::super::plan::{Attribute, Key, Qualifier, Root};
 use super::super::program;
 use super::super::value::{Opaque, Value};
@@ -216,6 +217,15 @@ fn select<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError>
             .find(key)?
             .map_or_else(|| Part::Missing(missing("no such key", key)), Part::Found)),
         Value::List(list) => element(list, key),
+        Value::Opaque(_) => {
+            let literal = Literal::of(value);
+            let found = match key {
+                Value::String(name) => literal.and_then(|literal| literal.field(name)),
+                _ => None,
+            };
+            let found = found.cloned().map(Part::Found);
+            Ok(found.unwrap_or_else(|| Part::Missing(missing("no such key", key))))
+        }
         _ => Ok(Part::Missing(missing("no such key", key))),
     }
 }
