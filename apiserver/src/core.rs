@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
+use windlass_cel::admission::MutatingPolicy;
 
 use crate::audit::Audit;
 use crate::auth::accounts::Issuer;
@@ -39,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) registry: Registry,
     /// Admission policies, compiled.
     pub(crate) policies: Policies,
+    /// Mutating admission policies, compiled.
+    pub(crate) mutating: Policies<MutatingPolicy>,
     /// Webhook configurations, compiled.
     pub(crate) hooks: hooks::Configurations,
     /// Client that calls webhooks.
@@ -103,6 +106,7 @@ impl Core {
             store: Store::new(),
             registry: Registry::new(),
             policies: Policies::default(),
+            mutating: Policies::default(),
             hooks: hooks::Configurations::default(),
             webhooks: hooks::Client::new(stop.child_token()),
             faults: Faults::new(),

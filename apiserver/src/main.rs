@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use windlass_apiserver::{ApiServer, Builder, ControllerSet};
@@ -44,6 +45,10 @@ struct Arguments {
     /// without containers.
     #[arg(long, default_value = "*")]
     controllers: ControllerSet,
+
+    /// Time after which Events are deleted, counted from their last write: `1h`, `90m`.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time)]
+    event_ttl: Duration,
 
     /// File that keeps everything across restarts: objects, versions, keys and certificates. It is created
     /// if it does not exist, and an empty one is filled; a write is answered once it is in the file. Default: all is in memory.
@@ -119,6 +124,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
 fn configured(arguments: &Arguments) -> Result<Builder, String> {
     let mut builder = ApiServer::builder()
         .controller_set(arguments.controllers)
+        .event_ttl(arguments.event_ttl)
         .anonymous_auth(arguments.anonymous_auth);
     if arguments.stand_ins {
         builder = builder.stand_ins(true);
@@ -146,6 +152,12 @@ fn configured(arguments: &Arguments) -> Result<Builder, String> {
         builder = builder.client_authorities(&read("the client authorities", path)?);
     }
     Ok(builder)
+}
+
+/// Reads a time of the command line, which is not negative.
+fn time(text: &str) -> Result<Duration, String> {
+    let time: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}"))?;
+    Duration::try_from(time).map_err(|error| format!("{error}"))
 }
 
 /// Opens the audit log; a new file is readable by its owner only.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -24,6 +25,9 @@ use crate::{controllers, http, rbac, storage, tls};
 /// Capacity in bytes of each direction of an in-memory connection.
 const PIPE: usize = 64 * 1024;
 
+/// Time from the last write of an Event to its deletion.
+const EVENT_LIFETIME: Duration = Duration::from_secs(3600);
+
 /// Configures an [`ApiServer`]. Its `Debug` shows no tokens.
 #[derive(Clone, Default)]
 pub struct Builder {
@@ -43,6 +47,8 @@ pub struct Builder {
     access: Access,
     /// Whether an audit log is kept.
     audits: bool,
+    /// Time from the last write of an Event to its deletion; `None` for an hour.
+    event_lifetime: Option<Duration>,
 }
 
 /// Clients of the sockets beside the administrator.
@@ -183,6 +189,14 @@ impl Builder {
         self
     }
 
+    /// Sets the time after which Events are deleted, counted from their last write. Default: an hour, as
+    /// `--event-ttl` of kube-apiserver.
+    #[must_use]
+    pub fn event_ttl(mut self, time: Duration) -> Self {
+        self.event_lifetime = Some(time);
+        self
+    }
+
     /// Sets the URL that names the issuer of service accounts' tokens, and their default audience.
     /// Default: `https://kubernetes.default.svc.cluster.local`.
     #[must_use]
@@ -259,6 +273,7 @@ impl Builder {
         if self.controllers != ControllerSet::NONE {
             controllers::start(&core, self.controllers);
         }
+        controllers::expiry::start(&core, self.event_lifetime.unwrap_or(EVENT_LIFETIME));
         ApiServer { core, tokens, access: Arc::new(self.access), kept: None }
     }
 }

@@ -316,6 +316,21 @@ impl ApiError {
         error
     }
 
+    /// Mutating admission policies refuse the request; the first of them is the message.
+    pub(crate) fn refused_by_policies(
+        about: About<'_>,
+        reason: &'static str,
+        messages: &[String],
+    ) -> Self {
+        let mut error = Self::forbidden(about, "");
+        for message in messages {
+            error = error.because(cause("", "", message));
+        }
+        error.0.message = messages.first().cloned().unwrap_or_default();
+        error.0.reason = Cow::Borrowed(reason);
+        error
+    }
+
     /// An admission webhook refuses the request with a Status of its own.
     pub(crate) fn rejected(code: u16, status: &Value, message: String) -> Self {
         let reason = status["reason"].as_str().unwrap_or_default().to_owned();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::items;
 use super::path::PathElement;
 use super::validate::{check_scalar, join};
-use crate::typed::{Id, Kind, ListKind, Object, Table};
+use crate::typed::{Id, Kind, ListKind, Object, Scalar, Table};
 
 /// Returns `live` with the values of `applied`; nothing is removed.
 ///
@@ -24,6 +24,52 @@ pub(crate) fn merge(
     let merged = walker.value(root, Some(live), Some(applied));
     join(&walker.faults)?;
     Ok(merged.unwrap_or(Value::Null))
+}
+
+/// Checks that no field of a value is null, which the language of policies takes for a value of its own.
+///
+/// # Errors
+///
+/// The place of the first one, and the type that it should have.
+pub(super) fn nulls(table: &Table, id: Id, value: &Value, place: &str) -> Result<(), String> {
+    match (table.kind(id, Some(value)), value) {
+        (kind, Value::Null) => {
+            let wanted = match kind {
+                Kind::Map(_) => "map",
+                Kind::List(..) => "list",
+                Kind::Scalar(Some(Scalar::Boolean)) => "boolean",
+                Kind::Scalar(Some(Scalar::Integer | Scalar::Number)) => "numeric (int or float)",
+                Kind::Scalar(_) => "string",
+            };
+            Err(format!("{place}: expected {wanted}, got &{{NULL_VALUE}}"))
+        }
+        (Kind::Map(object), Value::Object(map)) => map.iter().try_for_each(|(key, value)| {
+            let child = Table::child(object, key).unwrap_or(Table::ANY);
+            nulls(table, child, value, &format!("{place}.{key}"))
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Adds the places of lists, maps and structures in a value that are replaced as a whole.
+pub(super) fn atomics(table: &Table, id: Id, value: &Value, place: &str, found: &mut Vec<String>) {
+    match (table.kind(id, Some(value)), value) {
+        (Kind::Map(object), Value::Object(map)) => {
+            found.extend(object.atomic.then(|| place.to_owned()));
+            for (key, value) in map {
+                // Fields only: the keys of a map are those of its values.
+                let Some(field) = object.fields.get(key.as_str()) else { continue };
+                atomics(table, field.node, value, &format!("{place}.{key}"), found);
+            }
+        }
+        (Kind::List(kind, items), Value::Array(list)) => {
+            found.extend(kind.is_atomic().then(|| place.to_owned()));
+            for (index, item) in list.iter().enumerate() {
+                atomics(table, items, item, &format!("{place}[{index}]"), found);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// A walk over both objects that collects faults.

@@ -154,6 +154,34 @@ pub fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     run::apply(request)
 }
 
+/// Returns an object with the fields of a mutating policy merged into it; no manager comes to own them.
+///
+/// # Errors
+///
+/// The text of kube-apiserver for fields that do not have the type, and for lists and maps that are
+/// replaced as a whole: fields that a policy does not name would be lost.
+pub(crate) fn configure(
+    schema: &TypeSchema,
+    live: &Value,
+    fields: &Value,
+) -> Result<Value, String> {
+    let (table, root) = (schema.table(), schema.root());
+    merge::nulls(table, root, fields, "")
+        .and_then(|()| validate::validate(table, root, fields, false))
+        .map_err(|why| format!("failed to convert patch object to typed object: {why}"))?;
+    let mut found = Vec::new();
+    merge::atomics(table, root, fields, "", &mut found);
+    if !found.is_empty() {
+        let places = found.join(", ");
+        return Err(format!(
+            "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {places}"
+        ));
+    }
+    validate::validate(table, root, live, true)
+        .map_err(|why| format!("failed to convert original object to typed object: {why}"))?;
+    merge::merge(table, root, live, fields).map_err(|why| format!("failed to merge patch: {why}"))
+}
+
 /// Sets the fields that an endpoint does not write to their values in `old`: status on the main
 /// endpoint, spec on `/status`, and for many kinds metadata there.
 ///

@@ -9,6 +9,7 @@
 mod changes;
 mod collect;
 mod deployments;
+pub(crate) mod expiry;
 mod garbage;
 mod namespaces;
 mod protection;

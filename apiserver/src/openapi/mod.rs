@@ -1,8 +1,8 @@
 //! OpenAPI documents, limited to the parts that clients read.
 //!
 //! kubectl looks up a kind's operations (does PATCH take `fieldValidation`, is strategic merge
-//! allowed?) and its schema (merge keys for apply, fields for explain). Left out: descriptions of
-//! built-in kinds, and parameters that no client looks for. Version 3 has a document for each group
+//! allowed?) and its schema (merge keys for apply, fields for explain). Left out: parameters that
+//! no client looks for. Version 3 has a document for each group
 //! and version, version 2 a single one.
 
 mod binary;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::served::Served;
-use crate::typed::TypeSchema;
+use crate::typed::{TypeSchema, descriptions};
 
 /// Prefix of the names of shared types.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -66,6 +66,7 @@ pub fn v3_document(served: &[Served], group: &str, version: &str) -> Option<Valu
         return None;
     }
     document.add_shared();
+    document.describe();
     Some(json!({
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1.36.3"},
@@ -251,6 +252,13 @@ impl Document {
         }
         self.schemas.insert(name.clone(), schema);
         name
+    }
+
+    /// Adds the documentation of built-in types.
+    fn describe(&mut self) {
+        for (name, schema) in &mut self.schemas {
+            descriptions::describe(name, schema);
+        }
     }
 
     /// Adds the schemas that every document refers to.

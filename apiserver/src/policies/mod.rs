@@ -1,4 +1,4 @@
-//! `ValidatingAdmissionPolicy` objects: compiled once per stored state, matched against requests.
+//! Admission policies, validating and mutating: compiled once per stored state, matched against requests.
 //!
 //! The form of a policy and the run of its expressions are in `windlass-cel`; this module decides which
 //! policies and bindings a request concerns. `verbs::admit::policies` enforces them.
@@ -12,27 +12,51 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use windlass_cel::admission::Policy;
+use windlass_cel::admission::{MutatingPolicy, Policy};
 
 use crate::storage::{Object, Store};
 
 pub(crate) use subject::Subject;
 
-/// Resource of policies in the store.
-const POLICIES: &str = "validatingadmissionpolicies.admissionregistration.k8s.io";
-/// Resource of bindings in the store.
-const BINDINGS: &str = "validatingadmissionpolicybindings.admissionregistration.k8s.io";
+/// A form of compiled policies, with the resources that hold them.
+pub(crate) trait Form: Sized {
+    /// Resource of policies in the store.
+    const POLICIES: &str;
+    /// Resource of bindings in the store.
+    const BINDINGS: &str;
+
+    /// Compiles the `spec` of a policy.
+    fn compile(spec: &Value) -> Self;
+}
+
+impl Form for Policy {
+    const POLICIES: &str = "validatingadmissionpolicies.admissionregistration.k8s.io";
+    const BINDINGS: &str = "validatingadmissionpolicybindings.admissionregistration.k8s.io";
+
+    fn compile(spec: &Value) -> Self {
+        Self::new(spec)
+    }
+}
+
+impl Form for MutatingPolicy {
+    const POLICIES: &str = "mutatingadmissionpolicies.admissionregistration.k8s.io";
+    const BINDINGS: &str = "mutatingadmissionpolicybindings.admissionregistration.k8s.io";
+
+    fn compile(spec: &Value) -> Self {
+        Self::new(spec)
+    }
+}
 
 /// A stored policy with its compiled expressions.
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct Compiled<P = Policy> {
     /// The stored policy.
     object: Arc<Object>,
     /// The compiled policy; filled when the first request matches it.
-    policy: OnceLock<Policy>,
+    policy: OnceLock<P>,
 }
 
-impl Compiled {
+impl<P: Form> Compiled<P> {
     /// Returns the name of the policy.
     pub(crate) fn name(&self) -> &str {
         crate::kinds::meta::text(&self.object.value, "name")
@@ -44,9 +68,9 @@ impl Compiled {
     }
 
     /// Returns the compiled policy.
-    pub(crate) fn policy(&self) -> &Policy {
+    pub(crate) fn policy(&self) -> &P {
         // Outside of the lock of all policies: others are not held up by a large one.
-        self.policy.get_or_init(|| Policy::new(self.spec()))
+        self.policy.get_or_init(|| P::compile(self.spec()))
     }
 
     /// Whether errors of the configuration refuse a request.
@@ -56,23 +80,34 @@ impl Compiled {
 }
 
 /// A policy with its bindings, in the order of names.
-pub(crate) type Bound = (Arc<Compiled>, Vec<Arc<Object>>);
+pub(crate) type Bound<P = Policy> = (Arc<Compiled<P>>, Vec<Arc<Object>>);
 
 /// The compiled policies of a server.
-#[derive(Debug, Default)]
-pub(crate) struct Policies {
-    held: Mutex<HashMap<Arc<str>, Arc<Compiled>>>,
+#[derive(Debug)]
+pub(crate) struct Policies<P = Policy> {
+    held: Mutex<HashMap<Arc<str>, Arc<Compiled<P>>>>,
 }
 
-impl Policies {
+impl<P> Default for Policies<P> {
+    fn default() -> Self {
+        Self { held: Mutex::default() }
+    }
+}
+
+impl<P: Form> Policies<P> {
+    /// Whether there are bindings at all.
+    pub(crate) fn has_any(store: &Store) -> bool {
+        !store.snapshot(P::BINDINGS).0.is_empty()
+    }
+
     /// Returns the policies that have bindings, in the order of names. Without bindings this is one
     /// look into the store.
-    pub(crate) fn bound(&self, store: &Store) -> Vec<Bound> {
-        let (bindings, _) = store.snapshot(BINDINGS);
+    pub(crate) fn bound(&self, store: &Store) -> Vec<Bound<P>> {
+        let (bindings, _) = store.snapshot(P::BINDINGS);
         if bindings.is_empty() {
             return Vec::new();
         }
-        let (policies, _) = store.snapshot(POLICIES);
+        let (policies, _) = store.snapshot(P::POLICIES);
         let mut by_policy: BTreeMap<&str, Vec<Arc<Object>>> = BTreeMap::new();
         for (_, binding) in &bindings {
             let name = binding.value["spec"]["policyName"].as_str().unwrap_or_default();
@@ -94,11 +129,11 @@ impl Policies {
 }
 
 /// Returns the compiled form of a stored policy; the held one if it is of the same state.
-fn compiled(
-    held: &mut HashMap<Arc<str>, Arc<Compiled>>,
+fn compiled<P>(
+    held: &mut HashMap<Arc<str>, Arc<Compiled<P>>>,
     key: &Arc<str>,
     object: &Arc<Object>,
-) -> Arc<Compiled> {
+) -> Arc<Compiled<P>> {
     if let Some(known) = held.get(key).filter(|known| Arc::ptr_eq(&known.object, object)) {
         return known.clone();
     }

@@ -9,6 +9,7 @@
 mod builtin;
 mod canonical;
 mod check;
+pub(crate) mod descriptions;
 mod fields;
 mod openapi;
 mod table;

@@ -107,7 +107,7 @@ impl Check {
     }
 
     pub(super) fn scope(&self) -> Scope {
-        Scope { has_params: self.has_params, has_authorizer: true }
+        Scope { has_params: self.has_params, has_authorizer: true, has_patches: false }
     }
 
     /// Reports an expression that has no program; `shown` is its text in the message.

@@ -3,6 +3,7 @@
 use super::environment::{Scope, VariableTypes, environment, variable_type};
 use crate::check::Environment;
 use crate::eval::Program;
+use crate::eval::patches::{OBJECT, OPERATION};
 use crate::types::Type;
 
 /// The reason why an expression is refused.
@@ -35,6 +36,10 @@ pub(super) enum Expected {
     Bool,
     String,
     StringOrNull,
+    /// An object of a mutation.
+    Object,
+    /// A list of operations of a JSON Patch.
+    Operations,
     Any,
 }
 
@@ -44,6 +49,11 @@ impl Expected {
             Expected::Bool => *ty == Type::Bool,
             Expected::String => *ty == Type::String,
             Expected::StringOrNull => matches!(ty, Type::String | Type::Null),
+            Expected::Object => is_named(ty, OBJECT),
+            Expected::Operations => match ty {
+                Type::List(item) => is_named(item, OPERATION),
+                _ => false,
+            },
             Expected::Any => true,
         }
     }
@@ -53,9 +63,16 @@ impl Expected {
             Expected::Bool => "bool",
             Expected::String => "string",
             Expected::StringOrNull => "one of [string null_type]",
+            Expected::Object => "Object",
+            Expected::Operations => "list(JSONPatch)",
             Expected::Any => "any",
         }
     }
+}
+
+/// Whether a type is that of the literals with a name.
+fn is_named(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Object(object) if *object.name == *name)
 }
 
 /// Compiles the expressions of one policy, or of one list of match conditions.
@@ -94,13 +111,6 @@ impl Compiler {
             self.environments.clear();
         }
         Variable { name: name.to_owned(), compiled: Compiled { text: text.to_owned(), program } }
-    }
-
-    /// The type of an expression, or the text of the errors that it has.
-    pub(super) fn type_of(&mut self, text: &str, scope: Scope) -> Result<Type, String> {
-        let checked = self.environment(scope).compile(text);
-        let failed = |issues| format!("compilation failed: {issues}");
-        checked.map(|checked| checked.output_type().clone()).map_err(failed)
     }
 
     fn environment(&mut self, scope: Scope) -> Environment {

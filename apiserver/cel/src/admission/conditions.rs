@@ -36,7 +36,7 @@ impl MatchConditions {
     /// Compiles the `matchConditions` of a webhook. A condition that cannot be compiled is an error of every request;
     /// [`check_match_conditions`](super::check_match_conditions) tells before.
     pub fn new(conditions: &[Json], failure_policy: FailurePolicy) -> MatchConditions {
-        let scope = Scope { has_params: false, has_authorizer: true };
+        let scope = Scope { has_params: false, has_authorizer: true, has_patches: false };
         MatchConditions::compile(conditions, failure_policy, &mut Compiler::stateless(), scope)
     }
 

@@ -16,6 +16,8 @@ pub(super) struct Scope {
     pub(super) has_params: bool,
     /// `authorizer` and `authorizer.requestResource`
     pub(super) has_authorizer: bool,
+    /// The types and functions of mutations: `Object`, `JSONPatch`, `jsonpatch.escapeKey`
+    pub(super) has_patches: bool,
 }
 
 /// Types of the variables of a policy that are known so far; a later one of the same name replaces an earlier one.
@@ -42,6 +44,9 @@ impl VariableTypes {
 pub(super) fn environment(scope: Scope, variables: Option<&VariableTypes>) -> Environment {
     static BASE: LazyLock<Environment> = LazyLock::new(base);
     let mut environment = BASE.clone();
+    if scope.has_patches {
+        environment = environment.with_patches();
+    }
     if scope.has_params {
         environment = environment.with_variable("params", Type::Dyn);
     }

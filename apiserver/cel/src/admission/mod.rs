@@ -31,6 +31,7 @@ mod conditions;
 mod constraints;
 mod environment;
 mod mutating;
+mod mutation;
 mod names;
 mod policy;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use binding::{Binding, Denial, Enforcement, ValidationAction};
 pub use check::{check_match_conditions, check_policy};
 pub use conditions::{Match, MatchConditions};
 pub use mutating::check_mutating_policy;
+pub use mutation::{MutatingPolicy, Patch};
 pub use policy::{
     AuditAnnotation, Evaluation, FailurePolicy, Policy, PolicyDecision, PolicyDecisionEvaluation,
 };

@@ -1,13 +1,11 @@
 //! The errors with which kube-apiserver refuses a `MutatingAdmissionPolicy` at creation.
-//!
-//! The types of patches, `Object` and `JSONPatch`, are unknown here: an expression that names one of them is taken as
-//! it is, and every other one cannot have the type that a mutation needs.
 
 use serde_json::Value;
 
 use super::check::{Check, FAILURE_POLICIES, list, member, text};
-use super::compile::Compiler;
+use super::compile::{Compiler, Expected};
 use super::constraints;
+use super::environment::Scope;
 use crate::rules::{FieldPath, Reason, Violation};
 
 /// The types of patches in the order in which messages list them.
@@ -16,12 +14,7 @@ const PATCH_TYPES: [&str; 2] = ["ApplyConfiguration", "JSONPatch"];
 /// The reinvocation policies in the order in which messages list them.
 const REINVOCATION: [&str; 2] = ["IfNeeded", "Never"];
 
-/// Names that only the environment of mutations has.
-const PATCH_NAMES: [&str; 3] = ["Object", "JSONPatch", "jsonpatch"];
-
 /// Checks the `spec` of a mutating policy, in the order of the server; the paths begin with `spec`.
-///
-/// Expressions of mutations are compiled unless they name a type of patches.
 pub fn check_mutating_policy(spec: &Value) -> Vec<Violation> {
     let has_params = spec.get("paramKind").is_some_and(|kind| !kind.is_null());
     let mut check = Check { found: Vec::new(), compiler: Compiler::composing(), has_params };
@@ -60,8 +53,8 @@ impl Check {
     fn mutation(&mut self, mutation: &Value, at: &FieldPath) {
         let kind = text(mutation, "patchType");
         let (own, other, ty) = match kind {
-            "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", "Object"),
-            "JSONPatch" => ("jsonPatch", "applyConfiguration", "list(JSONPatch)"),
+            "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", Expected::Object),
+            "JSONPatch" => ("jsonPatch", "applyConfiguration", Expected::Operations),
             "" => return self.required(at.child("patchType"), ""),
             _ => {
                 let path = at.child("patchType");
@@ -83,17 +76,14 @@ impl Check {
     }
 
     /// Checks the expression of a mutation, which must have a type of patches.
-    fn patch(&mut self, expression: &str, wanted: &str, path: FieldPath) {
+    fn patch(&mut self, expression: &str, wanted: Expected, path: FieldPath) {
         if expression.is_empty() {
             return self.found.push(Violation::without_value(path, Reason::Required, ""));
         }
-        let scope = self.scope();
-        let found = match self.compiler.type_of(expression, scope) {
-            Ok(ty) => format!("must evaluate to {wanted} but got {}", ty.declared()),
-            Err(_) if PATCH_NAMES.iter().any(|name| expression.contains(name)) => return,
-            Err(issues) => issues,
-        };
-        self.invalid(path, expression, found);
+        let scope = Scope { has_patches: true, ..self.scope() };
+        if let Err(failure) = self.compiler.compile(expression, wanted, scope).program {
+            self.invalid(path, expression, failure.detail);
+        }
     }
 }
 

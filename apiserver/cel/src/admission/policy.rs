@@ -100,7 +100,7 @@ impl Policy {
             _ => FailurePolicy::Fail,
         };
         let has_params = spec.get("paramKind").is_some_and(|kind| !kind.is_null());
-        let scope = Scope { has_params, has_authorizer: true };
+        let scope = Scope { has_params, has_authorizer: true, has_patches: false };
         let mut compiler = Compiler::composing();
         let mut variables = Definitions::default();
         for variable in list(spec, "variables") {

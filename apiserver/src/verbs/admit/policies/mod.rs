@@ -1,8 +1,9 @@
-//! Enforcement of `ValidatingAdmissionPolicy`: judged after validation, before anything is stored.
+//! Enforcement of admission policies. `ValidatingAdmissionPolicy` is judged after validation, before anything is stored.
 //!
 //! As in kube-apiserver, the resources of admission policies themselves and reviews are exempt.
 //! There is no audit log: audit annotations go to the log of the program.
 
+pub(crate) mod mutate;
 mod params;
 pub(super) mod request;
 pub(super) mod rights;
@@ -119,7 +120,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Returns the new object, if there is one.
-    pub(super) fn object(self) -> Option<&'a Value> {
+    pub(in crate::verbs::admit) fn object(self) -> Option<&'a Value> {
         match self {
             Operation::Create(object) | Operation::Update(_, object) => Some(object),
             Operation::Connect(_) | Operation::Delete(..) => None,

@@ -22,6 +22,7 @@ use crate::verbs::Call;
 use crate::verbs::suspend::convert;
 
 pub(crate) use mutate::mutate;
+pub(super) use mutate::settled;
 pub(crate) use validate::validate;
 
 /// Group of webhook configurations and admission policies.
@@ -32,9 +33,10 @@ fn concerns(call: &Call) -> bool {
     call.session.is_open() && call.kind.served.group != GROUP
 }
 
-/// Whether there are mutating webhooks that could change the object of a request.
+/// Whether there are mutating policies or webhooks that could change the object of a request.
 pub(crate) fn may_mutate(core: &Core, call: &Call) -> bool {
-    concerns(call) && Configurations::has_any(&core.store, Phase::Mutating)
+    policies::mutate::may_mutate(core)
+        || concerns(call) && Configurations::has_any(&core.store, Phase::Mutating)
 }
 
 /// Returns the version of the kind in which a webhook wants the objects; `None` if the request does

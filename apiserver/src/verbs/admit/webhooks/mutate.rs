@@ -1,4 +1,4 @@
-//! Mutating webhooks: one after another, each with the object that the one before it has left.
+//! Mutating admission: policies, and then webhooks, one after another, each with the object that the one before it has left.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,24 +12,32 @@ use crate::hooks::{Hook, Phase};
 use crate::kinds::Kind;
 use crate::patch;
 use crate::status::ApiError;
+use crate::verbs::admit::policies::mutate::Mutations;
 use crate::verbs::suspend::convert;
 use crate::verbs::{Call, decode, scale};
 
-/// Lets the mutating webhooks change the object of a request. Returns whether one of them did.
+/// Lets mutating policies and webhooks change the object of a request; returns it if one of them did.
 pub(crate) fn mutate(
     core: &Core,
     call: &Call,
     operation: Operation<'_>,
 ) -> Result<Option<Value>, ApiError> {
-    if !concerns(call) {
-        return Ok(None);
+    let mut policies = Mutations::new(core, call, operation);
+    let changed = policies.first()?;
+    let hooks = match concerns(call) {
+        true => core.hooks.hooks(&core.store, Phase::Mutating),
+        false => Default::default(),
+    };
+    let invoked = BTreeSet::new();
+    let mut chain = Chain { core, call, operation, changed, invoked, is_changed: false };
+    let mut again = chain.round(&hooks, None)?;
+    if (policies.is_patched() || chain.is_changed)
+        && let Some(changed) = policies.again(chain.changed.as_ref())?
+    {
+        // The webhooks that want to see changes have not seen this one.
+        again.append(&mut chain.invoked);
+        chain.changed = Some(changed);
     }
-    let hooks = core.hooks.hooks(&core.store, Phase::Mutating);
-    if hooks.is_empty() {
-        return Ok(None);
-    }
-    let mut chain = Chain { core, call, operation, changed: None, invoked: BTreeSet::new() };
-    let again = chain.round(&hooks, None)?;
     // Once more for those that have not seen the changes of later ones. Never a third time.
     if !again.is_empty() {
         chain.round(&hooks, Some(&again))?;
@@ -46,6 +54,8 @@ struct Chain<'a> {
     changed: Option<Value>,
     /// Webhooks that have been called and want to see later changes.
     invoked: BTreeSet<usize>,
+    /// Whether a webhook has changed the object.
+    is_changed: bool,
 }
 
 impl Chain<'_> {
@@ -126,7 +136,7 @@ impl Chain<'_> {
         }
         let patched =
             patch::json_with_reason(seen, &operations).map_err(|why| ApiError::internal(&why))?;
-        let settled = self.settled(kind, patched)?;
+        let settled = settled(self.call, kind, patched)?;
         if settled == *seen {
             return Ok(false);
         }
@@ -136,30 +146,35 @@ impl Chain<'_> {
         let whole = self.changed.as_ref().or(self.operation.object()).filter(|_| is_scale);
         let scaled = whole.map(|whole| scale::with_replicas(self.call, whole, &changed));
         self.changed = Some(scaled.unwrap_or(changed));
+        self.is_changed = true;
         Ok(true)
     }
+}
 
-    /// Returns a patched object in its kind's form, with defaults.
-    fn settled(&self, kind: &Arc<Kind>, mut object: Value) -> Result<Value, ApiError> {
-        // Objects of subresources have a kind of their own.
-        if super::request::own_type(self.call).is_some() {
-            return Ok(object);
-        }
-        let shown = Call { kind: kind.clone(), ..self.call.clone() };
-        let text = |field: &str| object[field].as_str().unwrap_or_default();
-        let (given, version) = (text("kind"), text("apiVersion"));
-        if given != kind.name() || version != kind.served.api_version() {
-            let (given, version) = (go::quote(given), go::quote(version));
-            return Err(ApiError::internal(&format!(
-                "no kind {given} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
-            )));
-        }
-        if let Some(why) = kind.types.mismatch(&object) {
-            return Err(ApiError::internal(&why));
-        }
-        decode::settle(&shown, &mut object);
-        Ok(object)
+/// Returns a patched object in its kind's form, with defaults.
+pub(in crate::verbs::admit) fn settled(
+    call: &Call,
+    kind: &Arc<Kind>,
+    mut object: Value,
+) -> Result<Value, ApiError> {
+    // Objects of subresources have a kind of their own.
+    if super::request::own_type(call).is_some() {
+        return Ok(object);
     }
+    let shown = Call { kind: kind.clone(), ..call.clone() };
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    let (given, version) = (text("kind"), text("apiVersion"));
+    if given != kind.name() || version != kind.served.api_version() {
+        let (given, version) = (go::quote(given), go::quote(version));
+        return Err(ApiError::internal(&format!(
+            "no kind {given} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
+    if let Some(why) = kind.types.mismatch(&object) {
+        return Err(ApiError::internal(&why));
+    }
+    decode::settle(&shown, &mut object);
+    Ok(object)
 }
 
 /// Reads the operations of a patch; the error is that of upstream's decoder.

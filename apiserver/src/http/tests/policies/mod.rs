@@ -1,3 +1,5 @@
+mod mutating;
+
 use serde_json::{Value, json};
 
 use crate::http::test_support::*;
