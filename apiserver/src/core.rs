@@ -20,6 +20,7 @@ use crate::faults::Faults;
 use crate::hooks;
 use crate::kinds::Kind;
 use crate::kinds::registry::Registry;
+use crate::metrics::Metrics;
 use crate::policies::Policies;
 use crate::requests::Requests;
 use crate::seed::Rng;
@@ -38,6 +39,8 @@ pub(crate) struct Core {
     pub(crate) store: Store,
     /// Kinds that are served.
     pub(crate) registry: Registry,
+    /// Counters of requests.
+    pub(crate) metrics: Arc<Metrics>,
     /// Admission policies, compiled.
     pub(crate) policies: Policies,
     /// Mutating admission policies, compiled.
@@ -105,6 +108,7 @@ impl Core {
             rng,
             store: Store::new(),
             registry: Registry::new(),
+            metrics: Arc::default(),
             policies: Policies::default(),
             mutating: Policies::default(),
             hooks: hooks::Configurations::default(),

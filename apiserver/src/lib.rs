@@ -32,6 +32,7 @@ mod go;
 mod hooks;
 mod http;
 mod kinds;
+mod metrics;
 mod names;
 pub mod openapi;
 pub mod patch;

@@ -502,6 +502,8 @@ fn explain_knows_custom_and_built_in_fields(server: &Server) {
     assert!(text.contains("Host name that the site answers to."), "{text}");
     let text = server.ok(&["explain", "deployment.spec"]);
     assert!(text.contains("replicas") && text.contains("template"), "{text}");
+    let text = server.ok(&["explain", "pods.spec.containers.image"]);
+    assert!(text.contains("Container image name."), "{text}");
 }
 
 fn api_resources_lists_built_in_and_custom_kinds(server: &Server) {

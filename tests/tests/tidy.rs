@@ -84,6 +84,7 @@ const CEL_LAYERS: &[(&str, u8)] = &[
 const SERVER_LAYERS: &[(&str, u8)] = &[
     ("clock", 0),
     ("go", 0),
+    ("metrics", 0),
     ("names", 0),
     ("requests", 0),
     ("seed", 0),

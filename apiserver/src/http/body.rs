@@ -18,6 +18,7 @@ use super::socket::Session;
 use crate::core::Core;
 use crate::faults::garble;
 use crate::kinds::Kind;
+use crate::metrics::Watching;
 use crate::verbs::watch::{Event, Watcher};
 
 /// The body of an answer.
@@ -80,6 +81,8 @@ pub(crate) struct Feed {
     pub(crate) framing: Framing,
     /// Whether an event has been written; only the first table carries the column headings.
     pub(crate) begun: bool,
+    /// Counts the watch for as long as it runs.
+    pub(crate) _watching: Watching,
 }
 
 /// The future of the next frame; it owns the feed and gives it back.

@@ -8,6 +8,7 @@ use tokio::runtime::RuntimeFlavor;
 use super::body::{Feed, Payload, Stream};
 use super::codec::{self, Accepted, Framing, ResponseShape};
 use super::exchange::{DecodedRequest, Reply};
+use super::handler;
 use super::paths;
 use super::shape::{Rows, check_shape, is_list, shaped};
 use super::socket;
@@ -460,6 +461,7 @@ async fn open_watch(
         garbled: garbled(asked).map(str::to_owned).collect(),
         framing: if socket::is_wanted(&asked.parts) { Framing::Messages } else { Framing::Chunks },
         begun: false,
+        _watching: core.metrics.watch(handler::labels(core, asked)),
     };
     Ok(Reply {
         code: 200,

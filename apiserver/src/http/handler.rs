@@ -19,11 +19,13 @@ use super::dispatch;
 use super::exchange::{DecodedRequest, Reply};
 use super::route;
 use super::socket::{self, Session};
+use super::verb::Verb;
 use super::warnings;
 use crate::audit::Detail;
 use crate::auth::{self, ANONYMOUS, ConnectionIdentity, User};
 use crate::core::Core;
 use crate::faults::{Action, LONGEST, Subject};
+use crate::metrics::Labels;
 use crate::requests;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
@@ -75,6 +77,8 @@ pub(crate) async fn handle(
     asked.impersonator = caller.flatten().map(|user| user.name).unwrap_or_default();
     // Struck once per request: counting faults must not count it again.
     asked.actions = core.faults.strike(&subject(&asked));
+    let labels = labels(&core, &asked);
+    let running = (asked.route.verb != Verb::Watch).then(|| core.metrics.begin(&labels));
     let mut unanswered = Unanswered { core: &core, asked: &asked, is_answered: false };
     let mut reply = match before(&core, &asked, cut).await {
         Some(reply) => reply,
@@ -91,6 +95,9 @@ pub(crate) async fn handle(
     let mut reply = socket::upgrade(&asked, reply);
     unanswered.is_answered = true;
     record(&core, &asked, reply.code);
+    let duration = core.clock.elapsed().saturating_sub(asked.begun);
+    drop(running);
+    core.metrics.count(labels, reply.code, duration);
     let session = reply.payload.take_session();
     (respond(reply), session)
 }
@@ -265,6 +272,36 @@ async fn read(body: Incoming) -> Result<Bytes, ApiError> {
         }
         Err(error) => Err(ApiError::bad_request(format!("the body ended early: {error}"))),
     }
+}
+
+/// Returns the labels of a request in metrics. Texts of clients are not among them.
+pub(super) fn labels(core: &Core, asked: &DecodedRequest) -> Labels {
+    let route = &asked.route;
+    let verb = match &route.verb {
+        Verb::Create => "POST".to_owned(),
+        Verb::Update => "PUT".to_owned(),
+        // A method that HTTP does not know is a text of a client.
+        Verb::Other(_) if asked.parts.method != http::Method::GET => "OTHER".to_owned(),
+        other => other.as_str().to_uppercase(),
+    };
+    let is_dry = route.resourceful && asked.query.get("dryRun") == Some("All");
+    let mut labels = Labels { verb, dry_run: if is_dry { "All" } else { "" }, ..Labels::default() };
+    let table = core.registry.table();
+    let kind = table.find(&route.group, &route.version, &route.resource);
+    let Some(kind) = kind.filter(|_| route.resourceful) else { return labels };
+    labels.scope = match (route.name.is_empty(), route.namespace.is_empty()) {
+        (true, true) if route.verb != Verb::Create => "cluster",
+        (true, false) if route.verb != Verb::Create => "namespace",
+        _ => "resource",
+    };
+    let served = &kind.served;
+    labels.group.clone_from(&served.group);
+    labels.version.clone_from(&served.version);
+    labels.resource.clone_from(&served.plural);
+    if kind.subresource(&route.subresource).is_some() {
+        labels.subresource.clone_from(&route.subresource);
+    }
+    labels
 }
 
 /// Adds a request to the log of requests, and to the audit log if it is on.

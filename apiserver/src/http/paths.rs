@@ -10,7 +10,7 @@ use super::exchange::{DecodedRequest, Reply};
 use crate::core::Core;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
-use crate::{discovery, openapi};
+use crate::{discovery, metrics, openapi};
 
 /// Parameters of the media types of aggregated discovery.
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -138,19 +138,30 @@ fn index(core: &Core) -> Value {
     json!({"paths": paths})
 }
 
-/// Returns the number of objects of each resource, in the text format of Prometheus. A real server has
-/// many more metrics.
+/// Returns counters of requests, objects and the process, in the text format of Prometheus. A real server
+/// has many more.
 fn metrics(core: &Core) -> Reply {
-    let mut text = "# HELP apiserver_resource_objects Number of stored objects by resource.\n\
-                    # TYPE apiserver_resource_objects gauge\n"
-        .to_owned();
-    for kind in core.registry.table().stored() {
-        let (group, plural) = (&kind.served.group, &kind.served.plural);
-        let count = core.store.snapshot(&kind.storage).0.size();
+    let mut text = core.metrics.text();
+    let table = core.registry.table();
+    for (name, is_qualified) in
+        [("apiserver_resource_objects", false), ("apiserver_storage_objects", true)]
+    {
         text.push_str(&format!(
-            "apiserver_resource_objects{{group=\"{group}\",resource=\"{plural}\"}} {count}\n"
+            "# HELP {name} Number of stored objects by resource.\n# TYPE {name} gauge\n"
         ));
+        for kind in table.stored() {
+            let (group, plural) = (&kind.served.group, &kind.served.plural);
+            let count = core.store.snapshot(&kind.storage).0.size();
+            let labels = match (is_qualified, group.is_empty()) {
+                (false, _) => format!("group=\"{group}\",resource=\"{plural}\""),
+                (true, true) => format!("resource=\"{plural}\""),
+                (true, false) => format!("resource=\"{plural}.{group}\""),
+            };
+            text.push_str(&format!("{name}{{{labels}}} {count}\n"));
+        }
     }
+    let elapsed = i64::try_from(core.clock.elapsed().as_secs()).unwrap_or(i64::MAX);
+    text.push_str(&metrics::process(core.clock.seconds().saturating_sub(elapsed)));
     Reply::bytes(200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", text)
 }
 

@@ -3,6 +3,8 @@
 //! The file was written by `tests/kube-apiserver/describe-types.py` from the sources of the crate k8s-openapi
 //! (Apache-2.0). It stays compressed until somebody asks for a description of the API: few programs do.
 
+// DESIGN.md, 153: Documentation of built-in fields is compressed text from a crate
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::LazyLock;

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{bootstrap, fields, Call};
+use super::{Call, bootstrap, fields};
 use crate::apply::{self, ApplyRequest};
 use crate::core::Core;
 use crate::kinds::{Kind, meta};
@@ -80,7 +80,9 @@ fn settle(core: &Core, name: &str) {
         let Ok(held) = call.find(core) else { return };
         let condition = condition(core, &held.value);
         let conditions = held.value["status"]["conditions"].as_array().into_iter().flatten();
-        let same = |one: &Value| ["type", "status", "reason", "message"].iter().all(|f| one[*f] == condition[*f]);
+        let same = |one: &Value| {
+            ["type", "status", "reason", "message"].iter().all(|f| one[*f] == condition[*f])
+        };
         if conditions.into_iter().any(same) {
             return;
         }
@@ -113,8 +115,8 @@ fn settle(core: &Core, name: &str) {
 /// Returns the condition of a schema.
 fn condition(core: &Core, schema: &Value) -> Value {
     let level = level_of(schema);
-    let exists = Call::by_server(core, GROUP, LEVELS, "", level)
-        .is_ok_and(|call| call.find(core).is_ok());
+    let exists =
+        Call::by_server(core, GROUP, LEVELS, "", level).is_ok_and(|call| call.find(core).is_ok());
     let (status, reason, rest) = match exists {
         true => ("False", "Found", "and it exists"),
         false => ("True", "NotFound", "but there is no such object"),

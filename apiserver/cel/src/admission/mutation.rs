@@ -142,7 +142,8 @@ fn operations(value: &Value<'_>) -> Result<Json, String> {
     let operation = |item: Result<Value<'_>, _>| {
         let item = item.map_err(|error: crate::eval::EvalError| error.to_string())?;
         let literal = Literal::of(&item).ok_or_else(|| {
-            let text = "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch";
+            let text =
+                "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch";
             format!("{text}, got element of {}", item.type_name())
         })?;
         operation(literal)
@@ -217,7 +218,8 @@ mod tests {
         let object = json!({"metadata": {"name": "skipped"}});
         let (outcome, _) = policy.matches(&Attributes::new(&request).object(&object));
         assert_eq!(outcome, Match::Skipped(Some("c".to_owned())));
-        let expected = "expression '[JSONPatch{op: object.nope}]' resulted in error: no such key: nope";
+        let expected =
+            "expression '[JSONPatch{op: object.nope}]' resulted in error: no such key: nope";
         assert_eq!(patched(&policy, "a"), Err(expected.to_owned()));
     }
 }

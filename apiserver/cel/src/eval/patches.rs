@@ -171,7 +171,9 @@ fn named(value: &Value<'_>, place: &str, depth: usize, found: &mut Vec<String>) 
         }
     }
     match value {
-        Value::List(list) => list.iter().flatten().for_each(|item| named(&item, place, depth + 1, found)),
+        Value::List(list) => {
+            list.iter().flatten().for_each(|item| named(&item, place, depth + 1, found))
+        }
         Value::Map(map) => {
             let values = map.keys().into_iter().filter_map(|key| map.find(&key).ok().flatten());
             values.for_each(|value| named(&value, place, depth + 1, found));
@@ -208,23 +210,26 @@ pub(crate) fn json(value: &Value<'_>, depth: usize) -> Result<Json, String> {
             };
             Json::Array(list.iter().map(item).collect::<Result<_, _>>()?)
         }
-        Value::Map(map) => {
-            let mut out = JsonMap::new();
-            for key in map.keys() {
-                let Value::String(name) = &key else {
-                    let ty = key.type_name();
-                    return Err(format!("map key is of type {ty}, not string"));
-                };
-                let value = map.find(&key).map_err(|error| error.to_string())?;
-                out.insert(name.to_string(), json(&value.unwrap_or(Value::Null), depth + 1)?);
-            }
-            Json::Object(out)
-        }
+        Value::Map(map) => json_map(map, depth)?,
         other => match Literal::of(other) {
             Some(literal) => literal.json_at(depth)?,
             None => return Err(format!("unsupported type {}", other.type_name())),
         },
     })
+}
+
+/// A map as JSON.
+fn json_map(map: &Map<'_>, depth: usize) -> Result<Json, String> {
+    let mut out = JsonMap::new();
+    for key in map.keys() {
+        let Value::String(name) = &key else {
+            let ty = key.type_name();
+            return Err(format!("map key is of type {ty}, not string"));
+        };
+        let value = map.find(&key).map_err(|error| error.to_string())?;
+        out.insert(name.to_string(), json(&value.unwrap_or(Value::Null), depth + 1)?);
+    }
+    Ok(Json::Object(out))
 }
 
 impl Opaque for Literal {
@@ -280,7 +285,11 @@ mod tests {
             ("jsonpatch.escapeKey('k8s.io/my~label')", "\"k8s.io~1my~0label\""),
         ];
         for (text, expected) in cases {
-            assert_eq!(evaluated(text).map(|json| json.to_string()), Ok(expected.to_owned()), "{text}");
+            assert_eq!(
+                evaluated(text).map(|json| json.to_string()),
+                Ok(expected.to_owned()),
+                "{text}"
+            );
         }
     }
 

@@ -18,9 +18,9 @@ const STEP: usize = 2;
 
 /// Texts that YAML 1.1 reads as other values.
 const WORDS: [&str; 39] = [
-    "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", "n", "N", "no", "No", "NO",
-    "false", "False", "FALSE", "off", "Off", "OFF", "", "~", "null", "Null", "NULL", ".nan", ".NaN",
-    ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
+    "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", "n", "N", "no", "No",
+    "NO", "false", "False", "FALSE", "off", "Off", "OFF", "", "~", "null", "Null", "NULL", ".nan",
+    ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
 ];
 
 /// Texts that YAML 1.1 reads as numbers or times; underscores in numbers have been taken out.
@@ -344,7 +344,9 @@ fn escape(c: char) -> String {
 
 /// Returns a number as Go prints it: a fraction with an exponent if that is large or small.
 fn go_number(number: &serde_json::Number) -> String {
-    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
+        return number.to_string();
+    };
     let text = format!("{float:e}");
     let Some((digits, exponent)) = text.split_once('e') else { return text };
     match exponent.parse::<i32>() {

@@ -73,7 +73,8 @@ mod tests {
         let mut text = Vec::new();
         flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut text).unwrap();
         assert_eq!(text, vec![b'x'; LEAST + 1]);
-        for (encoding, size) in [("gzip", LEAST), ("identity", LEAST + 1), ("gzip;q=0", LEAST + 1)] {
+        for (encoding, size) in [("gzip", LEAST), ("identity", LEAST + 1), ("gzip;q=0", LEAST + 1)]
+        {
             assert!(sent(encoding, size).headers.is_empty(), "{encoding} {size}");
         }
     }

@@ -7,6 +7,7 @@ mod errors;
 mod evictions;
 mod faults;
 mod hostile;
+mod metrics;
 mod policies;
 mod protobuf;
 mod sessions;

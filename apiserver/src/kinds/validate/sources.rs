@@ -160,12 +160,8 @@ fn shown(context: &Value) -> String {
     };
     let text = |name, key| (name, key, json!(""));
     let none = |name, key| (name, key, Value::Null);
-    let linux = [
-        text("User", "user"),
-        text("Role", "role"),
-        text("Type", "type"),
-        text("Level", "level"),
-    ];
+    let linux =
+        [text("User", "user"), text("Role", "role"), text("Type", "type"), text("Level", "level")];
     let windows = [
         none("GMSACredentialSpecName", "gmsaCredentialSpecName"),
         none("GMSACredentialSpec", "gmsaCredentialSpec"),
@@ -212,7 +208,8 @@ mod tests {
         assert_eq!(of("metadata.labels['a']"), [] as [&str; 0]);
         assert!(of("spec.nope")[0].ends_with("field label not supported: spec.nope"));
         assert!(of("metadata.labels")[0].contains("Unsupported value: \"metadata.labels\""));
-        let item = json!({"path": "a", "fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}});
+        let item =
+            json!({"path": "a", "fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}});
         let spec = json!({"volumes": [{"name": "v", "downwardAPI": {"items": [item]}}]});
         assert!(faults(&spec)[0].starts_with("spec.volumes[0].downwardAPI.items[0].fieldRef"));
     }
@@ -220,7 +217,8 @@ mod tests {
     #[test]
     fn a_volume_has_one_source() {
         let spec = json!({"volumes": [{"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}}]});
-        let expected = "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type";
+        let expected =
+            "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type";
         assert_eq!(faults(&spec), [expected]);
     }
 }

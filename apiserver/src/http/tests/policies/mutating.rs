@@ -92,7 +92,8 @@ async fn a_policy_reads_its_parameters_and_is_invoked_again_after_a_change() {
     client.post(MAPS, json!({"metadata": {"name": "param"}, "data": {"value": "x"}})).await;
     let count = "Object{metadata: Object.metadata{annotations: {'count': \
                  string(int(object.metadata.?annotations[?'count'].orValue('0')) + 1)}}}";
-    bind(&mut client, "a", json!([merging(count)]), json!({"reinvocationPolicy": "IfNeeded"})).await;
+    bind(&mut client, "a", json!([merging(count)]), json!({"reinvocationPolicy": "IfNeeded"}))
+        .await;
     let label = merging("Object{metadata: Object.metadata{labels: {'p': params.data.value}}}");
     let more = json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "paramRef": {
         "name": "param", "namespace": "default", "parameterNotFoundAction": "Deny"}});
@@ -131,6 +132,27 @@ async fn fields_without_a_type_and_atomic_lists_are_refused() {
         let reply = client.post(MAPS, map("m")).await;
         let expected = format!("policy 'p' with binding 'p' denied request: {why}");
         assert_eq!(reply.message(), expected);
+        for url in [POLICIES, BINDINGS] {
+            assert_eq!(client.delete(&format!("{url}/p")).await.code, 200);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn operations_that_make_no_object_of_the_kind_are_internal_errors() {
+    let (_server, mut client) = start().await;
+    for (operation, why) in [
+        ("path: '/nope', value: 1", "strict decoding error: unknown field \"nope\""),
+        (
+            "path: '/metadata/annotations', value: {'a': [1]}",
+            "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.annotations of type string",
+        ),
+    ] {
+        let expression = format!("[JSONPatch{{op: 'add', {operation}}}]");
+        bind(&mut client, "p", json!([operating(&expression)]), json!({})).await;
+        let reply = client.post(MAPS, map("m")).await;
+        assert_eq!(reply.code, 500, "{}", reply.text);
+        assert_eq!(reply.message(), format!("Internal error occurred: {why}"));
         for url in [POLICIES, BINDINGS] {
             assert_eq!(client.delete(&format!("{url}/p")).await.code, 200);
         }

@@ -22,6 +22,10 @@ use crate::verbs::admit::webhooks::settled;
 use crate::verbs::suspend::convert;
 use crate::verbs::{Call, scale};
 
+/// Text of the refusal if no cost is left for a policy.
+const EXHAUSTED: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
 /// Whether there are mutating policies that could change an object.
 pub(crate) fn may_mutate(core: &Core) -> bool {
     Policies::<MutatingPolicy>::has_any(&core.store)
@@ -62,7 +66,11 @@ pub(in crate::verbs::admit) struct Mutations<'a> {
 
 impl<'a> Mutations<'a> {
     /// Returns a request before the first round.
-    pub(in crate::verbs::admit) fn new(core: &'a Core, call: &'a Call, operation: Operation<'a>) -> Self {
+    pub(in crate::verbs::admit) fn new(
+        core: &'a Core,
+        call: &'a Call,
+        operation: Operation<'a>,
+    ) -> Self {
         let invoked = BTreeSet::new();
         Self { core, call, operation, invoked, is_patched: false, budget: BUDGET }
     }
@@ -148,7 +156,7 @@ impl<'a> Mutations<'a> {
             fixed = fixed.params(param);
         }
         let object = convert::optional(core, call, step.object.as_ref(), &one.kind)?;
-        let mut object = object.map(std::borrow::Cow::into_owned);
+        let object = object.map(std::borrow::Cow::into_owned);
         let attributes = object.as_ref().map_or(fixed, |object| fixed.object(object));
         let (outcome, cost) = one.policy.policy().matches(&attributes);
         self.spend(cost);
@@ -160,28 +168,42 @@ impl<'a> Mutations<'a> {
                 return Ok(());
             }
         }
-        for index in 0..one.policy.policy().len() {
-            let Some(held) = object.as_ref().filter(|_| self.budget > 0) else { break };
-            let (patch, cost) = one.policy.policy().patch(index, &fixed.object(held));
-            self.spend(cost);
-            let patched = match patch.and_then(|patch| self.patched(&one.kind, held, &patch)) {
-                Ok(Some(patched)) => settled(call, &one.kind, patched)?,
-                Ok(None) => held.clone(),
-                Err(why) => {
-                    step.refusals.add(one, &why);
-                    continue;
-                }
-            };
-            self.is_patched = true;
-            object = Some(patched);
-        }
         if let Some(object) = object {
+            let object = self.mutate(one, fixed, object, &mut step.refusals)?;
             step.object = Some(convert::back(core, call, object, &one.kind)?);
         }
         if one.policy.policy().is_reinvoked() {
             self.invoked.insert(one.key());
         }
         Ok(())
+    }
+
+    /// Applies the mutations of a policy one after another.
+    fn mutate(
+        &mut self,
+        one: &Invocation,
+        fixed: Attributes<'_>,
+        mut object: Value,
+        refusals: &mut Refusals,
+    ) -> Result<Value, ApiError> {
+        for index in 0..one.policy.policy().len() {
+            if self.budget == 0 {
+                refusals.add(one, EXHAUSTED);
+                break;
+            }
+            let (patch, cost) = one.policy.policy().patch(index, &fixed.object(&object));
+            self.spend(cost);
+            match patch.and_then(|patch| self.patched(&one.kind, &object, &patch)) {
+                Ok(Some(patched)) => object = settled(self.call, &one.kind, patched, true)?,
+                Ok(None) => {}
+                Err(why) => {
+                    refusals.add(one, &why);
+                    continue;
+                }
+            }
+            self.is_patched = true;
+        }
+        Ok(object)
     }
 
     fn spend(&mut self, cost: u64) {
@@ -298,7 +320,9 @@ impl Refusals {
         }
         let name = policy.name();
         self.messages.push(match binding {
-            Some(binding) => format!("policy '{name}' with binding '{binding}' denied request: {why}"),
+            Some(binding) => {
+                format!("policy '{name}' with binding '{binding}' denied request: {why}")
+            }
             None => format!("policy {name:?} denied request: {why}"),
         });
     }

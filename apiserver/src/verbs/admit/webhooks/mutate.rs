@@ -9,7 +9,7 @@ use super::{Operation, check_dry_run, concerns, failed, matched, question, verdi
 use crate::core::Core;
 use crate::go;
 use crate::hooks::{Hook, Phase};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, meta};
 use crate::patch;
 use crate::status::ApiError;
 use crate::verbs::admit::policies::mutate::Mutations;
@@ -136,7 +136,7 @@ impl Chain<'_> {
         }
         let patched =
             patch::json_with_reason(seen, &operations).map_err(|why| ApiError::internal(&why))?;
-        let settled = settled(self.call, kind, patched)?;
+        let settled = settled(self.call, kind, patched, false)?;
         if settled == *seen {
             return Ok(false);
         }
@@ -151,11 +151,13 @@ impl Chain<'_> {
     }
 }
 
-/// Returns a patched object in its kind's form, with defaults.
+/// Returns a patched object in its kind's form, with defaults. If `is_strict`, fields that the kind does not
+/// have are a fault.
 pub(in crate::verbs::admit) fn settled(
     call: &Call,
     kind: &Arc<Kind>,
     mut object: Value,
+    is_strict: bool,
 ) -> Result<Value, ApiError> {
     // Objects of subresources have a kind of their own.
     if super::request::own_type(call).is_some() {
@@ -170,10 +172,18 @@ pub(in crate::verbs::admit) fn settled(
             "no kind {given} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
         )));
     }
-    if let Some(why) = kind.types.mismatch(&object) {
+    let fault = is_strict.then(|| meta::wrong_type(kind, &object)).flatten();
+    if let Some(why) = fault.or_else(|| kind.types.mismatch(&object)) {
         return Err(ApiError::internal(&why));
     }
-    decode::settle(&shown, &mut object);
+    let unknown = decode::settle(&shown, &mut object);
+    // Custom resources are decoded without their schema.
+    if is_strict && !unknown.is_empty() && kind.custom.is_none() {
+        let unknown: Vec<String> =
+            unknown.iter().map(|field| format!("unknown field {}", go::quote(field))).collect();
+        let why = format!("strict decoding error: {}", unknown.join(", "));
+        return Err(ApiError::internal(&why));
+    }
     Ok(object)
 }
 
