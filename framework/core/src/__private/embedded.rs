@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use schemars::Schema;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::crd::{CustomResource, STRUCTURAL};
 use crate::error::Error;
@@ -36,9 +36,11 @@ fn embedded(id: TypeId, definition: fn() -> Result<CustomResourceDefinition, Err
 /// Returns the schema of the definition's only version.
 fn schema(definition: CustomResourceDefinition) -> Option<Map<String, Value>> {
     let version = definition.spec.versions.into_iter().next()?;
+    let api_version = format!("{}/{}", definition.spec.group, version.name);
     let schema = version.schema?.open_api_v3_schema?;
     let Ok(Value::Object(mut schema)) = serde_json::to_value(schema) else { return None };
     schema.insert("x-kubernetes-embedded-resource".to_owned(), true.into());
+    is_of_kind(&mut schema, &api_version, &definition.spec.names.kind);
     // Structural already: read again, its alternatives would be those of a flattened enum. Not the root,
     // which a variant of an enum or a flattened field mixes with other fields.
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
@@ -48,6 +50,15 @@ fn schema(definition: CustomResourceDefinition) -> Option<Map<String, Value>> {
     }
     schema.remove("x-kubernetes-preserve-unknown-fields");
     Some(schema)
+}
+
+/// Restricts `apiVersion` and `kind` to those that serde reads, and writes.
+fn is_of_kind(schema: &mut Map<String, Value>, api_version: &str, kind: &str) {
+    let fields = schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    let Value::Object(fields) = fields else { return };
+    for (field, only) in [("apiVersion", api_version), ("kind", kind)] {
+        fields.insert(field.to_owned(), json!({ "type": "string", "enum": [only] }));
+    }
 }
 
 /// Returns the schema of an object of any kind.

@@ -17,6 +17,12 @@ use serde_json::Value;
 /// Mark of a field that may be absent or null, although its schema is written by hand.
 pub(super) const OPTIONAL: &str = "x-windlass-optional";
 
+/// Mark of a field that only its default in the schema makes optional: serde refuses an object without it.
+pub(super) const NEEDED: &str = "x-windlass-needed";
+
+/// Mark of an object around a flattened option whose type has rules.
+pub(super) const RULES_OF_OPTION: &str = "x-windlass-rules-of-option";
+
 /// Whether a schema is one of this module, with remarks beside it.
 pub(super) fn is_shape(schema: &Value) -> bool {
     let Value::Object(schema) = schema else { return false };

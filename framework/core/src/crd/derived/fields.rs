@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::keys::{Keys, Node, object_of};
 use super::merge::flatten;
 use super::shape::{Flat, Shape};
+use crate::crd::shapes::NEEDED;
 
 /// An object schema under construction.
 #[derive(Debug)]
@@ -129,6 +130,9 @@ impl<'g> Fields<'g> {
     #[must_use]
     pub fn default_json(mut self, value: Option<Value>) -> Self {
         if !self.is_written {
+            if value.is_some() && self.current.as_ref().is_some_and(|field| field.is_required) {
+                self.node().insert(NEEDED.to_owned(), true.into());
+            }
             self.set_required(false);
         }
         if let Some(value) = value {

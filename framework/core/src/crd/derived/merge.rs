@@ -3,6 +3,8 @@
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
+use crate::crd::shapes::RULES_OF_OPTION;
+
 /// Keywords under which a schema names further schemas of the same value.
 const PARTS: &[&str] = &["if", "allOf", "anyOf", "oneOf", "$ref"];
 
@@ -24,6 +26,20 @@ pub(super) fn flatten(object: &mut Map<String, Value>, other: Schema) {
         }
         _ => {}
     }
+}
+
+/// Returns the schema of a flattened option: without defaults, which would be written into objects without it, and
+/// with a mark if it has rules, which hold for those objects as well.
+pub(super) fn of_option(mut schema: Schema) -> Schema {
+    if schema.get("x-kubernetes-validations").is_some() {
+        schema.insert(RULES_OF_OPTION.to_owned(), true.into());
+    }
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        for field in fields.values_mut().filter_map(Value::as_object_mut) {
+            field.remove("default");
+        }
+    }
+    schema
 }
 
 /// Replaces `additionalProperties`, which sees the fields beside it only, where the other schema has

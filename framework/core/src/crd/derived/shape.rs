@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::ask;
 use super::erased::{self, Current};
+use super::merge::of_option;
 use crate::crd::kubernetes::KubernetesSchema;
 use crate::crd::schema::mark_keys;
 
@@ -166,7 +167,12 @@ impl<T: JsonSchema + Std> Probe for &&&&Of<T> {
     }
 
     fn flat(self) -> Flat {
-        Flattened::<T>::json_schema
+        // Of the types of std, an option alone may be absent.
+        if (T::ABSENT)() {
+            |generator| of_option(Flattened::<T>::json_schema(generator))
+        } else {
+            Flattened::<T>::json_schema
+        }
     }
 }
 

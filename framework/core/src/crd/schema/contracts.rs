@@ -14,6 +14,9 @@ pub(super) const WRITTEN: &str = "$written";
 /// Mark of an object: names that serde leaves out when it writes, and needs when it reads.
 pub(super) const LEFT_OUT: &str = "$leftOut";
 
+/// Mark of an object: names that serde needs when it reads, and never writes.
+pub(super) const UNWRITTEN: &str = "$unwritten";
+
 /// Marks the differences in `read`, the schema of what is read.
 pub(super) fn compare(read: &mut Value, written: &Value) {
     let (Value::Object(read), Value::Object(written)) = (read, written) else { return };
@@ -72,13 +75,21 @@ fn fields(read: &mut Node, written: &Node) {
             compare(reads, writes);
         }
     }
+    let is_written_open = ["additionalProperties", "unevaluatedProperties"]
+        .iter()
+        .any(|key| written.get(*key).is_some_and(|value| *value != Value::Bool(false)));
+    let reads = read.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let unwritten: Vec<Value> = reads
+        .filter(|(name, _)| !is_written_open && needs(read, name) && !writes.contains_key(*name))
+        .map(|(name, _)| name.as_str().into())
+        .collect();
     for name in options {
         let field = read.get_mut("properties").and_then(|fields| fields.get_mut(&name));
         if let Some(Value::Object(field)) = field {
             field.insert(shapes::OPTIONAL.to_owned(), true.into());
         }
     }
-    for (mark, names) in [(WRITTEN, unread), (LEFT_OUT, left_out)] {
+    for (mark, names) in [(WRITTEN, unread), (LEFT_OUT, left_out), (UNWRITTEN, unwritten)] {
         if !names.is_empty() {
             read.insert(mark.to_owned(), Value::Array(names));
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::super::shapes::OPTIONAL;
+use super::super::shapes::{NEEDED, OPTIONAL, RULES_OF_OPTION};
 use super::Faults;
 use super::keywords::{COPIED, FORMATS, lengths};
 use super::marks::Mark;
@@ -19,6 +19,9 @@ pub(super) const CLOSED: &str = "$closed";
 /// Mark of alternatives of which some allow no other names: beside further alternatives their conditions do not
 /// know all names. As `CLOSED`, it is no keyword and is removed in the end.
 pub(super) const PARTLY_CLOSED: &str = "$partly-closed";
+
+/// Mark of a field that serde needs, and that is optional by its default in the schema alone.
+pub(super) const NEEDED_FIELD: &str = "$needed";
 
 /// Mark of a schema that has the form of a definition already: that of a kind inside of another one.
 pub(crate) const STRUCTURAL: &str = "x-windlass-structural";
@@ -276,6 +279,13 @@ impl<'a> Lower<'a> {
                 _ => {}
             }
         }
+        let is_fraction =
+            |factor: &Value| factor.as_f64().is_some_and(|factor| factor.fract() != 0.0);
+        if node.get("type").is_some_and(|name| name == "integer")
+            && raw.get("multipleOf").is_some_and(is_fraction)
+        {
+            self.fault("its `multipleOf` is a fraction, of which no integer is a multiple for an API server");
+        }
         match raw.get("format").and_then(Value::as_str) {
             Some(known) if FORMATS.contains(&known) => {
                 node.insert("format".to_owned(), known.into());
@@ -338,10 +348,18 @@ impl<'a> Lower<'a> {
                     field.insert("nullable".to_owned(), true.into());
                     not_required(node, name);
                 }
+                if schema.get(NEEDED) == Some(&Value::Bool(true)) {
+                    field.insert(NEEDED_FIELD.to_owned(), true.into());
+                }
                 named.insert(name.clone(), Value::Object(field));
             }
         }
         self.contracts(raw);
+        if raw.contains_key(RULES_OF_OPTION) {
+            self.warn(
+                "the rules of a flattened option hold for objects without it as well; begin them with `!has(self.…) ||`",
+            );
+        }
         self.names(raw, &named);
         match self.other_properties(raw) {
             // Structural schemas have either `properties` or `additionalProperties`.

@@ -3,7 +3,7 @@
 use schemars::Schema;
 use serde_json::Value;
 
-use super::contracts::{LEFT_OUT, WRITTEN};
+use super::contracts::{LEFT_OUT, UNWRITTEN, WRITTEN};
 use super::lower::{Lower, Node};
 
 /// Mark of a map whose keys serde checks by their type; its value says how.
@@ -33,6 +33,12 @@ impl Lower<'_> {
         for name in names(WRITTEN) {
             self.warn(&format!(
                 "serde writes {name} and does not read it, so the API server drops it; use one name for both"
+            ));
+        }
+        for name in names(UNWRITTEN) {
+            self.warn(&format!(
+                "serde never writes {name} (`skip_serializing`) and cannot read an object without it, so an object that is \
+                 written back is refused; give it `#[serde(default)]`"
             ));
         }
         for name in names(LEFT_OUT) {

@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use super::lower::{CLOSED, Lower, Node, PARTLY_CLOSED};
+use super::lower::{CLOSED, Lower, NEEDED_FIELD, Node, PARTLY_CLOSED};
 use super::merge::is_any;
 use super::union::{CHECKS, Kind, is_nullable, takes_null};
 use super::widest::property;
@@ -224,7 +224,16 @@ fn is_described(check: &Value, outer: &Node) -> bool {
 /// Requires the names of `inner`, if `outer` does not.
 fn require(inner: &Node, outer: &Node, checks: &mut Node) {
     let list = |node: &Node| node.get("required").and_then(Value::as_array).cloned();
-    let Some(names) = list(inner) else { return };
+    let mut names = list(inner).unwrap_or_default();
+    // A default of the schema is not written into one variant only, and serde has none.
+    let fields = inner.get("properties").and_then(Value::as_object).into_iter().flatten();
+    for (name, field) in fields {
+        let is_filled = property(outer, name).is_some_and(|field| field.contains_key("default"));
+        if field.get(NEEDED_FIELD).is_some() && !is_filled && !names.contains(&name.as_str().into())
+        {
+            names.push(name.as_str().into());
+        }
+    }
     let outside = list(outer).unwrap_or_default();
     if names.iter().any(|name| !outside.contains(name)) {
         checks.insert("required".to_owned(), Value::Array(names));

@@ -377,3 +377,52 @@ fn an_example_that_its_own_schema_refuses_is_warned_of() {
     let warning = &found.warnings[0];
     assert!(warning.starts_with(".bad: its example \"Home\" "), "{warning}");
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+#[serde(tag = "t")]
+enum Source {
+    Git {
+        #[schema(default = "main".to_owned())]
+        branch: String,
+    },
+    Image {
+        tag: String,
+    },
+}
+
+#[test]
+fn a_field_that_serde_needs_stays_required_where_no_default_is_filled_in() {
+    let found = crate::crd::structural_schema::<Source>().unwrap().schema;
+    let branches = found["oneOf"].as_array().unwrap();
+    let requires = |name: &str| {
+        let names = branches.iter().filter_map(|branch| branch["required"].as_array());
+        names.flatten().any(|found| found == name)
+    };
+    assert!(requires("branch") && requires("tag"), "{found:#}");
+    assert!(!found.to_string().contains("default"), "{found:#}");
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+#[schema(rule("self.z > 3"))]
+struct Ruled {
+    #[schema(default = 4)]
+    z: i32,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Around {
+    x: i32,
+    #[serde(flatten)]
+    ruled: Option<Ruled>,
+    #[serde(skip_serializing)]
+    secret: String,
+}
+
+#[test]
+fn a_flattened_option_has_no_defaults_and_its_rules_are_warned_of() {
+    let found = crate::crd::structural_schema::<Around>().unwrap();
+    assert!(found.schema["properties"]["z"]["default"].is_null(), "{:#}", found.schema);
+    let has = |text: &str| found.warnings.iter().any(|warning| warning.contains(text));
+    assert!(has("the rules of a flattened option"), "{:?}", found.warnings);
+    assert!(has("serde never writes \"secret\" (`skip_serializing`)"), "{:?}", found.warnings);
+}

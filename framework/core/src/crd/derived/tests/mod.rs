@@ -20,6 +20,18 @@ fn schema<T: JsonSchema>() -> Value {
     T::json_schema(&mut settings.into_generator()).to_value()
 }
 
+/// Removes the marks that schemars does not know.
+fn without_marks(schema: &mut Value) {
+    match schema {
+        Value::Object(node) => {
+            node.retain(|key, _| !key.starts_with("x-windlass-"));
+            node.values_mut().for_each(without_marks);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_marks),
+        _ => {}
+    }
+}
+
 /// The schema of the values that serde writes.
 fn written<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
