@@ -12,7 +12,7 @@ const LINES: usize = 12;
 
 /// Entries about files that are no Rust: the module of the real server, the commands of the first pages, the
 /// harnesses of compile errors and of mutants, images.
-const ELSEWHERE: [u32; 6] = [7, 88, 92, 94, 107, 120];
+const ELSEWHERE: [u32; 6] = [7, 88, 94, 107, 120, 154];
 
 /// Returns the entries by number: the title and the lines with text.
 fn entries() -> BTreeMap<u32, (String, Vec<String>)> {

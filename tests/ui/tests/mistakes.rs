@@ -1,16 +1,70 @@
 //! Texts of the compiler for mistakes of users of the derive macros.
 
-/// The fixtures of each folder, with the text that is shown for them. `TRYBUILD=overwrite` accepts new
+#[path = "support/compiler.rs"]
+mod compiler;
+#[path = "support/text.rs"]
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The fixtures of each folder, with the text that is shown for them. `WINDLASS_UI=overwrite` accepts new
 /// texts; read them before you commit them.
 ///
-/// No fixture that compiles is among them (those are `programs.rs`): with one, trybuild would link all
-/// dependencies and build each fixture by a command of its own.
+/// No fixture that compiles is among them: those are in `programs.rs`.
 #[test]
 fn mistakes_are_explained_where_they_were_made() {
-    let cases = trybuild::TestCases::new();
-    for key in FOLDERS {
-        cases.compile_fail(format!("{key}/*.rs"));
+    let overwrite = std::env::var("WINDLASS_UI").is_ok_and(|value| value == "overwrite");
+    let fixtures: Vec<PathBuf> = FOLDERS.into_iter().flat_map(fixtures).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut faults = Vec::new();
+        while let Some(fixture) = fixtures.get(next.fetch_add(1, Ordering::Relaxed)) {
+            faults.extend(fault(fixture, overwrite));
+        }
+        faults
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut faults: Vec<String> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a worker")).collect()
+    });
+    faults.sort();
+    assert!(!fixtures.is_empty(), "no fixtures");
+    assert!(
+        faults.is_empty(),
+        "{} of {} fixtures:\n{}",
+        faults.len(),
+        fixtures.len(),
+        faults.join("\n")
+    );
+}
+
+/// Difference between a fixture's text and the one beside it.
+fn fault(fixture: &Path, overwrite: bool) -> Option<String> {
+    let verdict = compiler::check(fixture);
+    let name = fixture.display();
+    if verdict.compiled {
+        return Some(format!("{name} compiles"));
     }
+    let text = text::kept(&verdict.text);
+    let file = fixture.with_extension("stderr");
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    if text == expected {
+        return None;
+    }
+    if overwrite {
+        std::fs::write(&file, text).expect("a text that can be written");
+        return None;
+    }
+    Some(format!("{name}: expected\n{expected}\nand the compiler wrote\n{text}"))
+}
+
+/// Programs of a folder.
+fn fixtures(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder of fixtures");
+    let paths = entries.map(|entry| entry.expect("an entry of the folder").path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
 /// Folders of fixtures.
