@@ -163,16 +163,16 @@ async fn places_values_and_names_in_an_entry_are_bounded() {
     let many: serde_json::Map<_, _> = (0..100).map(|n| (key(n), json!("v"))).collect();
     client.send("PATCH", &format!("{MAPS}/m"), json!({"data": many})).await;
     let change = last(&server)["changes"][0].clone();
-    assert_eq!(
-        (change["paths"].as_array().unwrap().len(), &change["morePaths"]),
-        (64, &json!(36))
-    );
+    assert_eq!((change["paths"].as_array().unwrap().len(), &change["morePaths"]), (64, &json!(36)));
     let text = "ä".repeat(400);
     client.send("PATCH", &format!("{MAPS}/m"), json!({"data": {"k": text}})).await;
     let place = &last(&server)["changes"][0]["paths"][0];
     let shown = place["after"].as_str().unwrap();
     // 256 bytes of JSON: a quotation mark and the letters that are whole.
-    assert_eq!((shown, &place["path"]), (format!("\"{}…", "ä".repeat(127)).as_str(), &json!("data.k")));
+    assert_eq!(
+        (shown, &place["path"]),
+        (format!("\"{}…", "ä".repeat(127)).as_str(), &json!("data.k"))
+    );
     let long = "x".repeat(4000);
     client.get(&format!("{MAPS}/{long}")).await;
     let entry = last(&server);
@@ -191,7 +191,10 @@ async fn a_long_path_of_a_changed_place_is_cut() {
     client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
     let widgets = "/apis/g.io/v1/namespaces/default/widgets";
     let made = client
-        .post(widgets, json!({"apiVersion": "g.io/v1", "kind": "Widget", "metadata": {"name": "w"}}))
+        .post(
+            widgets,
+            json!({"apiVersion": "g.io/v1", "kind": "Widget", "metadata": {"name": "w"}}),
+        )
         .await;
     assert_eq!(made.code, 201, "{}", made.text);
     let long = "k".repeat(2000);
@@ -244,13 +247,20 @@ async fn every_value_of_a_secret_is_masked_and_every_name_shown() {
 async fn a_request_without_an_answer_has_one_entry_with_what_it_wrote() {
     let (server, mut client) = start().await;
     let pause = Duration::from_secs(9);
-    for action in [Action::Drop, Action::Hang, Action::ExecuteThenDrop, Action::ExecuteThenHang, Action::Delay(pause)] {
+    for action in [
+        Action::Drop,
+        Action::Hang,
+        Action::ExecuteThenDrop,
+        Action::ExecuteThenHang,
+        Action::Delay(pause),
+    ] {
         let wrote = matches!(action, Action::ExecuteThenDrop | Action::ExecuteThenHang);
         let shown = format!("{action:?}");
         let seen = server.audit().len();
         server.faults().add(Fault::new(action).on("create"));
         let body = map(&format!("m-{seen}")).to_string();
-        let sent = tokio::time::timeout(Duration::from_secs(3), client.open("POST", MAPS, body)).await;
+        let sent =
+            tokio::time::timeout(Duration::from_secs(3), client.open("POST", MAPS, body)).await;
         assert!(!matches!(sent, Ok(Ok(_))), "{shown}");
         // The client hangs up.
         client = Client::on(server.connect().unwrap()).await;
@@ -267,7 +277,8 @@ async fn a_request_without_an_answer_has_one_entry_with_what_it_wrote() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_has_one_entry_and_the_server_itself_has_none() {
-    let server = ApiServer::builder().seed(1).audit(true).controller_set(ControllerSet::ALL).start();
+    let server =
+        ApiServer::builder().seed(1).audit(true).controller_set(ControllerSet::ALL).start();
     let mut client = Client::on(server.connect().unwrap()).await;
     assert_eq!(server.audit(), [Value::Null; 0], "the first objects are nobody's request");
     let watch = client.open("GET", &format!("{MAPS}?watch=1"), "").await.unwrap();
@@ -338,6 +349,9 @@ async fn the_data_file_is_closed_before_the_lines_of_the_audit_log_are_waited_fo
     assert!(!ending.is_finished() && taken.lock().is_empty());
     drop(gate);
     ending.await.unwrap();
-    assert_eq!((taken.lock().iter().filter(|byte| **byte == b'\n').count(), server.lost_audit()), (1, 0));
+    assert_eq!(
+        (taken.lock().iter().filter(|byte| **byte == b'\n').count(), server.lost_audit()),
+        (1, 0)
+    );
     again.shutdown().await;
 }

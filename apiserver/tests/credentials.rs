@@ -124,7 +124,10 @@ async fn files_that_others_may_have_written_are_refused() {
     }
     symlink(&file, folder.path("kubeconfig")).unwrap();
     let why = Program::try_start(&folder, &[]).map(drop).unwrap_err();
-    assert!(why.contains("cannot write the kubeconfig") && why.contains("a symbolic link"), "{why}");
+    assert!(
+        why.contains("cannot write the kubeconfig") && why.contains("a symbolic link"),
+        "{why}"
+    );
     assert!(!file.exists());
     std::fs::remove_file(folder.path("kubeconfig")).unwrap();
     std::fs::write(&file, "").unwrap();

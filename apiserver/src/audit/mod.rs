@@ -14,12 +14,12 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use serde_json::{Value, json};
 use crate::auth::ANONYMOUS;
 use crate::requests::Request;
 use crate::storage::Written;
 use lines::Lines;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
 
 /// Number of users' entries that are kept in memory; older ones are dropped.
 const KEPT: usize = 4096;

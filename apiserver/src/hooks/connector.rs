@@ -152,7 +152,8 @@ mod tests {
     async fn a_service_does_not_lead_to_this_machine_and_a_url_does() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        for address in ["127.0.0.1", "localhost", "::ffff:127.0.0.1", "169.254.169.254", "0.0.0.0"] {
+        for address in ["127.0.0.1", "localhost", "::ffff:127.0.0.1", "169.254.169.254", "0.0.0.0"]
+        {
             let error = connect(&destination("s.default.svc", address, port)).await.unwrap_err();
             let shown = join(address, port);
             assert_eq!(error.to_string(), format!("dial tcp {shown}: address not allowed"));

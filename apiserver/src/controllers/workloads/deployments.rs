@@ -123,7 +123,8 @@ fn create(turn: &Turn<'_>, deployment: &Value, old: &[Value]) -> Result<Value, A
         "spec": spec,
     });
     let made = turn.create(REPLICASETS, namespace, set);
-    let made = made.inspect_err(|error| refused(turn, deployment, &format!("{name}-{hash}"), error))?;
+    let made =
+        made.inspect_err(|error| refused(turn, deployment, &format!("{name}-{hash}"), error))?;
     // As status: another change of annotations makes a new generation.
     objects::change(turn, DEPLOYMENTS, deployment, "status", |next| {
         meta::of(next).entry("annotations").or_insert_with(|| json!({}))[REVISION] =
@@ -141,8 +142,7 @@ fn refused(turn: &Turn<'_>, deployment: &Value, name: &str, error: &ApiError) {
     let text = format!("Failed to create new replica set {name:?}: {}", error.message());
     turn.note_failure(deployment, about("ReplicaSetCreateError"), error, &text);
     let reason = ("ReplicaSetCreateError", text);
-    let condition =
-        condition(deployment, "Progressing", false, reason, &turn.clock.rfc3339());
+    let condition = condition(deployment, "Progressing", false, reason, &turn.clock.rfc3339());
     let mut status = deployment["status"].clone();
     let mut all = objects::items(&status, "conditions").to_vec();
     all.retain(|one| one["type"] != "Progressing");
@@ -207,8 +207,7 @@ fn about(reason: &str) -> Note<'_> {
 
 /// Returns the condition of a Deployment whose new `ReplicaSet`, or else an old one, cannot make its Pods.
 fn failure(new: Option<&Value>, old: &[Value]) -> Option<Value> {
-    let mut held =
-        new.into_iter().chain(old).filter_map(|set| objects::condition(set, FAILURE));
+    let mut held = new.into_iter().chain(old).filter_map(|set| objects::condition(set, FAILURE));
     let mut failure = held.next()?.clone();
     failure["lastUpdateTime"] = failure["lastTransitionTime"].clone();
     Some(failure)

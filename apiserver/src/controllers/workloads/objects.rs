@@ -35,7 +35,12 @@ pub(super) const STATEFULSETS: Resource = ("apps", "statefulsets");
 pub(super) const VOLUMES: Resource = ("", "persistentvolumes");
 
 /// Returns a call about an object.
-pub(super) fn call(core: &Core, resource: Resource, namespace: &str, name: &str) -> Result<Call, ApiError> {
+pub(super) fn call(
+    core: &Core,
+    resource: Resource,
+    namespace: &str,
+    name: &str,
+) -> Result<Call, ApiError> {
     let kind = core.kind(resource.0, resource.1).ok_or_else(ApiError::no_resource)?;
     super::super::call(core, &kind, namespace, name).ok_or_else(ApiError::no_resource)
 }

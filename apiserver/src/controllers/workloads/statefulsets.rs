@@ -186,12 +186,7 @@ fn create(turn: &Turn<'_>, set: &Value, at: i64, revisions: &Revisions) -> Resul
 }
 
 /// Creates the claims of a Pod, and puts them in the place of the volumes of their names.
-fn claims(
-    turn: &Turn<'_>,
-    set: &Value,
-    pod_name: &str,
-    pod: &mut Value,
-) -> Result<(), ApiError> {
+fn claims(turn: &Turn<'_>, set: &Value, pod_name: &str, pod: &mut Value) -> Result<(), ApiError> {
     let namespace = meta::text(set, "namespace");
     let mut volumes = objects::items(&pod["spec"], "volumes").to_vec();
     for template in objects::items(&set["spec"], "volumeClaimTemplates") {

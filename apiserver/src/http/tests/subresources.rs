@@ -140,7 +140,8 @@ async fn connections_fail_as_without_a_kubelet() {
     let local = json!({"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]});
     client.post("/api/v1/nodes", json!({"metadata": {"name": "l"}})).await;
     client.merge("/api/v1/nodes/l/status", json!({"status": local})).await;
-    for (node, code, text) in [("n", 503, "dial tcp 192.0.2.1"), ("l", 400, "address not allowed")] {
+    for (node, code, text) in [("n", 503, "dial tcp 192.0.2.1"), ("l", 400, "address not allowed")]
+    {
         let reply = client.get(&format!("/api/v1/nodes/{node}/proxy/metrics")).await;
         assert!(reply.code == code && reply.message().contains(text), "{}", reply.text);
     }

@@ -120,7 +120,8 @@ fn manage(
             break;
         }
         let namespace = meta::text(job, "namespace");
-        let made = pods::create(turn, job, about("Warning", "FailedCreate"), namespace, pod(job, index))?;
+        let made =
+            pods::create(turn, job, about("Warning", "FailedCreate"), namespace, pod(job, index))?;
         let text = format!("Created pod: {}", meta::text(&made, "name"));
         note(turn, job, "Normal", "SuccessfulCreate", &text);
         tally.active.push(made);

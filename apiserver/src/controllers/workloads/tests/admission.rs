@@ -5,9 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::http::tests::webhooks::support::{
-    Hooks, MUTATING, VALIDATING, configure, hook, patch,
-};
+use crate::http::tests::webhooks::support::{Hooks, MUTATING, VALIDATING, configure, hook, patch};
 
 /// Rules for what workloads create.
 fn rules(resources: &[&str]) -> Value {
@@ -87,7 +85,11 @@ async fn webhooks_change_and_see_what_each_workload_creates() {
     let groups = &hooks.requests()[0]["userInfo"]["groups"];
     assert_eq!(
         groups,
-        &json!(["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"])
+        &json!([
+            "system:serviceaccounts",
+            "system:serviceaccounts:kube-system",
+            "system:authenticated"
+        ])
     );
     assert_eq!(get(&server, "apps", "deployments", "web")["status"]["readyReplicas"], 3);
 }

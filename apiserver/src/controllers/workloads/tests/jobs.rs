@@ -263,9 +263,7 @@ async fn a_job_releases_the_pods_of_an_earlier_one_of_its_name_and_no_others() {
     // The present Job does not count the Pods of the earlier one, and nobody else does.
     make(&server, &mut client, &format!("{CORE}/pods"), pod("old", "batch/v1", "u2")).await;
     make(&server, &mut client, &format!("{CORE}/pods"), pod("own", "batch/v1", uid)).await;
-    let is_held = |name: &str| {
-        get(&server, "", "pods", name)["metadata"]["finalizers"].is_array()
-    };
+    let is_held = |name: &str| get(&server, "", "pods", name)["metadata"]["finalizers"].is_array();
     assert_eq!((is_held("foreign"), is_held("old")), (true, false));
     server.delete_object("batch", "jobs", "default", "once").unwrap();
     settle(&server).await;

@@ -36,7 +36,8 @@ async fn an_object_that_etcd_would_not_take_is_not_stored() {
     let reply = client.merge(&url, json!({"spec": {"host": large()}})).await;
     assert_eq!((reply.code, reply.message()), (500, TOO_LARGE));
     let reply = client.post(WIDGETS, widget("c", json!({"host": "x".repeat(2_200_000)}))).await;
-    let text = "rpc error: code = ResourceExhausted desc = trying to send message larger than max (22";
+    let text =
+        "rpc error: code = ResourceExhausted desc = trying to send message larger than max (22";
     assert!(reply.code == 500 && reply.message().starts_with(text), "{}", reply.text);
     assert_eq!(server.list_objects("g.io", "widgets", "").len(), 1);
     // Protobuf is shorter than JSON, where each of these characters has six.
@@ -133,7 +134,9 @@ async fn a_collection_is_deleted_by_the_objects_that_were_listed() {
     let replacing = slot.clone();
     let hooks = Hooks::answering(move |request| {
         // Before the second one is deleted, another object has its name.
-        if let Some(server) = replacing.get().filter(|_| request["oldObject"]["metadata"]["name"] == "a") {
+        if let Some(server) =
+            replacing.get().filter(|_| request["oldObject"]["metadata"]["name"] == "a")
+        {
             let (group, plural, namespace) = ("", "configmaps", "default");
             server.delete_object(group, plural, namespace, "b").unwrap();
             server.create_object(group, plural, namespace, map("b")).unwrap();

@@ -40,7 +40,9 @@ fn judge(about: &Metadata) -> io::Result<()> {
         return Err(io::Error::other("it is a symbolic link; name the file that it leads to"));
     }
     if is_foreign(about) {
-        return Err(io::Error::other("it belongs to another user; remove it, or name another file"));
+        return Err(io::Error::other(
+            "it belongs to another user; remove it, or name another file",
+        ));
     }
     Ok(())
 }
