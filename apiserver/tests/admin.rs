@@ -106,7 +106,7 @@ async fn a_snapshot_brings_objects_and_definitions_to_another_server_and_into_it
     client.post(MAPS, json!({"metadata": {"name": "later"}})).await;
     let mut bad = snapshot.clone();
     bad["revision"] = json!(1);
-    let refused = admin.send("PUT", "/snapshot", bad).await;
+    let refused = admin.send("PUT", "/snapshot", bad.clone()).await;
     assert!(
         refused.code == 400 && refused.text.contains("has no resourceVersion up to 1"),
         "{refused:?}"
