@@ -20,14 +20,12 @@ use crate::faults::Faults;
 use crate::hooks;
 use crate::kinds::Kind;
 use crate::kinds::registry::Registry;
+use crate::long_work::LongWork;
 use crate::metrics::Metrics;
 use crate::policies::Policies;
 use crate::requests::Requests;
 use crate::seed::Rng;
 use crate::storage::Store;
-
-/// Most requests whose work runs at the same time, on a runtime of several threads.
-const LONG_WORK: usize = 64;
 
 /// Shared state of a server.
 pub(crate) struct Core {
@@ -55,8 +53,8 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
     /// Audit log; off unless it was asked for.
     pub(crate) audit: Audit,
-    /// Permits of requests whose work may take long.
-    pub(crate) long_work: tokio::sync::Semaphore,
+    /// Right to take long for requests and answers of webhooks.
+    pub(crate) long_work: LongWork,
     /// Addresses that are chosen for Services that are not stored yet.
     pub(crate) addresses: Mutex<Reservations>,
     /// Held while an object is counted for a quota and stored.
@@ -116,7 +114,7 @@ impl Core {
             faults: Faults::new(),
             requests: Requests::new(),
             audit: Audit::default(),
-            long_work: tokio::sync::Semaphore::new(LONG_WORK),
+            long_work: LongWork::new(),
             addresses: Mutex::default(),
             quotas: Mutex::new(()),
             issuer: Issuer::default(),

@@ -1,5 +1,7 @@
 //! `windlass-apiserver`: the embedded Kubernetes API server as a program of its own.
 
+mod files;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,12 +53,13 @@ struct Arguments {
     event_ttl: Duration,
 
     /// File that keeps everything across restarts: objects, versions, keys and certificates. It is created
-    /// if it does not exist, and an empty one is filled; a write is answered once it is in the file. Default: all is in memory.
+    /// (mode 0600) if it does not exist, and an empty one is filled; a link, a file of another user, and one that others
+    /// may write to are refused. A write is answered once it is in the file. Default: all is in memory.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 
     /// File to append the audit log to, `-` for the standard output: a JSON object for each request, with
-    /// what it changed; values of Secrets are masked.
+    /// what it changed; values of Secrets are masked. Refused are the files that `--data` refuses.
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
 
@@ -113,7 +116,13 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     println!("windlass-apiserver ready at {url}, kubeconfig {}", path.display());
     tokio::select! {
         biased;
-        () = signals.received() => server.shutdown().await,
+        () = signals.received() => {
+            server.shutdown().await;
+            let lost = server.lost_audit();
+            if lost > 0 {
+                eprintln!("warning: the audit log was too slow, {lost} of its lines are lost");
+            }
+        }
         // Only a data file that fails stops the server from inside.
         why = server.stopped() => return Err(why.unwrap_or_default()),
     }
@@ -165,11 +174,7 @@ fn audit_log(path: &Path) -> Result<Box<dyn std::io::Write + Send>, String> {
     if path == Path::new("-") {
         return Ok(Box::new(std::io::stdout()));
     }
-    let mut options = std::fs::OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path);
+    let file = files::open(path, std::fs::OpenOptions::new().append(true).create(true));
     let file = file.map_err(|e| format!("cannot open the audit log {}: {e}", path.display()))?;
     Ok(Box::new(file))
 }
@@ -184,6 +189,7 @@ fn read(what: &str, path: &Path) -> Result<String, String> {
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
 
+    files::check(path)?;
     // The process id keeps two servers that write the same path from sharing a temporary file.
     let mut part = path.as_os_str().to_owned();
     part.push(format!(".{}.part", std::process::id()));

@@ -182,7 +182,8 @@ impl Builder {
         self
     }
 
-    /// Keeps an audit log in memory: the last 4096 requests ([`ApiServer::audit`]). Default: off.
+    /// Keeps an audit log in memory: the last 4096 requests of users, and the last 512 of strangers
+    /// ([`ApiServer::audit`]). Default: off.
     #[must_use]
     pub fn audit(mut self, on: bool) -> Self {
         self.audits = on;
@@ -415,13 +416,15 @@ impl ApiServer {
         self.core.audit.dropped()
     }
 
-    /// Writes each later entry of the audit log as a line as well, by a thread of its own. A log that is too slow loses lines ([`ApiServer::lost_audit`]).
+    /// Writes each later entry of the audit log as a line as well, by a thread of its own. A log that is too
+    /// slow loses lines ([`ApiServer::lost_audit`]); the shutdown waits 5 s for the last ones.
     pub fn write_audit(&self, log: impl std::io::Write + Send + 'static) {
         self.core.audit.turn_on();
         self.core.audit.write_to(Box::new(log));
     }
 
-    /// Returns the number of lines that the audit log's writer was too slow for.
+    /// Returns the number of lines that were not written: the audit log's writer was too slow, or has failed.
+    /// Those of the last moment are counted at the end of the shutdown.
     pub fn lost_audit(&self) -> u64 {
         self.core.audit.lost()
     }
@@ -461,7 +464,8 @@ impl ApiServer {
         tokio::task::yield_now().await;
     }
 
-    /// Stops the server: connections, controllers and sockets end, and the data file is closed.
+    /// Stops the server: connections, controllers and sockets end, the data file is closed, and then the
+    /// audit log.
     pub async fn shutdown(&self) {
         self.core.stop.cancel();
         tokio::task::yield_now().await;

@@ -167,7 +167,6 @@ impl ApiError {
     }
 
     /// Returns the causes in the details.
-    #[cfg(test)]
     pub(crate) fn causes(&self) -> &[Cause] {
         self.0.details.as_ref().map_or(&[], |details| &details.causes)
     }

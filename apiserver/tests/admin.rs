@@ -114,11 +114,14 @@ async fn a_snapshot_brings_objects_and_definitions_to_another_server_and_into_it
     client.post(MAPS, json!({"metadata": {"name": "later"}})).await;
     let mut bad = snapshot.clone();
     bad["revision"] = json!(1);
-    let refused = admin.send("PUT", "/snapshot", bad).await;
+    let refused = admin.send("PUT", "/snapshot", bad.clone()).await;
     assert!(
         refused.code == 400 && refused.text.contains("has no resourceVersion up to 1"),
         "{refused:?}"
     );
+    bad["revision"] = json!(u64::MAX);
+    let refused = admin.send("PUT", "/snapshot", bad).await;
+    assert!(refused.code == 400 && refused.text.contains("is above"), "{refused:?}");
     assert_eq!(admin.send("PUT", "/snapshot", snapshot).await.code, 200);
     let mut client = program.client().await;
     assert_eq!(client.get(&format!("{widgets}/w")).await.value, widget.value);
@@ -143,4 +146,19 @@ async fn a_socket_in_use_and_another_file_are_refused() {
         .map(drop)
         .unwrap_err();
     assert!(error.contains("a file that is no socket"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leftovers_of_a_server_that_was_killed_at_its_start_are_removed() {
+    let folder = Folder::new();
+    let left = folder.path("admin.part");
+    std::fs::create_dir(&left).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(left.join("s")).unwrap());
+    let (_program, _, mut admin) = start(&folder, &[]).await;
+    assert_eq!(admin.get("/counters").await.code, 200);
+    assert!(!left.exists());
+    let names = std::fs::read_dir(left.parent().unwrap()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let parts: Vec<String> = names.filter(|name| name.contains(".part")).collect();
+    assert!(parts.is_empty(), "{parts:?}");
 }

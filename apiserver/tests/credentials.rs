@@ -116,3 +116,33 @@ fn a_file_without_a_certificate_is_refused() {
         "{error}"
     );
 }
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_others_may_have_written_are_refused() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = Folder::new();
+    let (file, link) = (folder.path("file"), folder.path("link"));
+    symlink(&file, &link).unwrap();
+    for option in ["--data", "--audit-log"] {
+        let refused = Program::try_start(&folder, &[option, link.to_str().unwrap()]).map(drop);
+        let why = refused.unwrap_err();
+        assert!(why.contains("a symbolic link") && why.contains("link:"), "{option}: {why}");
+        assert!(!file.exists(), "{option} has followed the link");
+    }
+    symlink(&file, folder.path("kubeconfig")).unwrap();
+    let why = Program::try_start(&folder, &[]).map(drop).unwrap_err();
+    assert!(
+        why.contains("cannot write the kubeconfig") && why.contains("a symbolic link"),
+        "{why}"
+    );
+    assert!(!file.exists());
+    std::fs::remove_file(folder.path("kubeconfig")).unwrap();
+    std::fs::write(&file, "").unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o622)).unwrap();
+    for option in ["--data", "--audit-log"] {
+        let refused = Program::try_start(&folder, &[option, file.to_str().unwrap()]).map(drop);
+        let why = refused.unwrap_err();
+        assert!(why.contains("others may write to it"), "{option}: {why}");
+    }
+}

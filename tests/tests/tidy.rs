@@ -83,7 +83,9 @@ const CEL_LAYERS: &[(&str, u8)] = &[
 /// Layer of each module of `apiserver/src`.
 const SERVER_LAYERS: &[(&str, u8)] = &[
     ("clock", 0),
+    ("files", 0),
     ("go", 0),
+    ("long_work", 0),
     ("metrics", 0),
     ("names", 0),
     ("requests", 0),

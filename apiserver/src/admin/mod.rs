@@ -20,6 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
+use crate::files;
 use crate::server::ApiServer;
 
 /// Most connections at once; further ones wait.
@@ -79,10 +80,14 @@ async fn bind(path: &Path) -> io::Result<UnixListener> {
     }
     // In a folder of its own at first: between `bind` and the change of mode others could open it.
     let mut folder = path.as_os_str().to_owned();
-    folder.push(format!(".{}.part", std::process::id()));
+    folder.push(".part");
     let folder = PathBuf::from(folder);
-    std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
     let inner = folder.join("s");
+    // Always of the same name: a server that was killed here leaves one behind, and not one each time.
+    files::check(&folder)?;
+    drop(std::fs::remove_file(&inner));
+    drop(std::fs::remove_dir(&folder));
+    std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
     let made = UnixListener::bind(&inner).and_then(|listener| {
         std::fs::set_permissions(&inner, Permissions::from_mode(0o600))?;
         std::fs::rename(&inner, path)?;

@@ -92,7 +92,7 @@ async fn run(server: &ApiServer, request: Request<Incoming>) -> Result<(u16, Val
                 "entries": server.audit(), "dropped": server.dropped_audit(), "lost": server.lost_audit(),
             }),
         )),
-        ("GET", ["counters"]) => Ok((200, state::counters(server))),
+        ("GET", ["counters"]) => Ok((200, state::counters(server).await)),
         other => Err(unknown(&method, parts.uri.path(), other.1)),
     }
 }

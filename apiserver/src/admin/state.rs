@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::crds;
 use crate::server::ApiServer;
-use crate::storage::{Backup, Object, Snapshot};
+use crate::storage::{Backup, LARGEST, Object, Snapshot};
 use crate::verbs::delete;
 
 /// A snapshot as it is sent.
@@ -60,6 +60,10 @@ fn parse(body: &[u8]) -> Result<Backup, String> {
     reader.disable_recursion_limit();
     let sent = Sent::deserialize(&mut reader).map_err(refuse)?;
     reader.end().map_err(refuse)?;
+    // No write would follow: versions have an end.
+    if sent.revision > LARGEST {
+        return Err(format!("its revision {} is above {LARGEST}, the largest", sent.revision));
+    }
     let mut resources: BTreeMap<String, Snapshot> = BTreeMap::new();
     for (resource, objects) in sent.objects {
         for (key, value) in objects {
@@ -77,7 +81,9 @@ fn parse(body: &[u8]) -> Result<Backup, String> {
 }
 
 /// Returns the counters of a server.
-pub(super) fn counters(server: &ApiServer) -> Value {
+pub(super) async fn counters(server: &ApiServer) -> Value {
+    // They show what is stored, as answers do.
+    server.core.store.durable().await;
     let (objects, changes, bytes) = server.core.store.sizes();
     json!({
         "revision": server.revision(), "requests": server.core.requests.count(),

@@ -1,29 +1,30 @@
 //! Audit log: each request as one JSON object, with what it changed.
 //!
 //! Off unless it is asked for: a comparison of the states before and after each write costs more than
-//! some writes. The last entries are kept in memory, and a thread of its own writes them as lines.
+//! some writes. The last entries are kept in memory, and a thread of its own writes them as lines. Requests
+//! of strangers are bounded by themselves: however many they are, those of users stay.
 
 mod changes;
+mod lines;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
-
+use crate::auth::ANONYMOUS;
 use crate::requests::Request;
 use crate::storage::Written;
+use lines::Lines;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
 
-/// Number of entries that are kept in memory; older ones are dropped.
+/// Number of users' entries that are kept in memory; older ones are dropped.
 const KEPT: usize = 4096;
-/// Number of lines that may wait for the log's file; further ones are lost, and counted.
-const WAITING: usize = 16_384;
+/// Number of strangers' entries that are kept in memory.
+const KEPT_OF_STRANGERS: usize = 512;
 
 /// Parts of an entry beside those that the log of requests has.
 #[derive(Debug, Default)]
@@ -42,24 +43,31 @@ pub(crate) struct Detail {
     pub(crate) written: Written,
 }
 
-/// The thread that writes lines.
-#[derive(Debug)]
-struct Lines {
-    sender: SyncSender<String>,
-    /// Cancelled when all lines have been written.
-    written: CancellationToken,
-}
-
 /// The audit log of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     is_on: AtomicBool,
-    ring: Mutex<VecDeque<Value>>,
-    /// Entries that the ring no longer holds.
+    rings: Mutex<Rings>,
+    /// Entries that the rings no longer hold.
     dropped: AtomicU64,
     /// Lines that were not written.
     lost: AtomicU64,
     lines: Mutex<Option<Lines>>,
+    /// Whether there were lines, and no further ones are taken.
+    is_closed: AtomicBool,
+}
+
+/// The kept entries, each with its number.
+#[derive(Debug, Default)]
+struct Rings {
+    next: u64,
+    users: VecDeque<(u64, Value)>,
+    strangers: VecDeque<(u64, Value)>,
+}
+
+/// Whether nobody has proved who sent a request.
+fn is_strange(request: &Request, detail: &Detail) -> bool {
+    detail.impersonator.is_empty() && (request.user.is_empty() || request.user == ANONYMOUS)
 }
 
 impl Audit {
@@ -76,40 +84,42 @@ impl Audit {
 
     /// Writes each later entry as a line.
     pub(crate) fn write_to(&self, log: Box<dyn Write + Send>) {
-        let (sender, receiver) = sync_channel(WAITING);
-        let written = CancellationToken::new();
-        let guard = written.clone().drop_guard();
-        let thread = std::thread::Builder::new().name("windlass-audit".to_owned());
-        let spawned = thread.spawn(move || {
-            write(log, &receiver);
-            drop(guard);
-        });
-        match spawned {
-            Ok(_) => *self.lines.lock() = Some(Lines { sender, written }),
+        match Lines::start(log) {
+            Ok(lines) => *self.lines.lock() = Some(lines),
             Err(error) => tracing::error!(%error, "no thread for the audit log"),
         }
     }
 
     /// Adds a request.
     pub(crate) fn record(&self, request: &Request, detail: &Detail) {
-        let entry = entry(request, detail);
-        if let Some(lines) = &*self.lines.lock()
-            && lines.sender.try_send(entry.to_string()).is_err()
-        {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
-        let mut ring = self.ring.lock();
+        let (entry, is_strange) = (entry(request, detail), is_strange(request, detail));
+        let is_lost = match &mut *self.lines.lock() {
+            Some(lines) => !lines.add(entry.to_string(), is_strange),
+            None => self.is_closed.load(Ordering::Relaxed),
+        };
+        self.lost.fetch_add(u64::from(is_lost), Ordering::Relaxed);
+        let mut rings = self.rings.lock();
+        let number = rings.next;
+        rings.next += 1;
+        let (ring, most) = if is_strange {
+            (&mut rings.strangers, KEPT_OF_STRANGERS)
+        } else {
+            (&mut rings.users, KEPT)
+        };
         // Bounded: a server may run for months.
-        if ring.len() == KEPT {
+        if ring.len() == most {
             ring.pop_front();
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
-        ring.push_back(entry);
+        ring.push_back((number, entry));
     }
 
     /// Returns the kept entries, oldest first.
     pub(crate) fn all(&self) -> Vec<Value> {
-        self.ring.lock().iter().cloned().collect()
+        let rings = self.rings.lock();
+        let mut all: Vec<&(u64, Value)> = rings.users.iter().chain(&rings.strangers).collect();
+        all.sort_by_key(|(number, _)| *number);
+        all.into_iter().map(|(_, entry)| entry.clone()).collect()
     }
 
     /// Returns the number of entries that are no longer kept.
@@ -122,27 +132,17 @@ impl Audit {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Ends the lines and waits until all of them have been written.
+    /// Ends the lines and waits until they have been written, but not for ever: those that are left count
+    /// as lost.
     pub(crate) async fn close(&self) {
-        let lines = self.lines.lock().take();
-        if let Some(Lines { sender, written }) = lines {
-            drop(sender);
-            written.cancelled().await;
-        }
-    }
-}
-
-/// Writes lines until no sender is left.
-fn write(log: Box<dyn Write + Send>, lines: &Receiver<String>) {
-    let mut log = std::io::BufWriter::new(log);
-    while let Ok(line) = lines.recv() {
-        let mut done = writeln!(log, "{line}");
-        // Those that have gathered, and then one write for all of them.
-        while let (Ok(()), Ok(line)) = (&done, lines.try_recv()) {
-            done = writeln!(log, "{line}");
-        }
-        if let Err(error) = done.and_then(|()| log.flush()) {
-            return tracing::error!(%error, "the audit log cannot be written, and ends");
+        let lines = {
+            let mut held = self.lines.lock();
+            // Under the lock: a request that ends now has a line, or counts as lost.
+            self.is_closed.fetch_or(held.is_some(), Ordering::Relaxed);
+            held.take()
+        };
+        if let Some(lines) = lines {
+            self.lost.fetch_add(lines.close().await, Ordering::Relaxed);
         }
     }
 }

@@ -92,12 +92,14 @@ impl Controllers {
                 }
                 continue;
             }
+            let (pause, is_due) = (self.pause(), self.workloads.due().is_some());
             tokio::select! {
                 biased;
                 // The stop first: a server that is busy must end all the same.
                 () = self.core.stop.cancelled() => return,
                 () = self.core.store.reached(seen + 1) => {}
-                () = tokio::time::sleep(self.pause()), if self.workloads.due().is_some() => {}
+                () = self.workloads.answered() => {}
+                () = tokio::time::sleep(pause), if is_due => {}
             }
         }
     }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use redb::{Database, DatabaseError, StorageError, TableDefinition};
 
+use crate::files;
 use crate::storage::Backup;
 
 pub(crate) use write::Writer;
@@ -134,10 +135,7 @@ fn file(path: &Path) -> io::Result<(File, bool)> {
     let is_new = !path.exists();
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    // Set at creation: the file holds Secrets and keys.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(|error| failed(path, error))?;
+    let file = files::open(path, &mut options).map_err(|error| failed(path, error))?;
     Ok((file, is_new))
 }
 

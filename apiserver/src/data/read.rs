@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{CREDENTIALS, Credentials, FORMAT, LAYOUT, NUMBERS, OBJECTS, REVISION};
-use crate::storage::{Backup, Object, Snapshot};
+use crate::storage::{Backup, LARGEST, Object, Snapshot};
 
 /// Returns all objects, `None` for a new file, and the credentials.
 pub(super) fn all(database: &Database) -> Result<(Option<Backup>, Credentials), String> {
@@ -38,6 +38,9 @@ pub(super) fn all(database: &Database) -> Result<(Option<Backup>, Credentials), 
     }
     // The credentials are written first: a server may have ended before its first object.
     let Some(revision) = number(REVISION)? else { return Ok((None, credentials)) };
+    if revision > LARGEST {
+        return Err(format!("its revision {revision} is above {LARGEST}, the largest"));
+    }
     let objects = read.open_table(OBJECTS).map_err(|error| text(&error))?;
     let mut resources: BTreeMap<String, Snapshot> = BTreeMap::new();
     for entry in objects.iter().map_err(|error| text(&error))? {

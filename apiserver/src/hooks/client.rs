@@ -16,10 +16,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connector::{Connector, Destination, Sockets, WebhookStream};
+use super::connector::{self, Connector, Destination, WebhookStream};
 use super::session::{CallFailure, Question};
 use super::{failure, tls};
-use crate::storage::Store;
+use crate::long_work::LongWork;
+use crate::storage::{self, Store};
 
 /// Longest answer of a webhook, in bytes. Upstream has no limit; a patch and a list of converted
 /// objects are longer than the largest request.
@@ -47,7 +48,8 @@ struct Webhook {
 
 /// Calls webhooks, and keeps connections to them.
 pub(crate) struct Client {
-    connector: Mutex<Arc<dyn Connector>>,
+    /// `None` connects by TCP.
+    connector: Mutex<Option<Arc<dyn Connector>>>,
     /// By the text of `clientConfig`.
     webhooks: Mutex<HashMap<String, Webhook>>,
     /// Ends the connections when the server stops.
@@ -63,12 +65,12 @@ impl fmt::Debug for Client {
 impl Client {
     /// Returns a client that connects by TCP.
     pub(crate) fn new(stop: CancellationToken) -> Self {
-        Self { connector: Mutex::new(Arc::new(Sockets)), webhooks: Mutex::default(), stop }
+        Self { connector: Mutex::default(), webhooks: Mutex::default(), stop }
     }
 
     /// Installs another connector.
     pub(crate) fn install(&self, connector: Arc<dyn Connector>) {
-        *self.connector.lock() = connector;
+        *self.connector.lock() = Some(connector);
     }
 
     /// Puts a question to its webhook and returns the review that it answers; the error is the text
@@ -76,6 +78,7 @@ impl Client {
     pub(crate) async fn call(
         &self,
         store: &Store,
+        long: &LongWork,
         question: &Question,
         uid: &str,
         deadline: Instant,
@@ -87,39 +90,49 @@ impl Client {
         let (allowed, is_last) = (left.min(question.timeout), left < question.timeout);
         let destination = Destination::of(&question.client, store).map_err(CallFailure::Client)?;
         let key = question.client.to_string();
-        let config = self.config(&key, &question.client).map_err(CallFailure::Client)?;
-        let mut review = question.review.clone();
-        review["request"]["uid"] = uid.into();
+        let config = long.run_on(key.len(), || self.config(&key, || tls::config(bundle(question))));
+        let config = config.await.map_err(CallFailure::Client)?;
+        let write = || {
+            let mut review = question.review.clone();
+            review["request"]["uid"] = uid.into();
+            Bytes::from(review.to_string())
+        };
+        let body = long.run_on(storage::size(&question.review), write).await;
         let url = format!(
             "https://{}{}?timeout={}s",
             destination.authority(&question.client),
             destination.path,
             allowed.as_secs() + u64::from(allowed.subsec_nanos() > 0),
         );
-        let exchange = self.exchange(&key, config, &destination, &url, review.to_string().into());
+        let exchange = self.exchange(&key, config, &destination, &url, body);
         let Ok(answered) = tokio::time::timeout(allowed, exchange).await else {
             let text = format!("Post {url:?}: context deadline exceeded");
             return Err(if is_last { CallFailure::Deadline } else { CallFailure::Call(text) });
         };
         let (code, media, body) = answered.map_err(CallFailure::Call)?;
-        let review = failure::review(code, media.as_deref(), &body, &question.review);
-        review.map_err(CallFailure::Call)
+        let read = || failure::review(code, media.as_deref(), &body, &question.review);
+        long.run_on(body.len(), read).await.map_err(CallFailure::Call)
     }
 
-    /// Returns the TLS settings of a webhook; a bundle of authorities is read once.
-    fn config(&self, key: &str, client: &Value) -> Result<Arc<ClientConfig>, String> {
+    /// Returns the TLS settings of a webhook; they are made once.
+    fn config(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> Result<Arc<ClientConfig>, String>,
+    ) -> Result<Arc<ClientConfig>, String> {
+        let known = self.webhooks.lock().get(key).and_then(|webhook| webhook.config.clone());
+        if let Some(config) = known {
+            return Ok(config);
+        }
+        // While no lock is held: a bundle may be long, and other calls go on. Two calls may make the same.
+        let config = make()?;
         let mut webhooks = self.webhooks.lock();
         // Configurations that changed leave their old settings behind.
         if webhooks.len() >= WEBHOOKS && !webhooks.contains_key(key) {
             webhooks.clear();
         }
-        let webhook = webhooks.entry(key.to_owned()).or_default();
-        if let Some(config) = &webhook.config {
-            return Ok(config.clone());
-        }
-        let config = tls::config(client["caBundle"].as_str().unwrap_or_default())?;
-        webhook.config = Some(config.clone());
-        Ok(config)
+        let held = &mut webhooks.entry(key.to_owned()).or_default().config;
+        Ok(held.get_or_insert(config).clone())
     }
 
     /// Sends a request on an idle connection or a new one, and reads the answer.
@@ -186,7 +199,10 @@ impl Client {
     ) -> Result<Connection, String> {
         // Cloned out of the lock, which must not be held while the connection is made.
         let connector = self.connector.lock().clone();
-        let opened = connector.connect(destination).await;
+        let opened = match &connector {
+            Some(connector) => connector.connect(destination).await,
+            None => connector::connect(destination).await,
+        };
         let WebhookStream { io, is_tls } = opened.map_err(|error| error.to_string())?;
         let io = if is_tls { tls::handshake(config, &destination.host, io).await? } else { io };
         let (sender, connection) =
@@ -202,6 +218,11 @@ impl Client {
         });
         Ok(Connection { sender, since: Instant::now() })
     }
+}
+
+/// Returns the bundle of authorities of a webhook.
+fn bundle(question: &Question) -> &str {
+    question.client["caBundle"].as_str().unwrap_or_default()
 }
 
 /// Returns the request with a review.
@@ -228,4 +249,24 @@ fn broken(error: &hyper::Error) -> String {
         return format!("net/http: HTTP/1.x transport connection broken: {error}");
     }
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_made_once_and_while_no_lock_is_held() {
+        let client = Client::new(CancellationToken::new());
+        let mut made = 0;
+        for key in ["a", "a", "b"] {
+            let make = || {
+                made += 1;
+                assert!(client.webhooks.try_lock().is_some(), "calls of other webhooks would wait");
+                tls::config("")
+            };
+            client.config(key, make).unwrap();
+        }
+        assert_eq!(made, 2);
+    }
 }

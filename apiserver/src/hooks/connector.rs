@@ -1,6 +1,7 @@
 //! The seam between the server and the network: a connector opens the connections to webhooks.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -83,23 +84,37 @@ pub trait Connector: Send + Sync + 'static {
     fn connect(&self, destination: &Destination) -> Connecting;
 }
 
-/// The connector of a server without another one: TCP and TLS.
-#[derive(Debug)]
-pub(super) struct Sockets;
-
-impl Connector for Sockets {
-    fn connect(&self, destination: &Destination) -> Connecting {
-        let address = destination.address.clone();
-        Box::pin(async move {
-            let (host, port) = address.map_err(std::io::Error::other)?;
-            let shown = join(&host, port);
-            let stream = TcpStream::connect((host.as_str(), port)).await;
-            let stream = stream.map_err(|error| refused(&error, &host, &shown))?;
-            // Reviews are small and must not wait for an acknowledgement.
-            drop(stream.set_nodelay(true));
-            Ok(WebhookStream::tls(stream))
-        })
+/// Connects by TCP, for TLS: the way of a server without a connector.
+pub(super) async fn connect(destination: &Destination) -> std::io::Result<WebhookStream> {
+    let (host, port) = destination.address.clone().map_err(std::io::Error::other)?;
+    let shown = join(&host, port);
+    let failed = |error: std::io::Error| refused(&error, &host, &shown);
+    let mut found: Vec<SocketAddr> =
+        tokio::net::lookup_host((host.as_str(), port)).await.map_err(failed)?.collect();
+    // A URL is written by administrators. The addresses of a Service are written by those who may write
+    // its endpoints: they must not reach services of this machine, or its provider's.
+    if host != destination.host {
+        found.retain(|address| is_allowed(address.ip()));
+        if found.is_empty() {
+            return Err(std::io::Error::other(format!("dial tcp {shown}: address not allowed")));
+        }
     }
+    let stream = TcpStream::connect(found.as_slice()).await.map_err(failed)?;
+    // Reviews are small and must not wait for an acknowledgement.
+    drop(stream.set_nodelay(true));
+    Ok(WebhookStream::tls(stream))
+}
+
+/// Whether connections for others may be made to an address: to those of one host that is not this one, as
+/// upstream decides for its proxies.
+pub(crate) fn is_allowed(ip: IpAddr) -> bool {
+    // `::ffff:127.0.0.1` reaches the same host as `127.0.0.1`.
+    let ip = ip.to_canonical();
+    let link_local = match ip {
+        IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    !(ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || link_local)
 }
 
 /// Returns host and port as addresses have them; IPv6 addresses in brackets.
@@ -122,4 +137,28 @@ fn refused(error: &std::io::Error, host: &str, shown: &str) -> std::io::Error {
         _ => error.to_string(),
     };
     std::io::Error::other(format!("dial tcp {shown}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(host: &str, address: &str, port: u16) -> Destination {
+        let address = Ok((address.to_owned(), port));
+        Destination { host: host.to_owned(), port, path: "/".to_owned(), address }
+    }
+
+    #[tokio::test]
+    async fn a_service_does_not_lead_to_this_machine_and_a_url_does() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for address in ["127.0.0.1", "localhost", "::ffff:127.0.0.1", "169.254.169.254", "0.0.0.0"]
+        {
+            let error = connect(&destination("s.default.svc", address, port)).await.unwrap_err();
+            let shown = join(address, port);
+            assert_eq!(error.to_string(), format!("dial tcp {shown}: address not allowed"));
+        }
+        let direct = connect(&destination("127.0.0.1", "127.0.0.1", port)).await;
+        assert!(direct.is_ok());
+    }
 }

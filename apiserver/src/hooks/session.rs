@@ -137,6 +137,11 @@ impl Session {
         std::mem::take(&mut self.state.lock().warnings)
     }
 
+    /// Whether there are questions without an answer.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.state.lock().pending.is_empty()
+    }
+
     /// Takes the questions that have no answer yet.
     pub(crate) fn take_pending(&self) -> Vec<(Question, String)> {
         std::mem::take(&mut self.state.lock().pending)

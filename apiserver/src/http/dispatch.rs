@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::RuntimeFlavor;
-
 use super::body::{Feed, Payload, Stream};
 use super::codec::{self, Accepted, Framing, ResponseShape};
 use super::exchange::{DecodedRequest, Reply};
@@ -313,11 +311,7 @@ fn once(
     }
 }
 
-/// Runs work that may take long: how long depends on what is stored, and not on the body. Other tasks of
-/// the worker thread move to another one; two requests that take seconds each would stop all answers of
-/// a server with two workers.
-///
-/// On a runtime of one thread the work runs as it is: tests want one order of events for one seed.
+/// Runs work that may take long: how long depends on what is stored, and not on the body.
 async fn off_worker<T>(core: &Core, asked: &DecodedRequest, work: impl FnOnce() -> T) -> T {
     let work = || {
         if !core.audit.is_on() {
@@ -328,13 +322,7 @@ async fn off_worker<T>(core: &Core, asked: &DecodedRequest, work: impl FnOnce() 
         asked.written.lock().extend(written);
         done
     };
-    let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
-    if !matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
-        return work();
-    }
-    // Fewer than the runtime has threads for blocking work: without a free one the tasks would not move.
-    let _permit = core.long_work.acquire().await;
-    tokio::task::block_in_place(work)
+    core.long_work.run(work).await
 }
 
 /// Executes a POST: creates an object, or acts on a subresource.

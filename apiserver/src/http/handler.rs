@@ -193,12 +193,13 @@ async fn before(core: &Core, asked: &DecodedRequest, cut: &CancellationToken) ->
                 return Some(Reply::bytes(*code, "application/json", bytes.clone()));
             }
             Action::Drop => {
-                // Recorded here: the request never gets to the record of its answer.
-                record(core, asked, 0);
+                // Recorded here: the request never gets to the record of its answer. The audit log hears of
+                // it when the connection ends.
+                core.requests.record(described(core, asked, 0));
                 vanish(cut).await;
             }
             Action::Hang => {
-                record(core, asked, 0);
+                core.requests.record(described(core, asked, 0));
                 std::future::pending::<()>().await;
             }
             _ => {}
@@ -213,11 +214,11 @@ async fn after(core: &Core, asked: &DecodedRequest, reply: &mut Reply, cut: &Can
         match action {
             Action::ExecuteThenAnswer(code) => *reply = failure(*code).into(),
             Action::ExecuteThenDrop => {
-                record(core, asked, 0);
+                core.requests.record(described(core, asked, 0));
                 vanish(cut).await;
             }
             Action::ExecuteThenHang => {
-                record(core, asked, 0);
+                core.requests.record(described(core, asked, 0));
                 std::future::pending::<()>().await;
             }
             Action::RetryAfter(value) => {

@@ -20,7 +20,7 @@ mod socket;
 #[cfg(test)]
 pub(crate) mod test_support;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod verb;
 mod warnings;
 

@@ -48,7 +48,7 @@ impl Object {
 
 /// Returns the bytes of memory of a value, about. The recursion is as deep as the value, whose depth the
 /// parsers bound.
-fn size(value: &Value) -> usize {
+pub(crate) fn size(value: &Value) -> usize {
     const SLOT: usize = size_of::<Value>();
     match value {
         Value::String(text) => SLOT + text.len(),
@@ -113,6 +113,8 @@ impl Backup {
 
 /// Revision of an empty store; etcd's first.
 const FIRST: u64 = 1;
+/// Largest revision that a store begins with: half of those that etcd has are left.
+pub(crate) const LARGEST: u64 = i64::MAX.unsigned_abs() / 2;
 /// Number of changes that each resource keeps in its log.
 const HISTORY: usize = 8192;
 /// Bytes of objects, about, that the logs of all resources keep.

@@ -68,7 +68,7 @@ pub(crate) fn create_decoded(
         // Each attempt starts from the same object: it gets a new uid and a new name.
         let mut attempt = object.clone();
         prepare(core, call, &mut attempt, generates.then_some(number));
-        match store(core, call, attempt, version) {
+        match store(core, call, attempt, version, applied) {
             Err(error) if generates && error.reason() == "AlreadyExists" => {}
             other => return other,
         }
@@ -186,6 +186,7 @@ fn store(
     call: &Call,
     mut object: Value,
     version: u64,
+    applied: bool,
 ) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
     let name = meta::text(&object, "name").to_owned();
@@ -221,7 +222,8 @@ fn store(
     if call.options.dry_run {
         return Ok(ObjectResponse::created(object).warned(warnings));
     }
-    let object = convert::stored(core, call, object)?;
+    let mut object = convert::stored(core, call, object)?;
+    admit::size::fit(kind, &key, &mut object, applied)?;
     let back = convert::back_again(core, call, &object)?;
     let stored = core.store.put(&kind.storage, &key, None, object);
     let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;

@@ -26,11 +26,12 @@ const FOREGROUND: &str = "foregroundDeletion";
 
 /// The request that a deletion is a part of, for admission policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Asked<'a> {
     /// The deletion of the object by its name.
     Object,
-    /// The deletion of a collection, which names no object.
-    Collection,
+    /// The deletion of a collection, which names no object. The object with this uid was listed; another
+    /// one that has its name by now is not meant.
+    Collection(&'a str),
     /// Another request, which has been judged as what it is: policies do not judge the deletion.
     Other,
 }
@@ -50,7 +51,7 @@ pub(crate) fn delete_as(
     core: &Core,
     call: &Call,
     options: &DeleteOptions,
-    asked: Asked,
+    asked: Asked<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
     admit::deletion(call)?;
@@ -58,6 +59,9 @@ pub(crate) fn delete_as(
     warn(call, options, warnings);
     for _ in 0..ATTEMPTS {
         let held = call.find(core)?;
+        if matches!(asked, Asked::Collection(uid) if uid != meta::text(&held.value, "uid")) {
+            return Err(call.not_found());
+        }
         preconditions(call, options, &held.value)?;
         warn(call, options, warnings);
         // Before anything is deleted: a conversion that is needed suspends the request.
@@ -75,7 +79,7 @@ fn judge(
     core: &Core,
     call: &Call,
     options: &DeleteOptions,
-    asked: Asked,
+    asked: Asked<'_>,
     shown: &Value,
 ) -> Result<Vec<String>, ApiError> {
     let mut options = options.clone();
@@ -87,7 +91,7 @@ fn judge(
     match asked {
         Asked::Other => Ok(Vec::new()),
         Asked::Object => admit::observe(core, call, operation),
-        Asked::Collection => {
+        Asked::Collection(_) => {
             let all = Call { name: String::new(), ..call.clone() };
             admit::observe(core, &all, operation)
         }
@@ -396,7 +400,8 @@ fn one_of(
     };
     let shown = convert::shown(core, call, &held.value)?;
     let mut found = Vec::new();
-    let deleted = delete_as(core, &one, options, Asked::Collection, &mut found);
+    let asked = Asked::Collection(meta::text(&held.value, "uid"));
+    let deleted = delete_as(core, &one, options, asked, &mut found);
     // 404: the object was deleted meanwhile, which is the wanted outcome.
     if let Err(error) = deleted
         && error.code() != 404

@@ -182,6 +182,7 @@ fn attempt(
     // Existing objects may be changed in a terminating namespace, but not in a missing one.
     admit::namespace(core, call, None)?;
     let kind = &call.kind;
+    let applied = matches!(next, NextState::Apply(_));
     let mut object = prepared(core, call, shown, next)?;
     admit::grants::check(core, call, Some(shown), &object)?;
     // Kept until the Service is stored: another one could choose the same free address.
@@ -219,7 +220,8 @@ fn attempt(
     if call.options.dry_run {
         return Ok(Some(ObjectResponse::ok(object).warned(warnings)));
     }
-    let object = convert::stored(core, call, object)?;
+    let mut object = convert::stored(core, call, object)?;
+    admit::size::fit(kind, &call.key(), &mut object, applied)?;
     let back = convert::back_again(core, call, &object)?;
     let stored = core.store.put(&kind.storage, &call.key(), Some(held), object);
     drop(reservation);

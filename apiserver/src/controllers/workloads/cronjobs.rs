@@ -5,35 +5,36 @@ use serde_json::{Value, json};
 use super::Done;
 use super::objects::{self, CRONJOBS, JOBS, Note};
 use super::schedule::Schedule;
+use super::turn::Turn;
 use crate::clock;
 use crate::core::Core;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
 /// Creates the Job whose time has come, and forgets those that have ended.
-pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
-    let Some(held) = objects::get(core, CRONJOBS, namespace, name) else { return Ok(None) };
+pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+    let Some(held) = objects::get(turn, CRONJOBS, namespace, name) else { return Ok(None) };
     let cron = &held.value;
     if meta::terminating(cron) {
         return Ok(None);
     }
-    let jobs = objects::owned(core, JOBS, cron);
+    let jobs = objects::owned(turn, JOBS, cron);
     let mut status = cron["status"].clone();
     if !status.is_object() {
         status = json!({});
     }
-    let mut active = still_active(core, cron, &jobs, &mut status);
-    tidy(core, cron, &jobs)?;
+    let mut active = still_active(turn, cron, &jobs, &mut status);
+    tidy(turn, cron, &jobs)?;
     let again = if cron["spec"]["suspend"] == true {
         Ok(None)
     } else {
-        run_due(core, cron, &jobs, &mut active, &mut status)
+        run_due(turn, cron, &jobs, &mut active, &mut status)
     };
     match status.as_object_mut() {
         Some(fields) if active.is_empty() => drop(fields.remove("active")),
         _ => status["active"] = json!(active),
     }
-    objects::set_status(core, CRONJOBS, cron, &status)?;
+    objects::set_status(turn, CRONJOBS, cron, &status)?;
     again
 }
 
@@ -100,7 +101,7 @@ fn delete_job(core: &Core, cron: &Value, job: &Value) -> Result<(), ApiError> {
 
 /// Creates the Job of the last time that has passed, and returns the next time.
 fn run_due(
-    core: &Core,
+    turn: &Turn<'_>,
     cron: &Value,
     jobs: &[Value],
     active: &mut Vec<Value>,
@@ -110,7 +111,7 @@ fn run_due(
     let text = cron["spec"]["schedule"].as_str().unwrap_or_default();
     // The server checks schedules: what cannot be read here is a zone that this machine does not know.
     let Some(schedule) = Schedule::parse(text, zone) else { return Ok(None) };
-    let now = core.clock.seconds();
+    let now = turn.clock.seconds();
     let last = status["lastScheduleTime"].as_str().and_then(clock::parse);
     let made = clock::parse(meta::text(cron, "creationTimestamp"));
     let mut from = last.or(made).unwrap_or(now);
@@ -125,23 +126,23 @@ fn run_due(
     if policy == "Forbid" && !active.is_empty() {
         let text =
             "Not starting job because prior execution is running and concurrency policy is Forbid";
-        note(core, cron, "Normal", "JobAlreadyActive", text);
+        note(turn, cron, "Normal", "JobAlreadyActive", text);
         return Ok(next);
     }
     if policy == "Replace" {
         for held in std::mem::take(active) {
             if let Some(job) = jobs.iter().find(|job| job["metadata"]["uid"] == held["uid"]) {
-                delete_job(core, cron, job)?;
+                delete_job(turn, cron, job)?;
             }
         }
     }
-    let made = start(core, cron, due)?;
+    let made = start(turn, cron, due)?;
     active.push(json!({
         "apiVersion": "batch/v1", "kind": "Job", "name": made["metadata"]["name"],
         "namespace": made["metadata"]["namespace"], "uid": made["metadata"]["uid"],
         "resourceVersion": made["metadata"]["resourceVersion"],
     }));
-    status["lastScheduleTime"] = json!(core.clock.rfc3339_after(due - now));
+    status["lastScheduleTime"] = json!(turn.clock.rfc3339_after(due - now));
     Ok(next)
 }
 
@@ -154,7 +155,7 @@ fn most_recent(schedule: &Schedule, from: i64, now: i64) -> Option<i64> {
 }
 
 /// Creates the Job of a time.
-fn start(core: &Core, cron: &Value, at: i64) -> Result<Value, ApiError> {
+fn start(turn: &Turn<'_>, cron: &Value, at: i64) -> Result<Value, ApiError> {
     let (namespace, name) = (meta::text(cron, "namespace"), meta::text(cron, "name"));
     let template = &cron["spec"]["jobTemplate"];
     let mut metadata = json!({
@@ -168,26 +169,34 @@ fn start(core: &Core, cron: &Value, at: i64) -> Result<Value, ApiError> {
         metadata["annotations"] = template["metadata"]["annotations"].clone();
     }
     metadata["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"] =
-        json!(core.clock.rfc3339_after(at - core.clock.seconds()));
+        json!(turn.clock.rfc3339_after(at - turn.clock.seconds()));
     let job = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template["spec"],
     });
     let name = meta::text(&job, "name").to_owned();
-    let made = match objects::create(core, JOBS, namespace, job) {
+    let made = match turn.create(JOBS, namespace, job) {
         // Made before its time could be written down.
         Err(error) if error.reason() == "AlreadyExists" => {
-            let held = objects::get(core, JOBS, namespace, &name);
+            let held = objects::get(turn, JOBS, namespace, &name);
             return held.map(|held| held.value.clone()).ok_or(error);
         }
-        made => made?,
+        made => made.inspect_err(|error| {
+            let text = format!("Error creating job: {}", error.message());
+            turn.note_failure(cron, about("Warning", "FailedCreate"), error, &text);
+        })?,
     };
     let text = format!("Created job {}", meta::text(&made, "name"));
-    note(core, cron, "Normal", "SuccessfulCreate", &text);
+    note(turn, cron, "Normal", "SuccessfulCreate", &text);
     Ok(made)
 }
 
 /// Writes an event about a `CronJob`.
 fn note(core: &Core, cron: &Value, level: &str, reason: &str, text: &str) {
+    objects::note(core, cron, about(level, reason), text);
+}
+
+/// Returns an event of the controller.
+fn about<'a>(level: &'a str, reason: &'a str) -> Note<'a> {
     let (from, api_version, kind) = ("cronjob-controller", "batch/v1", "CronJob");
-    objects::note(core, cron, Note { from, api_version, kind, level, reason }, text);
+    Note { from, api_version, kind, level, reason }
 }

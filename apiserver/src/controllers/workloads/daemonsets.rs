@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::objects::{self, DAEMONSETS, NODES, Note, PODS};
 use super::revisions::{self, HASH};
+use super::turn::Turn;
 use super::{Done, pods};
 use crate::core::Core;
 use crate::kinds::meta;
@@ -20,23 +21,23 @@ const TOLERATED: [(&str, &str); 6] = [
 ];
 
 /// Creates and deletes Pods of a `DaemonSet`, and writes its status.
-pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
-    let Some(held) = objects::get(core, DAEMONSETS, namespace, name) else { return Ok(None) };
+pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+    let Some(held) = objects::get(turn, DAEMONSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
     if meta::terminating(set) {
         return Ok(None);
     }
-    let nodes: Vec<String> = objects::list(core, NODES, "")
+    let nodes: Vec<String> = objects::list(turn, NODES, "")
         .iter()
         .filter(|node| suits(set, &node.value))
         .map(|node| meta::text(&node.value, "name").to_owned())
         .collect();
-    revisions::record(core, "DaemonSet", set)?;
-    let failed = place(core, set, &nodes).err();
-    let again = report(core, set, &nodes)?;
-    let held = objects::owned(core, PODS, set);
+    revisions::record(turn, "DaemonSet", set)?;
+    let failed = place(turn, set, &nodes).err();
+    let again = report(turn, set, &nodes)?;
+    let held = objects::owned(turn, PODS, set);
     let used = held.iter().filter_map(|pod| pod["metadata"]["labels"][HASH].as_str());
-    revisions::prune(core, set, &used.collect())?;
+    revisions::prune(turn, set, &used.collect())?;
     failed.map_or(Ok(again), Err)
 }
 
@@ -63,24 +64,24 @@ pub(super) fn target(pod: &Value) -> Option<&str> {
 }
 
 /// Creates the missing Pods, and deletes those that have failed, are too many, or of an old template.
-fn place(core: &Core, set: &Value, nodes: &[String]) -> Result<(), ApiError> {
-    let held = objects::owned(core, PODS, set);
+fn place(turn: &Turn<'_>, set: &Value, nodes: &[String]) -> Result<(), ApiError> {
+    let held = objects::owned(turn, PODS, set);
     let hash = objects::hash(&set["spec"]["template"]);
     for node in nodes {
         let mut on_node = held.iter().filter(|pod| node_of(pod) == node);
         match on_node.next() {
-            None => create(core, set, node, &hash)?,
+            None => create(turn, set, node, &hash)?,
             Some(pod) if pods::is_finished(pod) && !meta::terminating(pod) => {
-                delete(core, set, pod)?;
+                delete(turn, set, pod)?;
             }
             Some(_) => {}
         }
         for pod in on_node {
-            delete(core, set, pod)?;
+            delete(turn, set, pod)?;
         }
     }
     for pod in held.iter().filter(|pod| !nodes.iter().any(|node| node_of(pod) == node)) {
-        delete(core, set, pod)?;
+        delete(turn, set, pod)?;
     }
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return Ok(());
@@ -89,9 +90,9 @@ fn place(core: &Core, set: &Value, nodes: &[String]) -> Result<(), ApiError> {
     let is_old = |pod: &&Value| pod["metadata"]["labels"][HASH] != hash.as_str();
     let unready = held.iter().filter(|pod| !pods::is_ready(pod) || meta::terminating(pod));
     match (held.iter().find(is_old), unready.count()) {
-        (Some(pod), 0) if held.len() >= nodes.len() => delete(core, set, pod),
+        (Some(pod), 0) if held.len() >= nodes.len() => delete(turn, set, pod),
         _ => match held.iter().find(|pod| is_old(pod) && !pods::is_ready(pod)) {
-            Some(pod) => delete(core, set, pod),
+            Some(pod) => delete(turn, set, pod),
             None => Ok(()),
         },
     }
@@ -109,7 +110,7 @@ fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
 }
 
 /// Creates the Pod of a node, which the scheduler may place only there.
-fn create(core: &Core, set: &Value, node: &str, hash: &str) -> Result<(), ApiError> {
+fn create(turn: &Turn<'_>, set: &Value, node: &str, hash: &str) -> Result<(), ApiError> {
     let template = &set["spec"]["template"];
     let mut pod = pods::from_template(template, objects::owner("apps/v1", "DaemonSet", set));
     let metadata = &mut pod["metadata"];
@@ -130,9 +131,9 @@ fn create(core: &Core, set: &Value, node: &str, hash: &str) -> Result<(), ApiErr
             .map(|(key, effect)| json!({"key": key, "operator": "Exists", "effect": effect})),
     );
     spec["tolerations"] = json!(tolerations);
-    let made = objects::create(core, PODS, meta::text(set, "namespace"), pod)?;
+    let made = pods::create(turn, set, note("FailedCreate"), meta::text(set, "namespace"), pod)?;
     let text = format!("Created pod: {}", meta::text(&made, "name"));
-    objects::note(core, set, note("SuccessfulCreate"), &text);
+    objects::note(turn, set, note("SuccessfulCreate"), &text);
     Ok(())
 }
 

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::Done;
 use super::objects::{self, DEPLOYMENTS, Note, PODS, REPLICASETS};
+use super::replicasets::FAILURE;
+use super::turn::Turn;
 use crate::core::Core;
 use crate::kinds::meta;
 use crate::status::ApiError;
@@ -13,36 +15,36 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH: &str = "pod-template-hash";
 
 /// Scales the `ReplicaSets` of a Deployment, and writes its status.
-pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
-    let Some(held) = objects::get(core, DEPLOYMENTS, namespace, name) else { return Ok(None) };
+pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+    let Some(held) = objects::get(turn, DEPLOYMENTS, namespace, name) else { return Ok(None) };
     let deployment = &held.value;
     if meta::terminating(deployment) {
         return Ok(None);
     }
-    let sets = objects::owned(core, REPLICASETS, deployment);
+    let sets = objects::owned(turn, REPLICASETS, deployment);
     let (new, old): (Vec<Value>, Vec<Value>) =
         sets.into_iter().partition(|set| has_template(set, &deployment["spec"]["template"]));
     let is_paused = deployment["spec"]["paused"] == true;
-    let is_empty = old.iter().all(|set| replicas(set) == 0 && held_by(core, set) == 0);
+    let is_empty = old.iter().all(|set| replicas(set) == 0 && held_by(turn, set) == 0);
     let recreates = deployment["spec"]["strategy"]["type"] == "Recreate";
     let new = match new.into_iter().next() {
         Some(set) => Some(set),
         // A new template waits for the Pods of the old one, if they are not to run side by side.
-        None if !is_paused && (!recreates || is_empty) => Some(create(core, deployment, &old)?),
+        None if !is_paused && (!recreates || is_empty) => Some(create(turn, deployment, &old)?),
         None => None,
     };
     if !is_paused {
         match &new {
-            Some(new) if !recreates => roll(core, deployment, new, &old)?,
-            Some(new) if is_empty => scale(core, deployment, new, wanted(deployment))?,
+            Some(new) if !recreates => roll(turn, deployment, new, &old)?,
+            Some(new) if is_empty => scale(turn, deployment, new, wanted(deployment))?,
             _ => {
                 for set in &old {
-                    scale(core, deployment, set, 0)?;
+                    scale(turn, deployment, set, 0)?;
                 }
             }
         }
     }
-    report(core, deployment, new.as_ref(), &old)
+    report(turn, deployment, new.as_ref(), &old)
 }
 
 /// Returns the wanted number of Pods.
@@ -91,7 +93,7 @@ fn limits(deployment: &Value) -> (i64, i64) {
 }
 
 /// Creates the `ReplicaSet` of the present template.
-fn create(core: &Core, deployment: &Value, old: &[Value]) -> Result<Value, ApiError> {
+fn create(turn: &Turn<'_>, deployment: &Value, old: &[Value]) -> Result<Value, ApiError> {
     let (namespace, name) = (meta::text(deployment, "namespace"), meta::text(deployment, "name"));
     let hash = objects::hash(&deployment["spec"]["template"]);
     let mut template = deployment["spec"]["template"].clone();
@@ -107,31 +109,48 @@ fn create(core: &Core, deployment: &Value, old: &[Value]) -> Result<Value, ApiEr
     if let Some(seconds) = deployment["spec"]["minReadySeconds"].as_i64().filter(|it| *it > 0) {
         spec["minReadySeconds"] = json!(seconds);
     }
-    let made = objects::create(
-        core,
-        REPLICASETS,
-        namespace,
-        json!({
-            "apiVersion": "apps/v1", "kind": "ReplicaSet",
-            "metadata": {
-                "name": format!("{name}-{hash}"), "labels": template["metadata"]["labels"],
-                "annotations": {
-                    REVISION: revision.to_string(),
-                    "deployment.kubernetes.io/desired-replicas": wanted(deployment).to_string(),
-                    "deployment.kubernetes.io/max-replicas": (wanted(deployment) + surge).to_string(),
-                },
-                "ownerReferences": objects::owner("apps/v1", "Deployment", deployment),
+    let set = json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet",
+        "metadata": {
+            "name": format!("{name}-{hash}"), "labels": template["metadata"]["labels"],
+            "annotations": {
+                REVISION: revision.to_string(),
+                "deployment.kubernetes.io/desired-replicas": wanted(deployment).to_string(),
+                "deployment.kubernetes.io/max-replicas": (wanted(deployment) + surge).to_string(),
             },
-            "spec": spec,
-        }),
-    )?;
+            "ownerReferences": objects::owner("apps/v1", "Deployment", deployment),
+        },
+        "spec": spec,
+    });
+    let made = turn.create(REPLICASETS, namespace, set);
+    let made =
+        made.inspect_err(|error| refused(turn, deployment, &format!("{name}-{hash}"), error))?;
     // As status: another change of annotations makes a new generation.
-    objects::change(core, DEPLOYMENTS, deployment, "status", |next| {
+    objects::change(turn, DEPLOYMENTS, deployment, "status", |next| {
         meta::of(next).entry("annotations").or_insert_with(|| json!({}))[REVISION] =
             json!(revision.to_string());
     })?;
-    note_scaled(core, deployment, &made, 0, first);
+    note_scaled(turn, deployment, &made, 0, first);
     Ok(made)
+}
+
+/// Notes that the `ReplicaSet` of the present template could not be created.
+fn refused(turn: &Turn<'_>, deployment: &Value, name: &str, error: &ApiError) {
+    if turn.is_waiting() {
+        return;
+    }
+    let text = format!("Failed to create new replica set {name:?}: {}", error.message());
+    turn.note_failure(deployment, about("ReplicaSetCreateError"), error, &text);
+    let reason = ("ReplicaSetCreateError", text);
+    let condition = condition(deployment, "Progressing", false, reason, &turn.clock.rfc3339());
+    let mut status = deployment["status"].clone();
+    let mut all = objects::items(&status, "conditions").to_vec();
+    all.retain(|one| one["type"] != "Progressing");
+    all.push(condition);
+    status["conditions"] = json!(all);
+    if let Err(error) = objects::set_status(turn, DEPLOYMENTS, deployment, &status) {
+        tracing::debug!(name, %error, "the failure of a Deployment could not be written");
+    }
 }
 
 /// Returns the number of a `ReplicaSet` among those of its Deployment.
@@ -177,15 +196,21 @@ fn note_scaled(core: &Core, deployment: &Value, set: &Value, from: i64, to: i64)
     let direction = if to >= from { "up" } else { "down" };
     let name = meta::text(set, "name");
     let text = format!("Scaled {direction} replica set {name} from {from} to {to}");
-    let (controller, api_version) = ("deployment-controller", "apps/v1");
-    let note = Note {
-        from: controller,
-        api_version,
-        kind: "Deployment",
-        level: "Normal",
-        reason: "ScalingReplicaSet",
-    };
-    objects::note(core, deployment, note, &text);
+    objects::note(core, deployment, about("ScalingReplicaSet"), &text);
+}
+
+/// Returns an event of the controller.
+fn about(reason: &str) -> Note<'_> {
+    let (from, api_version) = ("deployment-controller", "apps/v1");
+    Note { from, api_version, kind: "Deployment", level: "Normal", reason }
+}
+
+/// Returns the condition of a Deployment whose new `ReplicaSet`, or else an old one, cannot make its Pods.
+fn failure(new: Option<&Value>, old: &[Value]) -> Option<Value> {
+    let mut held = new.into_iter().chain(old).filter_map(|set| objects::condition(set, FAILURE));
+    let mut failure = held.next()?.clone();
+    failure["lastUpdateTime"] = failure["lastTransitionTime"].clone();
+    Some(failure)
 }
 
 /// Writes the status.
@@ -240,6 +265,9 @@ fn report(core: &Core, deployment: &Value, new: Option<&Value>, old: &[Value]) -
             &now
         ),
     ]);
+    if let (Some(failure), Some(all)) = (failure(new, old), status["conditions"].as_array_mut()) {
+        all.push(failure);
+    }
     objects::set_status(core, DEPLOYMENTS, deployment, &status)?;
     Ok(None)
 }

@@ -22,20 +22,31 @@ mod signing;
 mod statefulsets;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::changes::Event;
 use super::selection::{Controller, ControllerSet};
 use crate::core::Core;
+use crate::hooks::Session;
 use crate::kinds::meta;
+use crate::verbs::suspend::run::Run;
 use objects::{Resource, controller_of};
+use turn::{Answered, Turn};
 
-/// Seconds until work that failed is tried again.
+/// Seconds until work that failed is tried again; they double with each failure in a row.
 const RETRY: i64 = 5;
+/// Doublings of the time until work is tried again.
+const DOUBLINGS: u32 = 6;
+/// Most keys whose webhooks are asked at the same time; further ones wait.
+const ASKED: usize = 16;
 
 /// One object that a controller has to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,11 +69,31 @@ pub(super) struct Workloads {
     later: BTreeMap<Key, i64>,
     /// The same in the order of the times.
     times: BTreeSet<(i64, Key)>,
+    /// Failures in a row of keys whose work failed.
+    failures: BTreeMap<Key, u32>,
+    /// Keys whose creations wait for webhooks; at most one task of `calls` each.
+    asked: BTreeSet<Key>,
+    /// Answers for the next look at a key.
+    answered: BTreeMap<Key, Answered>,
+    /// Calls of webhooks.
+    calls: JoinSet<(Key, Answered)>,
+    /// Right to call webhooks.
+    slots: Arc<Semaphore>,
 }
 
 impl Workloads {
     pub(super) fn new(set: ControllerSet) -> Self {
-        Self { set, queue: BTreeSet::new(), later: BTreeMap::new(), times: BTreeSet::new() }
+        Self {
+            set,
+            queue: BTreeSet::new(),
+            later: BTreeMap::new(),
+            times: BTreeSet::new(),
+            failures: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            answered: BTreeMap::new(),
+            calls: JoinSet::new(),
+            slots: Arc::new(Semaphore::new(ASKED)),
+        }
     }
 
     /// Makes what the stand-ins need before the first object.
@@ -154,8 +185,11 @@ impl Workloads {
     }
 
     /// Works off one key; returns whether there was one.
-    pub(super) fn work(&mut self, core: &Core) -> bool {
+    pub(super) fn work(&mut self, core: &Arc<Core>) -> bool {
         let now = core.clock.seconds();
+        while let Some(done) = self.calls.try_join_next() {
+            self.take(done.ok());
+        }
         while let Some((_, key)) = self.times.first().filter(|(at, _)| *at <= now).cloned() {
             self.forget(&key);
             self.queue.insert(key);
@@ -163,17 +197,67 @@ impl Workloads {
         // Removed first: a panic must not leave the key in the queue.
         let Some(key) = self.queue.pop_first() else { return false };
         self.forget(&key);
-        let again = sync(core, &key).unwrap_or_else(|error| {
-            let Key { controller, namespace, name } = &key;
-            tracing::debug!(?controller, namespace, name, %error, "a stand-in could not do its work");
-            Some(now + RETRY)
-        });
+        // The answer queues it again.
+        if self.asked.contains(&key) {
+            return true;
+        }
+        let turn = Turn::new(core, &key, self.answered.remove(&key));
+        let done = sync(&turn, &key);
+        if let Some(session) = turn.into_waiting() {
+            self.ask(core, key, session);
+            return true;
+        }
+        let again = match done {
+            Ok(again) => {
+                self.failures.remove(&key);
+                again
+            }
+            Err(error) => Some(now + self.failed(&key, &error)),
+        };
         if let Some(at) = again {
             let at = at.max(now + 1);
             self.times.insert((at, key.clone()));
             self.later.insert(key, at);
         }
         true
+    }
+
+    /// Notes the failure of work, and returns the seconds until it is tried again.
+    fn failed(&mut self, key: &Key, error: &crate::status::ApiError) -> i64 {
+        let Key { controller, namespace, name } = key;
+        tracing::debug!(?controller, namespace, name, %error, "a stand-in could not do its work");
+        let before = self.failures.entry(key.clone()).or_default();
+        let pause = RETRY << (*before).min(DOUBLINGS);
+        *before = before.saturating_add(1);
+        pause
+    }
+
+    /// Puts the questions of a creation to their webhooks.
+    fn ask(&mut self, core: &Arc<Core>, key: Key, session: Arc<Session>) {
+        self.asked.insert(key.clone());
+        let (core, slots) = (core.clone(), self.slots.clone());
+        self.calls.spawn(async move {
+            // Never closed.
+            let _slot = slots.acquire_owned().await;
+            let failure = Run::new(session.clone(), None).goes_on(&core).await.err();
+            (key, (session, failure))
+        });
+    }
+
+    /// Waits for the answers for a key, and queues it; for ever if no webhook is asked. Cancel safe.
+    pub(super) async fn answered(&mut self) {
+        match self.calls.join_next().await {
+            Some(done) => self.take(done.ok()),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Queues a key whose webhooks have answered; `None` if the call panicked.
+    fn take(&mut self, done: Option<(Key, Answered)>) {
+        let Some((key, answered)) = done else { return };
+        self.asked.remove(&key);
+        self.answered.insert(key.clone(), answered);
+        self.queue.insert(key);
     }
 
     /// Forgets the time of a key.
@@ -203,21 +287,21 @@ fn controllers_of(group: &str, plural: &str) -> &'static [Controller] {
 }
 
 /// Works off a key.
-fn sync(core: &Core, key: &Key) -> Done {
+fn sync(turn: &Turn<'_>, key: &Key) -> Done {
     let Key { controller, namespace, name } = key;
     match controller {
-        Controller::Deployments => deployments::sync(core, namespace, name),
-        Controller::ReplicaSets => replicasets::sync(core, namespace, name),
-        Controller::StatefulSets => statefulsets::sync(core, namespace, name),
-        Controller::DaemonSets => daemonsets::sync(core, namespace, name),
-        Controller::Jobs => jobs::sync(core, namespace, name),
-        Controller::CronJobs => cronjobs::sync(core, namespace, name),
-        Controller::Endpoints => endpoints::sync_endpoints(core, namespace, name),
-        Controller::EndpointSlices => endpoints::sync_slice(core, namespace, name),
-        Controller::Volumes => volumes::sync(core, namespace, name),
-        Controller::Disruption => disruption::sync(core, namespace, name),
-        Controller::Signing => signing::sync(core, name),
-        Controller::Kubelet => kubelet::sync(core, namespace, name),
+        Controller::Deployments => deployments::sync(turn, namespace, name),
+        Controller::ReplicaSets => replicasets::sync(turn, namespace, name),
+        Controller::StatefulSets => statefulsets::sync(turn, namespace, name),
+        Controller::DaemonSets => daemonsets::sync(turn, namespace, name),
+        Controller::Jobs => jobs::sync(turn, namespace, name),
+        Controller::CronJobs => cronjobs::sync(turn, namespace, name),
+        Controller::Endpoints => endpoints::sync_endpoints(turn, namespace, name),
+        Controller::EndpointSlices => endpoints::sync_slice(turn, namespace, name),
+        Controller::Volumes => volumes::sync(turn, namespace, name),
+        Controller::Disruption => disruption::sync(turn, namespace, name),
+        Controller::Signing => signing::sync(turn, name),
+        Controller::Kubelet => kubelet::sync(turn, namespace, name),
         _ => Ok(None),
     }
 }

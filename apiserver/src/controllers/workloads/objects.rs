@@ -12,6 +12,9 @@ use crate::verbs::options::{DeleteOptions, Propagation};
 use crate::verbs::update::{self, NextState};
 use crate::verbs::{Call, create, delete};
 
+/// Longest message of an event, in characters.
+const LONGEST_MESSAGE: usize = 1024;
+
 /// Group and plural.
 pub(super) type Resource = (&'static str, &'static str);
 
@@ -21,6 +24,7 @@ pub(super) const CRONJOBS: Resource = ("batch", "cronjobs");
 pub(super) const DAEMONSETS: Resource = ("apps", "daemonsets");
 pub(super) const DEPLOYMENTS: Resource = ("apps", "deployments");
 pub(super) const ENDPOINTS: Resource = ("", "endpoints");
+const EVENTS: Resource = ("", "events");
 pub(super) const JOBS: Resource = ("batch", "jobs");
 pub(super) const NODES: Resource = ("", "nodes");
 pub(super) const PODS: Resource = ("", "pods");
@@ -32,7 +36,12 @@ pub(super) const STATEFULSETS: Resource = ("apps", "statefulsets");
 pub(super) const VOLUMES: Resource = ("", "persistentvolumes");
 
 /// Returns a call about an object.
-fn call(core: &Core, resource: Resource, namespace: &str, name: &str) -> Result<Call, ApiError> {
+pub(super) fn call(
+    core: &Core,
+    resource: Resource,
+    namespace: &str,
+    name: &str,
+) -> Result<Call, ApiError> {
     let kind = core.kind(resource.0, resource.1).ok_or_else(ApiError::no_resource)?;
     super::super::call(core, &kind, namespace, name).ok_or_else(ApiError::no_resource)
 }
@@ -175,9 +184,37 @@ pub(super) struct Note<'a> {
 
 /// Writes an event. A failure changes nothing: events are for people.
 pub(super) fn note(core: &Core, about: &Value, note: Note<'_>, message: &str) {
+    let suffix: String = core.rng.bytes()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    write_note(core, about, note, message, &suffix);
+}
+
+/// Writes an event that may happen again and again: it is then counted, with its last message, and there is
+/// no further one. Messages differ: they name an object that has a new name each time.
+pub(super) fn note_again(core: &Core, about: &Value, note: Note<'_>, message: &str) {
+    let suffix = hash(&json!([about["metadata"]["uid"], note.reason]));
+    let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
+    let Some(held) = get(core, EVENTS, namespace, &format!("{name}.{suffix}")) else {
+        return write_note(core, about, note, message, &suffix);
+    };
+    let changed = change(core, EVENTS, &held.value, "", |next| {
+        next["count"] = json!(next["count"].as_i64().unwrap_or(0).saturating_add(1));
+        next["lastTimestamp"] = json!(core.clock.rfc3339());
+        next["message"] = json!(shortened(message));
+    });
+    if let Err(error) = changed {
+        tracing::debug!(namespace, name, %error, "an event could not be counted");
+    }
+}
+
+/// Returns the beginning of a message, as long as upstream's: a webhook may explain its refusal at any length.
+fn shortened(message: &str) -> String {
+    message.chars().take(LONGEST_MESSAGE).collect()
+}
+
+/// Writes an event whose name ends with a suffix.
+fn write_note(core: &Core, about: &Value, note: Note<'_>, message: &str, suffix: &str) {
     let metadata = &about["metadata"];
     let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
-    let suffix: String = core.rng.bytes()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     let now = core.clock.rfc3339();
     let event = json!({
         "apiVersion": "v1", "kind": "Event",
@@ -187,11 +224,11 @@ pub(super) fn note(core: &Core, about: &Value, note: Note<'_>, message: &str) {
             "namespace": namespace, "uid": metadata["uid"],
             "resourceVersion": metadata["resourceVersion"],
         },
-        "type": note.level, "reason": note.reason, "message": message, "count": 1,
+        "type": note.level, "reason": note.reason, "message": shortened(message), "count": 1,
         "firstTimestamp": now, "lastTimestamp": now,
         "source": {"component": note.from}, "reportingComponent": note.from,
     });
-    if let Err(error) = create(core, ("", "events"), namespace, event) {
+    if let Err(error) = create(core, EVENTS, namespace, event) {
         tracing::debug!(namespace, name, %error, "an event could not be written");
     }
 }

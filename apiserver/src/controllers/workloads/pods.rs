@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::objects;
+use super::objects::{self, Note};
+use super::turn::Turn;
 use crate::clock;
 use crate::kinds::meta;
+use crate::status::ApiError;
 
 /// Most Pods that one look at an owner makes or deletes, as upstream's controllers; the events of these
 /// lead to the next look, and others have their turn in between. Less in tests, which go beyond it.
@@ -20,6 +22,20 @@ pub(super) fn from_template(template: &Value, owner: Value) -> Value {
         }
     }
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+}
+
+/// Creates a Pod of an owner; a failure is an event about the owner.
+pub(super) fn create(
+    turn: &Turn<'_>,
+    owner: &Value,
+    note: Note<'_>,
+    namespace: &str,
+    pod: Value,
+) -> Result<Value, ApiError> {
+    turn.create(objects::PODS, namespace, pod).inspect_err(|error| {
+        let text = format!("Error creating: {}", error.message());
+        turn.note_failure(owner, note, error, &text);
+    })
 }
 
 /// Whether a Pod has ended.

@@ -3,28 +3,34 @@
 use serde_json::{Value, json};
 
 use super::objects::{self, Note, PODS, REPLICASETS};
+use super::turn::Turn;
 use super::{Done, pods};
 use crate::core::Core;
 use crate::kinds::meta;
 use crate::selectors::selects;
+use crate::status::ApiError;
+
+/// Type of the condition of a set whose Pods cannot be made.
+pub(super) const FAILURE: &str = "ReplicaFailure";
 
 /// Creates and deletes Pods of a `ReplicaSet`, and writes its status.
-pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
-    let Some(held) = objects::get(core, REPLICASETS, namespace, name) else { return Ok(None) };
+pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+    let Some(held) = objects::get(turn, REPLICASETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
-    let all = objects::owned(core, PODS, set);
+    let all = objects::owned(turn, PODS, set);
     let mut active: Vec<Value> = all.iter().filter(|pod| pods::is_active(pod)).cloned().collect();
     let mut failed = None;
     if !meta::terminating(set) {
-        failed = scale(core, set, &mut active).err();
+        failed = scale(turn, set, &mut active).err();
     }
     let terminating = all.iter().filter(|pod| meta::terminating(pod) && !pods::is_finished(pod));
-    let again = report(core, set, &active, terminating.count())?;
+    let failure = failure(turn, set, &active, failed.as_ref());
+    let again = report(turn, set, &active, terminating.count(), failure)?;
     failed.map_or(Ok(again), Err)
 }
 
 /// Makes the number of active Pods that of the spec.
-fn scale(core: &Core, set: &Value, active: &mut Vec<Value>) -> Result<(), crate::status::ApiError> {
+fn scale(turn: &Turn<'_>, set: &Value, active: &mut Vec<Value>) -> Result<(), ApiError> {
     let namespace = meta::text(set, "namespace");
     let wanted = usize::try_from(objects::number(set, "replicas", 1)).unwrap_or(0);
     let owner = objects::owner("apps/v1", "ReplicaSet", set);
@@ -32,18 +38,18 @@ fn scale(core: &Core, set: &Value, active: &mut Vec<Value>) -> Result<(), crate:
     while active.len() < goal {
         let mut pod = pods::from_template(&set["spec"]["template"], owner.clone());
         pod["metadata"]["generateName"] = json!(format!("{}-", meta::text(set, "name")));
-        let made = objects::create(core, PODS, namespace, pod)?;
+        let made = pods::create(turn, set, note("FailedCreate"), namespace, pod)?;
         let text = format!("Created pod: {}", meta::text(&made, "name"));
-        objects::note(core, set, note("SuccessfulCreate"), &text);
+        objects::note(turn, set, note("SuccessfulCreate"), &text);
         active.push(made);
     }
     if active.len() > wanted {
         active.sort_by_key(pods::deletion_rank);
         let surplus = (active.len() - wanted).min(pods::BURST);
         for pod in active.drain(..surplus) {
-            objects::remove(core, PODS, &pod, None)?;
+            objects::remove(turn, PODS, &pod, None)?;
             let text = format!("Deleted pod: {}", meta::text(&pod, "name"));
-            objects::note(core, set, note("SuccessfulDelete"), &text);
+            objects::note(turn, set, note("SuccessfulDelete"), &text);
         }
     }
     Ok(())
@@ -55,8 +61,36 @@ fn note(reason: &str) -> Note<'_> {
     Note { from, api_version, kind: "ReplicaSet", level: "Normal", reason }
 }
 
+/// Returns the condition of a set whose Pods cannot be created or deleted. Its first text stays until there
+/// is no failure any more, and while webhooks are asked.
+fn failure(
+    turn: &Turn<'_>,
+    set: &Value,
+    active: &[Value],
+    failed: Option<&ApiError>,
+) -> Option<Value> {
+    let held = objects::condition(set, FAILURE);
+    if turn.is_waiting() || held.is_some() && failed.is_some() {
+        return held.cloned();
+    }
+    let wanted = usize::try_from(objects::number(set, "replicas", 1)).unwrap_or(0);
+    let reason = if active.len() > wanted { "FailedDelete" } else { "FailedCreate" };
+    failed.map(|error| {
+        json!({
+            "type": FAILURE, "status": "True", "reason": reason, "message": error.message(),
+            "lastTransitionTime": turn.clock.rfc3339(),
+        })
+    })
+}
+
 /// Writes the status; returns when a Pod becomes available next.
-fn report(core: &Core, set: &Value, active: &[Value], terminating: usize) -> Done {
+fn report(
+    core: &Core,
+    set: &Value,
+    active: &[Value],
+    terminating: usize,
+    failure: Option<Value>,
+) -> Done {
     let (now, wait) = (core.clock.seconds(), objects::number(set, "minReadySeconds", 0));
     let labels = json!({"matchLabels": set["spec"]["template"]["metadata"]["labels"]});
     let mut status = json!({
@@ -69,6 +103,9 @@ fn report(core: &Core, set: &Value, active: &[Value], terminating: usize) -> Don
     objects::set_count(&mut status, "readyReplicas", count(&pods::is_ready));
     let available = count(&|pod| pods::is_available(pod, wait, now));
     objects::set_count(&mut status, "availableReplicas", available);
+    if let Some(failure) = failure {
+        status["conditions"] = json!([failure]);
+    }
     objects::set_status(core, REPLICASETS, set, &status)?;
     Ok(pods::next_available(active, wait, now))
 }

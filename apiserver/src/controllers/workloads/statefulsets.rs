@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::objects::{self, CLAIMS, Note, PODS, REVISIONS, STATEFULSETS};
 use super::revisions::{self, HASH as REVISION};
+use super::turn::Turn;
 use super::{Done, pods};
 use crate::core::Core;
 use crate::kinds::meta;
@@ -21,20 +22,20 @@ struct Revisions {
 }
 
 /// Creates and deletes Pods of a `StatefulSet`, and writes its status.
-pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
-    let Some(held) = objects::get(core, STATEFULSETS, namespace, name) else { return Ok(None) };
+pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+    let Some(held) = objects::get(turn, STATEFULSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
     if meta::terminating(set) {
         return Ok(None);
     }
-    let revisions = revisions(core, set)?;
-    let failed = step(core, set, &revisions).err();
-    let again = report(core, set, &revisions)?;
-    let held = objects::owned(core, PODS, set);
+    let revisions = revisions(turn, set)?;
+    let failed = step(turn, set, &revisions).err();
+    let again = report(turn, set, &revisions)?;
+    let held = objects::owned(turn, PODS, set);
     let mut used: BTreeSet<&str> =
         held.iter().filter_map(|pod| pod["metadata"]["labels"][REVISION].as_str()).collect();
     used.extend([revisions.current.as_str(), revisions.update.as_str()]);
-    revisions::prune(core, set, &used)?;
+    revisions::prune(turn, set, &used)?;
     failed.map_or(Ok(again), Err)
 }
 
@@ -53,13 +54,13 @@ fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
 }
 
 /// Takes the next step to the wanted Pods. With ordered management it waits for each of them.
-fn step(core: &Core, set: &Value, revisions: &Revisions) -> Result<(), ApiError> {
+fn step(turn: &Turn<'_>, set: &Value, revisions: &Revisions) -> Result<(), ApiError> {
     let is_ordered = set["spec"]["podManagementPolicy"] != "Parallel";
-    let now = core.clock.seconds();
+    let now = turn.clock.seconds();
     let wait = objects::number(set, "minReadySeconds", 0);
     let start = set["spec"]["ordinals"]["start"].as_i64().unwrap_or(0);
     let wanted = start..start + objects::number(set, "replicas", 1);
-    let held = objects::owned(core, PODS, set);
+    let held = objects::owned(turn, PODS, set);
     let found: BTreeMap<i64, &Value> =
         held.iter().filter_map(|pod| Some((ordinal(set, pod)?, pod))).collect();
     let mut made = 0;
@@ -69,11 +70,11 @@ fn step(core: &Core, set: &Value, revisions: &Revisions) -> Result<(), ApiError>
             None if made == pods::BURST => return Ok(()),
             None => {
                 made += 1;
-                create(core, set, ordinal, revisions)?;
+                create(turn, set, ordinal, revisions)?;
                 false
             }
             Some(pod) if pods::is_finished(pod) && !meta::terminating(pod) => {
-                objects::remove(core, PODS, pod, None)?;
+                objects::remove(turn, PODS, pod, None)?;
                 false
             }
             Some(pod) => !meta::terminating(pod) && pods::is_available(pod, wait, now),
@@ -86,12 +87,12 @@ fn step(core: &Core, set: &Value, revisions: &Revisions) -> Result<(), ApiError>
     surplus.retain(|pod| ordinal(set, pod).is_none_or(|at| !wanted.contains(&at)));
     surplus.sort_by_key(|pod| std::cmp::Reverse(ordinal(set, pod)));
     for pod in surplus {
-        delete(core, set, pod)?;
+        delete(turn, set, pod)?;
         if is_ordered {
             return Ok(());
         }
     }
-    update(core, set, revisions, &held)
+    update(turn, set, revisions, &held)
 }
 
 /// Replaces one Pod of an older revision, the one with the highest ordinal first.
@@ -132,11 +133,11 @@ fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
 }
 
 /// Creates the Pod of an ordinal, and its claims.
-fn create(core: &Core, set: &Value, at: i64, revisions: &Revisions) -> Result<(), ApiError> {
+fn create(turn: &Turn<'_>, set: &Value, at: i64, revisions: &Revisions) -> Result<(), ApiError> {
     let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
     let pod_name = format!("{name}-{at}");
     let is_old = at < partition(set) && revisions.current != revisions.update;
-    let old = objects::get(core, REVISIONS, namespace, &revisions.current).filter(|_| is_old);
+    let old = objects::get(turn, REVISIONS, namespace, &revisions.current).filter(|_| is_old);
     let (mut template, revision) = match &old {
         Some(old) => (old.value["data"]["spec"]["template"].clone(), &revisions.current),
         None => (set["spec"]["template"].clone(), &revisions.update),
@@ -155,15 +156,19 @@ fn create(core: &Core, set: &Value, at: i64, revisions: &Revisions) -> Result<()
     if let Some(service) = set["spec"]["serviceName"].as_str().filter(|name| !name.is_empty()) {
         pod["spec"]["subdomain"] = json!(service);
     }
-    claims(core, set, &pod_name, &mut pod)?;
-    objects::create(core, PODS, namespace, pod)?;
+    claims(turn, set, &pod_name, &mut pod)?;
+    turn.create(PODS, namespace, pod).inspect_err(|error| {
+        let why = error.message();
+        let text = format!("create Pod {pod_name} in StatefulSet {name} failed error: {why}");
+        turn.note_failure(set, note("FailedCreate"), error, &text);
+    })?;
     let text = format!("Create Pod {pod_name} in StatefulSet {name} successful");
-    objects::note(core, set, note("SuccessfulCreate"), &text);
+    objects::note(turn, set, note("SuccessfulCreate"), &text);
     Ok(())
 }
 
 /// Creates the claims of a Pod, and puts them in the place of the volumes of their names.
-fn claims(core: &Core, set: &Value, pod_name: &str, pod: &mut Value) -> Result<(), ApiError> {
+fn claims(turn: &Turn<'_>, set: &Value, pod_name: &str, pod: &mut Value) -> Result<(), ApiError> {
     let namespace = meta::text(set, "namespace");
     let mut volumes = objects::items(&pod["spec"], "volumes").to_vec();
     for template in objects::items(&set["spec"], "volumeClaimTemplates") {
@@ -171,34 +176,46 @@ fn claims(core: &Core, set: &Value, pod_name: &str, pod: &mut Value) -> Result<(
         let name = format!("{volume}-{pod_name}");
         volumes.retain(|held| held["name"] != volume);
         volumes.push(json!({"name": volume, "persistentVolumeClaim": {"claimName": name}}));
-        if objects::get(core, CLAIMS, namespace, &name).is_some() {
-            continue;
+        if objects::get(turn, CLAIMS, namespace, &name).is_none() {
+            create_claim(turn, set, template, pod_name, &name)?;
         }
-        let mut metadata = json!({"name": name, "labels": template["metadata"]["labels"]});
-        if let Some(annotations) = template["metadata"]["annotations"].as_object() {
-            metadata["annotations"] = json!(annotations);
-        }
-        // All labels of the selector: by them the claims of a set are found.
-        for (key, value) in set["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten()
-        {
-            metadata["labels"][key] = value.clone();
-        }
-        objects::create_if_absent(
-            core,
-            CLAIMS,
-            namespace,
-            json!({
-                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
-                "metadata": metadata, "spec": template["spec"],
-            }),
-        )?;
-        let owner = meta::text(set, "name");
-        let text = format!("Create Claim {name} Pod {pod_name} in StatefulSet {owner} success");
-        objects::note(core, set, note("SuccessfulCreate"), &text);
     }
     if !volumes.is_empty() {
         pod["spec"]["volumes"] = json!(volumes);
     }
+    Ok(())
+}
+
+/// Creates a claim of a Pod.
+fn create_claim(
+    turn: &Turn<'_>,
+    set: &Value,
+    template: &Value,
+    pod_name: &str,
+    name: &str,
+) -> Result<(), ApiError> {
+    let mut metadata = json!({"name": name, "labels": template["metadata"]["labels"]});
+    if let Some(annotations) = template["metadata"]["annotations"].as_object() {
+        metadata["annotations"] = json!(annotations);
+    }
+    // All labels of the selector: by them the claims of a set are found.
+    for (key, value) in set["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten() {
+        metadata["labels"][key] = value.clone();
+    }
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": metadata, "spec": template["spec"],
+    });
+    let about = format!("Claim {name} Pod {pod_name} in StatefulSet {}", meta::text(set, "name"));
+    match turn.create(CLAIMS, meta::text(set, "namespace"), claim) {
+        Err(error) if error.reason() != "AlreadyExists" => {
+            let text = format!("create {about} failed error: {}", error.message());
+            turn.note_failure(set, note("FailedCreate"), &error, &text);
+            return Err(error);
+        }
+        _ => {}
+    }
+    objects::note(turn, set, note("SuccessfulCreate"), &format!("Create {about} success"));
     Ok(())
 }
 

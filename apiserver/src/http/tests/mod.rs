@@ -16,4 +16,4 @@ mod subresources;
 mod tokens;
 mod verbs;
 mod watch;
-mod webhooks;
+pub(crate) mod webhooks;

@@ -137,6 +137,14 @@ async fn connections_fail_as_without_a_kubelet() {
     let status = json!({"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]});
     client.post("/api/v1/nodes", json!({"metadata": {"name": "n"}})).await;
     client.merge("/api/v1/nodes/n/status", json!({"status": status})).await;
+    let local = json!({"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]});
+    client.post("/api/v1/nodes", json!({"metadata": {"name": "l"}})).await;
+    client.merge("/api/v1/nodes/l/status", json!({"status": local})).await;
+    for (node, code, text) in [("n", 503, "dial tcp 192.0.2.1"), ("l", 400, "address not allowed")]
+    {
+        let reply = client.get(&format!("/api/v1/nodes/{node}/proxy/metrics")).await;
+        assert!(reply.code == code && reply.message().contains(text), "{}", reply.text);
+    }
     let reply = client.get(&format!("{PODS}/q/log")).await;
     assert_eq!(reply.code, 500);
     assert!(reply.message().contains("https://192.0.2.1:10250/containerLogs/default/q/c"));

@@ -7,6 +7,7 @@ pub(crate) mod parameters;
 pub(crate) mod policies;
 pub(crate) mod priority;
 pub(crate) mod quota;
+pub(crate) mod size;
 pub(crate) mod webhooks;
 
 use serde_json::Value;

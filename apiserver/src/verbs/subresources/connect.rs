@@ -13,6 +13,7 @@ use super::kubelet::{self, Command};
 
 use crate::auth::{self, Attributes};
 use crate::core::Core;
+use crate::hooks;
 use crate::status::{About, ApiError, forbidden_field, invalid_value};
 use crate::verbs::admit::policies::Operation;
 use crate::verbs::options::Query;
@@ -318,6 +319,7 @@ fn proxy(core: &Core, call: &Call) -> ApiError {
     }
     if call.kind.is("", "nodes") {
         return match address(core, name) {
+            Ok(at) if !is_proxyable(&at) => ApiError::bad_request("address not allowed"),
             Ok(at) => unreachable(format!(
                 "error trying to reach service: dial tcp {at}: connect: connection refused"
             )),
@@ -325,7 +327,7 @@ fn proxy(core: &Core, call: &Call) -> ApiError {
         };
     }
     let ip = held.value["status"]["podIPs"][0]["ip"].as_str().unwrap_or_default();
-    let Some(ip) = ip.parse::<std::net::IpAddr>().ok().filter(is_global) else {
+    let Some(ip) = ip.parse::<std::net::IpAddr>().ok().filter(|ip| hooks::is_allowed(*ip)) else {
         return ApiError::bad_request("address not allowed");
     };
     unreachable(format!(
@@ -333,11 +335,10 @@ fn proxy(core: &Core, call: &Call) -> ApiError {
     ))
 }
 
-/// Whether an address is one of a single host that is not this one.
-fn is_global(ip: &std::net::IpAddr) -> bool {
-    let link_local = match ip {
-        std::net::IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
-        std::net::IpAddr::V6(ip) => ip.is_unicast_link_local(),
-    };
-    !(ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || link_local)
+/// Whether a node's host is one that upstream's proxy connects to: of a name that is not resolved here, only
+/// that of this machine is known.
+fn is_proxyable(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let ip = host.trim_matches(['[', ']']).parse();
+    ip.map_or(host != "localhost", hooks::is_allowed)
 }

@@ -18,6 +18,7 @@ use crate::kinds::Kind;
 use crate::kinds::conversion::{self, Conversion};
 use crate::kinds::meta;
 use crate::status::ApiError;
+use crate::storage;
 use crate::verbs::Call;
 
 /// Longest time for a conversion, as in kube-apiserver.
@@ -166,7 +167,9 @@ pub(crate) async fn wait(
     let session = Session::open();
     let mut run = Run::new(session.clone(), None);
     loop {
-        let done = shown_all(core, &session, kind, stored.iter().collect());
+        let size = stored.iter().map(storage::size).sum();
+        let show = || shown_all(core, &session, kind, stored.iter().collect());
+        let done = core.long_work.run_on(size, show).await;
         if !run.goes_on(core).await? {
             return done;
         }

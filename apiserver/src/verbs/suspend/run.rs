@@ -45,11 +45,14 @@ impl Run {
         if self.runs > RUNS {
             return Err(ApiError::internal("the object changes with every call of its webhooks"));
         }
+        // Webhooks see stored objects: not before these outlive the process.
+        core.store.durable().await;
         let mut calls = JoinSet::new();
         for (question, uid) in pending {
             let (core, deadline) = (core.clone(), self.deadline);
             calls.spawn(async move {
-                let result = core.webhooks.call(&core.store, &question, &uid, deadline).await;
+                let (store, long) = (&core.store, &core.long_work);
+                let result = core.webhooks.call(store, long, &question, &uid, deadline).await;
                 (question, Answer { uid, result })
             });
         }

@@ -6,6 +6,7 @@ mod status;
 use serde_json::{Value, json};
 
 use super::objects::{self, JOBS, Note, PODS};
+use super::turn::Turn;
 use super::{Done, pods};
 use crate::clock;
 use crate::core::Core;
@@ -21,20 +22,21 @@ const PAUSE: i64 = 10;
 const LONGEST: i64 = 600;
 
 /// Creates and counts the Pods of a Job, and writes its status.
-pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
-    let Some(held) = objects::get(core, JOBS, namespace, name) else {
-        return release_orphans(core, namespace, name).map(|()| None);
-    };
+pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+    let held = objects::get(turn, JOBS, namespace, name);
+    let uid = held.as_ref().map_or("", |held| meta::text(&held.value, "uid"));
+    release_orphans(turn, namespace, name, uid)?;
+    let Some(held) = &held else { return Ok(None) };
     let job = &held.value;
     if meta::terminating(job) || job["spec"]["managedBy"].is_string() {
-        return release_all(core, job).map(|()| None);
+        return release_all(turn, job).map(|()| None);
     }
     if status::is_finished(job) {
-        release_all(core, job)?;
-        return expire(core, job);
+        release_all(turn, job)?;
+        return expire(turn, job);
     }
-    let all = objects::owned(core, PODS, job);
-    let now = core.clock.seconds();
+    let all = objects::owned(turn, PODS, job);
+    let now = turn.clock.seconds();
     let mut tally = Tally::of(job, &all);
     let end = tally.end(job, &all, now);
     let is_suspended = job["spec"]["suspend"] == true;
@@ -45,21 +47,21 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
         if end.as_ref().is_some_and(status::End::is_failure) {
             tally.failed += tally.active.len();
         }
-        failed = delete_active(core, job, &mut tally).err();
+        failed = delete_active(turn, job, &mut tally).err();
     } else {
-        match manage(core, job, &mut tally, &all, now) {
+        match manage(turn, job, &mut tally, &all, now) {
             Ok(at) => again = at,
             Err(error) => failed = Some(error),
         }
     }
-    let next = tally.status(core, job, end.as_ref(), is_suspended);
-    objects::set_status(core, JOBS, job, &next)?;
+    let next = tally.status(turn, job, end.as_ref(), is_suspended);
+    objects::set_status(turn, JOBS, job, &next)?;
     // Only now: a Pod without the finalizer is not counted again.
     for pod in &tally.counted {
-        release(core, pod)?;
+        release(turn, pod)?;
     }
     if let Some(end) = end.filter(|_| status::is_finished(&json!({"status": next}))) {
-        note(core, job, end.level, end.note_reason, end.note_text);
+        note(turn, job, end.level, end.note_reason, end.note_text);
     }
     let deadline = status::deadline(job).filter(|at| *at > now);
     let again = again.into_iter().chain(deadline).min();
@@ -81,7 +83,7 @@ fn expire(core: &Core, job: &Value) -> Done {
 
 /// Creates Pods, up to the parallelism, or deletes the surplus. Returns when to look again.
 fn manage(
-    core: &Core,
+    turn: &Turn<'_>,
     job: &Value,
     tally: &mut Tally,
     all: &[Value],
@@ -99,7 +101,7 @@ fn manage(
         tally.active.sort_by_key(pods::deletion_rank);
         let surplus = (tally.active.len() - wanted).min(pods::BURST);
         for pod in tally.active.drain(..surplus).collect::<Vec<_>>() {
-            delete(core, job, &pod)?;
+            delete(turn, job, &pod)?;
         }
         return Ok(None);
     }
@@ -117,9 +119,11 @@ fn manage(
         if is_indexed && index.is_none() {
             break;
         }
-        let made = objects::create(core, PODS, meta::text(job, "namespace"), pod(job, index))?;
+        let namespace = meta::text(job, "namespace");
+        let made =
+            pods::create(turn, job, about("Warning", "FailedCreate"), namespace, pod(job, index))?;
         let text = format!("Created pod: {}", meta::text(&made, "name"));
-        note(core, job, "Normal", "SuccessfulCreate", &text);
+        note(turn, job, "Normal", "SuccessfulCreate", &text);
         tally.active.push(made);
     }
     Ok(None)
@@ -180,12 +184,15 @@ fn release_all(core: &Core, job: &Value) -> Result<(), ApiError> {
     held.iter().try_for_each(|pod| release(core, pod))
 }
 
-/// Removes the finalizer from the Pods of a Job that is gone: nobody counts them any more.
-fn release_orphans(core: &Core, namespace: &str, name: &str) -> Result<(), ApiError> {
+/// Removes the finalizer from the Pods of a Job that is gone: nobody counts them any more. Another one of
+/// its name, with the `uid`, keeps its own.
+fn release_orphans(core: &Core, namespace: &str, name: &str, uid: &str) -> Result<(), ApiError> {
     let all = objects::list(core, PODS, namespace);
     let is_its = |pod: &Value| {
-        objects::controller_of(pod)
-            .is_some_and(|owner| owner["kind"] == "Job" && owner["name"] == name)
+        objects::controller_of(pod).is_some_and(|owner| {
+            let is_job = owner["apiVersion"] == "batch/v1" && owner["kind"] == "Job";
+            is_job && owner["name"] == name && owner["uid"] != uid
+        })
     };
     all.iter().filter(|pod| is_its(&pod.value)).try_for_each(|pod| release(core, &pod.value))
 }
@@ -210,6 +217,11 @@ fn is_tracked(pod: &Value) -> bool {
 
 /// Writes an event about a Job.
 fn note(core: &Core, job: &Value, level: &str, reason: &str, text: &str) {
+    objects::note(core, job, about(level, reason), text);
+}
+
+/// Returns an event of the controller.
+fn about<'a>(level: &'a str, reason: &'a str) -> Note<'a> {
     let (from, api_version, kind) = ("job-controller", "batch/v1", "Job");
-    objects::note(core, job, Note { from, api_version, kind, level, reason }, text);
+    Note { from, api_version, kind, level, reason }
 }

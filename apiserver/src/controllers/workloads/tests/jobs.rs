@@ -3,6 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::controllers::Controller;
 
 /// Returns a Job; its Pods carry annotations.
 fn job(name: &str, spec: Value, annotations: Value) -> Value {
@@ -243,4 +244,28 @@ async fn a_suspended_cron_job_makes_up_for_one_time_only() {
     merge(&server, &mut client, &format!("{BATCH}/cronjobs/tick"), resume).await;
     let jobs = names(&server.list_objects("batch", "jobs", "default"));
     assert_eq!(jobs, ["tick-29453770"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_releases_the_pods_of_an_earlier_one_of_its_name_and_no_others() {
+    let (server, mut client) = start_with(ControllerSet::NONE.set(Controller::Jobs, true)).await;
+    let pod = |name: &str, api_version: &str, uid: &str| {
+        json!({"metadata": {"name": name, "finalizers": ["batch.kubernetes.io/job-tracking"],
+            "ownerReferences": [{"apiVersion": api_version, "kind": "Job", "name": "once",
+                "uid": uid, "controller": true}]},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    };
+    make(&server, &mut client, &format!("{CORE}/pods"), pod("foreign", "other.dev/v1", "u1")).await;
+    let spec = json!({"suspend": true, "template": template("once", "Never", json!({}))});
+    let job = json!({"metadata": {"name": "once"}, "spec": spec});
+    let job = make(&server, &mut client, &format!("{BATCH}/jobs"), job).await;
+    let uid = job["metadata"]["uid"].as_str().unwrap();
+    // The present Job does not count the Pods of the earlier one, and nobody else does.
+    make(&server, &mut client, &format!("{CORE}/pods"), pod("old", "batch/v1", "u2")).await;
+    make(&server, &mut client, &format!("{CORE}/pods"), pod("own", "batch/v1", uid)).await;
+    let is_held = |name: &str| get(&server, "", "pods", name)["metadata"]["finalizers"].is_array();
+    assert_eq!((is_held("foreign"), is_held("old")), (true, false));
+    server.delete_object("batch", "jobs", "default", "once").unwrap();
+    settle(&server).await;
+    assert_eq!((is_held("foreign"), is_held("own")), (true, false));
 }

@@ -1,5 +1,6 @@
 //! Tests of the stand-ins, by subject.
 
+mod admission;
 mod disruption;
 mod jobs;
 mod network;

@@ -1,6 +1,7 @@
 mod calls;
 mod configurations;
 mod conversion;
+mod limits;
 mod mutating;
-mod support;
+pub(crate) mod support;
 mod validating;

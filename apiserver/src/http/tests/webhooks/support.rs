@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use crate::http::test_support::*;
 use crate::{ApiServer, Builder, Connecting, Connector, Destination, WebhookStream};
 
-pub(super) const VALIDATING: &str =
+pub(crate) const VALIDATING: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-pub(super) const MUTATING: &str =
+pub(crate) const MUTATING: &str =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 
 /// Answers a review at a path: status and body; `None` never answers.
@@ -23,55 +23,55 @@ type Handler = dyn Fn(&str, &Value) -> Option<(u16, String)> + Send + Sync;
 
 /// A webhook server in memory, and what it has seen.
 #[derive(Clone)]
-pub(super) struct Hooks {
+pub(crate) struct Hooks {
     handler: Arc<Handler>,
     seen: Arc<Mutex<Vec<(String, Value)>>>,
     opened: Arc<Mutex<Vec<Destination>>>,
 }
 
 impl Hooks {
-    pub(super) fn new(
+    pub(crate) fn new(
         handler: impl Fn(&str, &Value) -> Option<(u16, String)> + Send + Sync + 'static,
     ) -> Self {
         Self { handler: Arc::new(handler), seen: Arc::default(), opened: Arc::default() }
     }
 
     /// Returns webhooks whose answer has these fields beside the uid.
-    pub(super) fn answering(response: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
+    pub(crate) fn answering(response: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
         Self::new(move |_, review| Some(answer(review, response(&review["request"]))))
     }
 
     /// Returns the requests so far.
-    pub(super) fn requests(&self) -> Vec<Value> {
+    pub(crate) fn requests(&self) -> Vec<Value> {
         self.seen.lock().iter().map(|(_, review)| review["request"].clone()).collect()
     }
 
     /// Returns the paths that were called, with their queries.
-    pub(super) fn paths(&self) -> Vec<String> {
+    pub(crate) fn paths(&self) -> Vec<String> {
         self.seen.lock().iter().map(|(path, _)| path.clone()).collect()
     }
 
-    pub(super) fn reviews(&self) -> Vec<Value> {
+    pub(crate) fn reviews(&self) -> Vec<Value> {
         self.seen.lock().iter().map(|(_, review)| review.clone()).collect()
     }
 
-    pub(super) fn opened(&self) -> Vec<Destination> {
+    pub(crate) fn opened(&self) -> Vec<Destination> {
         self.opened.lock().clone()
     }
 
-    /// Starts a server whose webhooks these are.
-    pub(super) async fn start(&self) -> (ApiServer, Client) {
-        let server = Builder::default()
-            .seed(1)
-            .epoch(1_767_225_600)
-            .controllers(false)
-            .connector(self.clone())
-            .start();
+    /// Returns the builder of a server whose webhooks these are.
+    pub(crate) fn builder(&self) -> Builder {
+        Builder::default().seed(1).epoch(1_767_225_600).connector(self.clone())
+    }
+
+    /// Starts a server without controllers whose webhooks these are.
+    pub(crate) async fn start(&self) -> (ApiServer, Client) {
+        let server = self.builder().controllers(false).start();
         let client = Client::of(&server).await;
         (server, client)
     }
 
-    pub(super) async fn serve(
+    pub(crate) async fn serve(
         self,
         stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
     ) {
@@ -109,7 +109,7 @@ impl Connector for Hooks {
 }
 
 /// Returns an answered admission review.
-pub(super) fn answer(review: &Value, mut response: Value) -> (u16, String) {
+pub(crate) fn answer(review: &Value, mut response: Value) -> (u16, String) {
     if response["uid"].is_null() {
         response["uid"] = review["request"]["uid"].clone();
     }
@@ -120,14 +120,14 @@ pub(super) fn answer(review: &Value, mut response: Value) -> (u16, String) {
 }
 
 /// Returns the response of a webhook that patches.
-pub(super) fn patch(operations: Value) -> Value {
+pub(crate) fn patch(operations: Value) -> Value {
     use base64::Engine as _;
     let bytes = base64::engine::general_purpose::STANDARD.encode(operations.to_string());
     json!({"allowed": true, "patchType": "JSONPatch", "patch": bytes})
 }
 
 /// Returns a webhook for ConfigMaps, with other fields.
-pub(super) fn hook(name: &str, fields: Value) -> Value {
+pub(crate) fn hook(name: &str, fields: Value) -> Value {
     let mut hook = json!({
         "name": format!("{name}.example.com"), "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
@@ -142,7 +142,7 @@ pub(super) fn hook(name: &str, fields: Value) -> Value {
 }
 
 /// Creates the configuration `name` with webhooks.
-pub(super) async fn configure(client: &mut Client, url: &str, name: &str, hooks: &[Value]) {
+pub(crate) async fn configure(client: &mut Client, url: &str, name: &str, hooks: &[Value]) {
     let reply = client.post(url, json!({"metadata": {"name": name}, "webhooks": hooks})).await;
     assert_eq!(reply.code, 201, "{}", reply.text);
 }

@@ -1,0 +1,112 @@
+//! One look at a key: creations pass admission, whose webhooks the look cannot wait for.
+//!
+//! A creation that needs a webhook's answer ends the look. The questions are put meanwhile, and the next
+//! look at the key makes the same object again and finds the answers in the session.
+
+// DESIGN.md, 151: Creations of stand-ins pass admission
+
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Key;
+use super::objects::{self, Note, Resource};
+use crate::auth::User;
+use crate::controllers::selection::Controller;
+use crate::core::Core;
+use crate::hooks::Session;
+use crate::status::ApiError;
+use crate::verbs::create;
+
+/// Group of all service accounts.
+const ACCOUNTS: &str = "system:serviceaccounts";
+
+/// One look at a key.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    core: &'a Core,
+    /// Account of the controller.
+    user: User,
+    /// Questions and answers of the next creation.
+    session: RefCell<Arc<Session>>,
+    /// Failure of the next creation, which ran out of time.
+    failure: RefCell<Option<ApiError>>,
+}
+
+impl Deref for Turn<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        self.core
+    }
+}
+
+/// The answers for the first creation of a turn, and its failure if they did not come in time.
+pub(super) type Answered = (Arc<Session>, Option<ApiError>);
+
+impl<'a> Turn<'a> {
+    /// Returns a look at a key; `answered` if it waited for webhooks.
+    pub(super) fn new(core: &'a Core, key: &Key, answered: Option<Answered>) -> Self {
+        let (session, failure) = answered.unwrap_or_else(|| (Session::open(), None));
+        let name = format!("system:serviceaccount:kube-system:{}", account(key.controller));
+        let groups = [ACCOUNTS, "system:serviceaccounts:kube-system"];
+        let user = User::new(name, &groups).authenticated();
+        Self { core, user, session: RefCell::new(session), failure: RefCell::new(failure) }
+    }
+
+    /// Creates an object as the controller, once admission allows it.
+    pub(super) fn create(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        object: Value,
+    ) -> Result<Value, ApiError> {
+        let mut call = objects::call(self, resource, namespace, "")?;
+        call.session = self.session.borrow().clone();
+        call.user = self.user.clone();
+        let made = match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => create::create(self, &call, object, &mut Vec::new()),
+        };
+        if !call.session.is_waiting() {
+            // The next object has a uid and a name of its own, and asks for itself.
+            *self.session.borrow_mut() = Session::open();
+        }
+        made.map(|answer| answer.value)
+    }
+
+    /// Writes the event about an object that could not be created: not while webhooks are asked, nor in a
+    /// namespace that is about to go.
+    pub(super) fn note_failure(&self, about: &Value, note: Note<'_>, error: &ApiError, text: &str) {
+        let is_ending = error.causes().iter().any(|cause| cause.reason == "NamespaceTerminating");
+        if !self.is_waiting() && !is_ending {
+            let note = Note { level: "Warning", ..note };
+            objects::note_again(self, about, note, text);
+        }
+    }
+
+    /// Whether a creation waits for webhooks.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.session.borrow().is_waiting()
+    }
+
+    /// Returns the session of a creation that waits for webhooks.
+    pub(super) fn into_waiting(self) -> Option<Arc<Session>> {
+        Some(self.session.into_inner()).filter(|session| session.is_waiting())
+    }
+}
+
+/// Returns the name of the service account of a controller.
+fn account(controller: Controller) -> &'static str {
+    match controller {
+        Controller::Deployments => "deployment-controller",
+        Controller::ReplicaSets => "replicaset-controller",
+        Controller::StatefulSets => "statefulset-controller",
+        Controller::DaemonSets => "daemon-set-controller",
+        Controller::Jobs => "job-controller",
+        Controller::CronJobs => "cronjob-controller",
+        _ => "generic-garbage-collector",
+    }
+}
