@@ -86,7 +86,7 @@ impl BodyFault {
         ))
     }
 
-    /// Returns the answer to an apply that made an object with this metadata.
+    /// Returns the answer to an apply whose body has this metadata.
     pub(crate) fn of_apply(self, call: &Call, metadata: &Value) -> ApiError {
         let Self::Type(text) = self else { return self.of_body(call) };
         let served = &call.kind.served;

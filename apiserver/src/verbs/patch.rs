@@ -170,9 +170,8 @@ fn apply(
             .filter(|_| call.kind.custom.is_some() && call.subresource.is_empty())
             .map(|field| (field, merged["metadata"][field].clone()))
             .collect();
-        let meta = merged["metadata"].clone();
         let decoded = decode::object(call, merged.into(), false, warnings);
-        let mut object = decoded.map_err(|fault| fault.of_apply(call, &meta))?;
+        let mut object = decoded.map_err(|fault| fault.of_apply(call, &intent["metadata"]))?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
         for (field, value) in empty {
