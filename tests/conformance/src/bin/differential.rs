@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use clap::Parser;
+use tokio::time::Instant;
 use windlass_conformance::differential::{self, Options};
 use windlass_conformance::target::Target;
 
