@@ -39,7 +39,8 @@ mod names;
 pub mod openapi;
 pub mod patch;
 mod policies;
-mod protobuf;
+#[doc(hidden)]
+pub mod protobuf;
 mod rbac;
 mod requests;
 mod seed;

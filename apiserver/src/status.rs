@@ -227,6 +227,15 @@ impl ApiError {
         Self::of(409, "AlreadyExists", message).detailed(about.details())
     }
 
+    /// Adds to a taken name that none could be generated, as for an object that has a name beside a
+    /// prefix of names.
+    pub(crate) fn not_generated(mut self) -> Self {
+        self.0
+            .message
+            .push_str(", the server was not able to generate a unique name for the object");
+        self.after(1)
+    }
+
     /// 409: eight generated names were taken.
     pub(crate) fn no_unique_name(about: About<'_>) -> Self {
         let message = format!(

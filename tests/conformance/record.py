@@ -49,8 +49,8 @@ def ready(port, process):
     raise TimeoutError("the server is not ready")
 
 
-def play(programs, mode, options):
-    """Plays the corpus on a new server."""
+def play(programs, command, words):
+    """Runs a program with the kubeconfig of a new server."""
     with tempfile.TemporaryDirectory(prefix="record-") as name:
         folder = pathlib.Path(name)
         with socket.socket() as listener:
@@ -80,19 +80,18 @@ def play(programs, mode, options):
             "shutdown-delay-duration": 0,
             "shutdown-watch-termination-grace-period": "1s",
         }
-        words = ["--%s=%s" % flag for flag in flags.items()]
+        flags = ["--%s=%s" % flag for flag in flags.items()]
         log = open(folder / "log", "wb")
-        server = subprocess.Popen([programs / "kube-apiserver"] + words, stdout=log, stderr=log)
+        server = subprocess.Popen([programs / "kube-apiserver"] + flags, stdout=log, stderr=log)
         manager = None
         try:
             ready(port, server)
-            words = ["--kubeconfig=%s" % kubeconfig, "--controllers=" + CONTROLLERS]
-            words += ["--leader-elect=false", "--secure-port=0"]
+            flags = ["--kubeconfig=%s" % kubeconfig, "--controllers=" + CONTROLLERS]
+            flags += ["--leader-elect=false", "--secure-port=0"]
             manager = subprocess.Popen(
-                [programs / "kube-controller-manager"] + words, stdout=log, stderr=log
+                [programs / "kube-controller-manager"] + flags, stdout=log, stderr=log
             )
-            words = ["--kubeconfig", kubeconfig] + options + [mode]
-            return subprocess.run([RUNNER] + words).returncode
+            return subprocess.run([command, "--kubeconfig", kubeconfig] + words).returncode
         finally:
             for process in [manager, server]:
                 if process is not None:
@@ -107,7 +106,7 @@ def main():
     modes = ["play"] if "--check" in options else ["record", "again"]
     options = [option for option in options if option != "--check"]
     for mode in modes:
-        code = play(programs, mode, options)
+        code = play(programs, RUNNER, options + [mode])
         if code:
             sys.exit(code)
 

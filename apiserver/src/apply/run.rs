@@ -29,9 +29,10 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     }
     check_types(request, &updater, &typed_live)?;
     let mut merged = run(request, &updater, &typed_live, &mut managed)?;
-    schema.canonicalize(&mut merged);
-    // The objects are compared without managed fields, whose times would always differ.
+    // The objects are compared without managed fields, whose times would always differ, and before the
+    // types drop an empty map: for its manager that is a change.
     let changed = request.live.is_none() || !path::equal(&typed_live, &merged);
+    schema.canonicalize(&mut merged);
     let owner = owner_of(request);
     if changed && managed.owners.contains_key(&owner) {
         managed.times.insert(owner.clone(), request.now.to_owned());

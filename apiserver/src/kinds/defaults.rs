@@ -53,11 +53,13 @@ pub(crate) fn strip_nulls(value: &mut Value) {
     }
 }
 
-/// Turns nulls of a ConfigMap's data into empty texts, as decoding into a map of texts does.
+/// Turns nulls in the data of ConfigMaps and Secrets into empty texts, as decoding into maps does.
 pub(crate) fn empty_texts(kind: &Kind, object: &mut Value) {
-    if kind.is("", "configmaps")
-        && let Some(Value::Object(data)) = object.get_mut("data")
-    {
+    if !kind.is("", "configmaps") && !kind.is("", "secrets") {
+        return;
+    }
+    for field in ["data", "binaryData", "stringData"] {
+        let Some(Value::Object(data)) = object.get_mut(field) else { continue };
         for value in data.values_mut().filter(|value| value.is_null()) {
             *value = json!("");
         }
@@ -67,7 +69,7 @@ pub(crate) fn empty_texts(kind: &Kind, object: &mut Value) {
 /// Fills in the fields that clients of a built-in kind may leave out.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) {
     match (kind.served.group.as_str(), kind.name()) {
-        ("", "Service") => service(object),
+        ("", "Service") => super::services::defaults(object),
         ("", "Secret") => secret(object),
         ("", "Namespace") => namespace(object),
         ("", "Pod") => pods::pod(object),
@@ -141,43 +143,6 @@ fn scaling(behavior: &mut Value) {
     let down = child(behavior, "scaleDown");
     default(down, "selectPolicy", json!("Max"));
     default(down, "policies", json!([by("Percent", 100)]));
-}
-
-/// Defaults of Services, without addresses.
-fn service(object: &mut Value) {
-    let spec = child(object, "spec");
-    default(spec, "sessionAffinity", json!("None"));
-    default(spec, "type", json!("ClusterIP"));
-    let is_unaffine = spec["sessionAffinity"] == "None";
-    if spec["sessionAffinity"] == "ClientIP" {
-        let seconds = &spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"];
-        if seconds.is_null() {
-            spec["sessionAffinityConfig"] = json!({"clientIP": {"timeoutSeconds": 10_800}});
-        }
-    } else if let (Value::Object(fields), true) = (&mut *spec, is_unaffine) {
-        fields.remove("sessionAffinityConfig");
-    }
-    for port in items(spec, "ports") {
-        default(port, "protocol", json!("TCP"));
-        // The target port is that of the Service unless it is given.
-        let number = port["port"].clone();
-        if port["targetPort"] == 0 {
-            port["targetPort"] = Value::Null;
-        }
-        default(port, "targetPort", number);
-    }
-    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
-    let has_addresses = spec["externalIPs"].as_array().is_some_and(|all| !all.is_empty());
-    if kind == "NodePort" || kind == "LoadBalancer" || (kind == "ClusterIP" && has_addresses) {
-        default(spec, "externalTrafficPolicy", json!("Cluster"));
-    }
-    if kind != "ExternalName" {
-        default(spec, "internalTrafficPolicy", json!("Cluster"));
-    }
-    if kind == "LoadBalancer" {
-        default(spec, "allocateLoadBalancerNodePorts", json!(true));
-    }
-    child(child(object, "status"), "loadBalancer");
 }
 
 /// Defaults of Secrets; moves `stringData` into `data`.

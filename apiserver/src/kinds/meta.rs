@@ -404,7 +404,8 @@ pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> 
     for _ in 0..2 {
         causes.extend(twice.iter().cloned());
     }
-    for _ in 0..4 {
+    let count = if kind.served.custom || kind.is("coordination.k8s.io", "leases") { 3 } else { 4 };
+    for _ in 0..count {
         causes.extend(often.iter().cloned());
     }
     causes.extend(check_generate_name(kind, new));

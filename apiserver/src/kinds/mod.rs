@@ -15,6 +15,7 @@ pub(crate) mod pods;
 pub(crate) mod quantity;
 pub(crate) mod registry;
 mod rows;
+pub(crate) mod services;
 mod settings;
 pub(crate) mod validate;
 pub(crate) mod workloads;

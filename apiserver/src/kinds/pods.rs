@@ -17,9 +17,28 @@ pub(crate) fn pod(object: &mut Value) {
     }
     let status = child(object, "status");
     default(status, "phase", json!("Pending"));
+    gated(object);
+    let status = child(object, "status");
     if status["qosClass"].is_null() {
         let class = qos(&object["spec"]);
         object["status"]["qosClass"] = json!(class);
+    }
+}
+
+/// Adds the condition of a Pod that waits for scheduling gates.
+fn gated(object: &mut Value) {
+    let has_gates =
+        object["spec"]["schedulingGates"].as_array().is_some_and(|list| !list.is_empty());
+    let conditions = &mut object["status"]["conditions"];
+    if has_gates && conditions.is_null() {
+        *conditions = json!([{
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": null,
+            "lastTransitionTime": null,
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }]);
     }
 }
 

@@ -29,17 +29,17 @@ const DEEPEST: usize = 128;
 
 /// Reason why bytes are no object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub struct Fault {
     /// Version and kind of the object, if the envelope could be read.
-    pub(crate) kind: Option<(String, String)>,
+    pub kind: Option<(String, String)>,
     /// The error, in the words of Go's decoder.
-    pub(crate) why: String,
+    pub why: String,
 }
 
 /// Reads an object as JSON; `api_version` and `kind` count if the envelope has none.
 ///
 /// An object of a kind without messages is read as its kind and version alone.
-pub(crate) fn decode(bytes: &[u8], api_version: &str, kind: &str) -> Result<Value, Fault> {
+pub fn decode(bytes: &[u8], api_version: &str, kind: &str) -> Result<Value, Fault> {
     let unnamed = |why| Fault { kind: None, why };
     let mut envelope = read::Envelope::of(bytes).map_err(unnamed)?;
     if envelope.kind.is_empty() {
@@ -55,7 +55,7 @@ pub(crate) fn decode(bytes: &[u8], api_version: &str, kind: &str) -> Result<Valu
 }
 
 /// Returns an object in its envelope; `None` if there is no message for its kind.
-pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
+pub fn encode(object: &Value) -> Option<Vec<u8>> {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let message = messages().of_kind(api_version, kind)?;

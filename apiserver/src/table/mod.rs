@@ -50,12 +50,16 @@ pub fn table(served: &Served, list: &Value, include: IncludeObject, now_seconds:
     };
     let rows: Vec<Value> =
         items.iter().map(|item| row(served, item, include, now_seconds)).collect();
+    let columns = definitions(served);
+    // Upstream's printer of kinds without columns of their own makes no list where there is nothing.
+    let is_bare =
+        !served.custom && columns.get(1).is_some_and(|column| column["name"] == "Created At");
     json!({
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": list_meta(&list["metadata"]),
-        "columnDefinitions": definitions(served),
-        "rows": rows,
+        "columnDefinitions": columns,
+        "rows": if is_bare && rows.is_empty() { Value::Null } else { rows.into() },
     })
 }
 

@@ -1,7 +1,7 @@
 //! Canonical form: the effect of reading an object into the server's own types and writing it back.
 //!
 //! Server-side apply compares objects in that form. An OpenAPI schema does not say which optional
-//! scalars are omitted when they are zero, so those are left as they are.
+//! scalars are omitted when they are zero; for built-in types the marks of protobuf forms do.
 
 use serde_json::{Map, Value};
 
@@ -94,8 +94,14 @@ fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
         (Value::Object(map), TypeShape::Object(object)) => {
             map.is_empty() && object.fields.is_empty() && !field.required && is_map(table, object)
         }
-        _ => false,
+        _ => drops_zero(field) && is_zero(value),
     }
+}
+
+/// Whether a field is a scalar that Go's `omitempty` leaves out when it is zero.
+fn drops_zero(field: &Field) -> bool {
+    // The mark's end: `-` and a letter, with no sign for a pointer, a list or a map between them.
+    matches!(field.wire.as_bytes(), [.., b'-', b'b' | b'i' | b'l' | b'd' | b's'])
 }
 
 /// Whether this is a map of keys to values, and not an object that merely has no fields of its own.

@@ -187,6 +187,50 @@ fn frozen(old: &Value, new: &Value, fields: &[&str]) -> Vec<Cause> {
     mark.into_iter().chain(changed).map(|field| forbidden_field(field, why)).collect()
 }
 
+/// Returns the fault of a change of a Pod's deadline: it is only set or brought forward.
+fn deadline_change(old: &Value, new: &Value) -> Option<Cause> {
+    let field = "spec.activeDeadlineSeconds";
+    let seconds = |pod: &Value| pod["spec"]["activeDeadlineSeconds"].as_i64();
+    let why = match (seconds(old), seconds(new)) {
+        (_, Some(new)) if !(0..=i64::from(i32::MAX)).contains(&new) => {
+            "must be between 0 and 2147483647, inclusive"
+        }
+        (Some(old), Some(new)) if old < new => "must be less than or equal to previous value",
+        (Some(_), None) => "must not update from a positive integer to nil value",
+        _ => return None,
+    };
+    Some(invalid_value(field, &new["spec"]["activeDeadlineSeconds"], why))
+}
+
+/// Returns the faults of changes of lists: tolerations are only added, scheduling gates only removed.
+fn list_changes(old: &Value, new: &Value) -> Vec<Cause> {
+    let list = |pod: &Value, name: &str| pod["spec"][name].as_array().cloned().unwrap_or_default();
+    let timeless = |mut toleration: Value| {
+        if let Value::Object(fields) = &mut toleration {
+            fields.remove("tolerationSeconds");
+        }
+        toleration
+    };
+    let kept: Vec<Value> = list(new, "tolerations").into_iter().map(timeless).collect();
+    let mut causes = Vec::new();
+    if list(old, "tolerations").into_iter().any(|held| !kept.contains(&timeless(held))) {
+        let why = "existing toleration can not be modified except its tolerationSeconds";
+        causes.push(forbidden_field("spec.tolerations", why));
+    }
+    let gates = list(old, "schedulingGates");
+    let name = |gate: &Value| gate["name"].as_str().unwrap_or_default().to_owned();
+    let held: Vec<String> = gates.iter().map(name).collect();
+    for (index, gate) in list(new, "schedulingGates").iter().enumerate() {
+        let name = name(gate);
+        if !held.contains(&name) {
+            let field = format!("spec.schedulingGates[{index}].name");
+            let why = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+            causes.push(forbidden_field(&field, &why));
+        }
+    }
+    causes
+}
+
 /// Returns the faults of a Pod whose update changes more than it may.
 fn pod_change(old: &Value, new: &Value) -> Vec<Cause> {
     let count = |object: &Value, list: &str| object["spec"][list].as_array().map_or(0, Vec::len);
@@ -197,7 +241,12 @@ fn pod_change(old: &Value, new: &Value) -> Vec<Cause> {
             return vec![forbidden_field(&field, why)];
         }
     }
-    let mut causes = new_gates(old, new);
+    let mut causes: Vec<Cause> = deadline_change(old, new).into_iter().collect();
+    // Upstream stops at a new deadline that is bad, but not at one that is gone.
+    if !causes.is_empty() && !new["spec"]["activeDeadlineSeconds"].is_null() {
+        return causes;
+    }
+    causes.extend(list_changes(old, new));
     // The same as the old one, once the fields that may change are taken from it.
     let mut allowed = new["spec"].clone();
     for list in ["containers", "initContainers"] {
@@ -224,19 +273,4 @@ fn pod_change(old: &Value, new: &Value) -> Vec<Cause> {
                (allow it to be set to 1 if it was previously negative)";
     causes.push(forbidden_field("spec", why));
     causes
-}
-
-/// Returns the faults of scheduling gates that an update adds.
-fn new_gates(old: &Value, new: &Value) -> Vec<Cause> {
-    let gates = |pod: &Value| {
-        let gates = pod["spec"]["schedulingGates"].as_array().into_iter().flatten();
-        gates.map(|gate| gate["name"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
-    };
-    let held = gates(old);
-    let fresh = gates(new).into_iter().enumerate().filter(|(_, name)| !held.contains(name));
-    let fault = |(index, name): (usize, String)| {
-        let why = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-        forbidden_field(&format!("spec.schedulingGates[{index}].name"), &why)
-    };
-    fresh.map(fault).collect()
 }

@@ -10,7 +10,9 @@ use super::subresources::{certificates, pods};
 use super::suspend::convert;
 use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
-use crate::kinds::{Generation, Kind, admission, custom, defaults, meta, validate, workloads};
+use crate::kinds::{
+    Generation, Kind, admission, custom, defaults, meta, services, validate, workloads,
+};
 use crate::names;
 use crate::served::Cause;
 use crate::status::{About, ApiError};
@@ -64,12 +66,16 @@ pub(crate) fn create_decoded(
     }
     mutate(core, call, &mut object, sent)?;
     let generates = generates && meta::text(&object, "name").is_empty();
+    let has_prefix = !meta::text(&object, "generateName").is_empty();
     for number in 0..ATTEMPTS {
         // Each attempt starts from the same object: it gets a new uid and a new name.
         let mut attempt = object.clone();
         prepare(core, call, &mut attempt, generates.then_some(number));
         match store(core, call, attempt, version, applied) {
             Err(error) if generates && error.reason() == "AlreadyExists" => {}
+            Err(error) if has_prefix && error.reason() == "AlreadyExists" => {
+                return Err(error.not_generated());
+            }
             other => return other,
         }
     }
@@ -147,6 +153,10 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generated: Option<usize
     if kind.is("", "limitranges") && meta::text(object, "name").is_empty() {
         meta::set(object, "name", core.rng.uid().into());
     }
+    if let Some(gated) = object.pointer_mut("/status/conditions/0").filter(|_| kind.is("", "pods"))
+    {
+        gated["lastTransitionTime"] = call.now(core).into();
+    }
     admission::enter(kind, object);
     certificates::enter(call, object);
 }
@@ -202,6 +212,7 @@ fn store(
     let mut warnings = admit::judge(core, call, Operation::Create(&object))?;
     warnings.extend(hostname_warning(kind, &name));
     warnings.extend(certificate_warning(kind, &object));
+    warnings.extend(services::warnings(kind, &object));
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         warnings.extend(format_warnings(&object, None));
     }

@@ -86,6 +86,25 @@ impl BodyFault {
         ))
     }
 
+    /// Returns the answer to an apply whose body has this metadata.
+    pub(crate) fn of_apply(self, call: &Call, metadata: &Value) -> ApiError {
+        let Self::Type(text) = self else { return self.of_body(call) };
+        let served = &call.kind.served;
+        if served.custom {
+            return Self::Type(text).of_body(call);
+        }
+        let slash = if served.group.is_empty() { "/" } else { "" };
+        let version = format!("{slash}{}, Kind={}", served.api_version(), served.kind);
+        let part = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let place = format!("{}/{}; {version}", part("namespace"), part("name"));
+        let source =
+            if text.starts_with("illegal base64") { "error decoding from json: " } else { "" };
+        ApiError::unclassified(format!(
+            "failed to convert new object ({place}) to proper version: unable to convert unstructured \
+             object to {version}: {source}{text}"
+        ))
+    }
+
     /// Returns the answer to a PATCH that made `patched`.
     pub(crate) fn of_patch(self, patched: &str) -> ApiError {
         let text = match self {

@@ -171,7 +171,7 @@ fn apply(
             .map(|field| (field, merged["metadata"][field].clone()))
             .collect();
         let decoded = decode::object(call, merged.into(), false, warnings);
-        let mut object = decoded.map_err(|fault| fault.of_body(call))?;
+        let mut object = decoded.map_err(|fault| fault.of_apply(call, &intent["metadata"]))?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
         for (field, value) in empty {

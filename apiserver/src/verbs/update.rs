@@ -14,7 +14,7 @@ use super::suspend::convert;
 use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
-use crate::kinds::{Generation, Kind, admission, custom, meta, validate, workloads};
+use crate::kinds::{Generation, Kind, admission, custom, meta, services, validate, workloads};
 use crate::served::Cause;
 use crate::status::{ApiError, invalid_value};
 use crate::storage::Object;
@@ -52,15 +52,16 @@ pub(crate) fn replace(
     })?;
     admit::match_namespace(call, &mut object)?;
     admit::match_name(call, &object)?;
-    let sent = sent?;
     change(core, call, |held| match held {
         Some(held) => {
             precondition(call, held, &object)?;
-            sent.check(call, held)?;
+            // After the search: junk is no fault of a missing object.
+            sent.clone()?.check(call, held)?;
             Ok(NextState::Update(object.clone()))
         }
         None if call.kind.facts.create_on_update && call.subresource.is_empty() => {
             precondition(call, &Value::Null, &object)?;
+            SentVersion::of(&object)?;
             let mut fresh = object.clone();
             meta::set(&mut fresh, "resourceVersion", Value::Null);
             Ok(NextState::Update(fresh))
@@ -203,6 +204,9 @@ fn attempt(
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") && call.subresource.is_empty() {
         warnings.extend(create::format_warnings(&object, Some(shown)));
     }
+    if call.subresource.is_empty() {
+        warnings.extend(services::warnings(kind, &object));
+    }
     decode::persist(kind, &mut object);
     // Not stored: a write without a change must wake no watch and use up no version. An object of an
     // older storage version is stored anew: so its version is migrated.
@@ -300,6 +304,10 @@ fn confine(core: &Core, call: &Call, shown: &Value, object: &mut Value) {
             // Updates of these kinds' status may change labels and annotations, too.
             let fields: &[&str] = if kind.is("", "namespaces") || kind.is("", "nodes") {
                 &["labels", "annotations"]
+            } else if call.subresource == "status" && kind.is("", "pods") {
+                &["labels", "annotations", "finalizers"]
+            } else if call.subresource == "status" && kind.is("", "services") {
+                &["labels", "annotations", "finalizers", "ownerReferences"]
             } else if kind.is("apps", "deployments") {
                 &["annotations"]
             } else {

@@ -77,6 +77,28 @@ pub fn describe(recorded: &Answer, played: &Answer) -> String {
     )
 }
 
+/// Returns the kind of a difference: both codes and what was refused, or the place without the numbers
+/// of items.
+pub fn signature(recorded: &Answer, played: &Answer) -> String {
+    if recorded.code != played.code {
+        let (real, ours) = (refusal(&recorded.body), refusal(&played.body));
+        return format!("code {} {ours} for {} {real}", played.code, recorded.code);
+    }
+    let place = place("", &recorded.body, &played.body).map(|(place, ..)| place);
+    let place = place.unwrap_or_else(|| "headers".to_owned());
+    let parts = place.split('/').filter(|part| part.parse::<usize>().is_err());
+    let refused = [refusal(&recorded.body), refusal(&played.body)];
+    format!("{} {}", parts.collect::<Vec<_>>().join("/"), refused.join(" for "))
+}
+
+/// Returns the reason of a refusal with the fields and texts of its causes.
+fn refusal(body: &Value) -> String {
+    let causes = body["details"]["causes"].as_array().cloned().unwrap_or_default();
+    let text = |cause: &Value| format!("{} {}", cause["field"], cause["message"]);
+    let causes: Vec<String> = causes.iter().map(text).collect();
+    format!("{} {}", body["reason"], causes.join(", "))
+}
+
 /// Returns a sentence of a length that fits into a line of a list.
 fn cut(text: &str) -> String {
     let text = text.replace('\n', " ");

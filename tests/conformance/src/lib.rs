@@ -7,9 +7,11 @@
 pub mod compare;
 mod connect;
 pub mod differences;
+pub mod differential;
 mod kubeconfig;
 pub mod normal;
 pub mod play;
+mod protobuf;
 pub mod script;
 mod send;
 pub mod target;

@@ -26,7 +26,7 @@ const HEADERS: [&str; 8] = [
 
 /// Returns the pattern of a constant.
 #[expect(clippy::expect_used, reason = "the patterns are constants of this file")]
-fn pattern(text: &str) -> Regex {
+pub(crate) fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a valid pattern")
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::normal::{self, Raw};
+use crate::protobuf;
 use crate::script::{Answer, FIXTURES, Script, Step, Until};
 use crate::send::{Connection, Received};
 use crate::target::Target;
@@ -55,8 +56,12 @@ pub async fn all(
     Ok(answers)
 }
 
-/// Plays one script.
-async fn one(target: &Target, script: &Script, number: usize) -> Result<Vec<Answer>, String> {
+/// Plays one script; `number` is the part of names that it has for itself.
+pub(crate) async fn one(
+    target: &Target,
+    script: &Script,
+    number: usize,
+) -> Result<Vec<Answer>, String> {
     let mut player = Player::new(target, script, number).await?;
     let mut answers = Vec::new();
     for (at, step) in script.steps.iter().enumerate() {
@@ -118,9 +123,14 @@ impl<'a> Player<'a> {
                 Some(_) => self.target.anonymous().await?,
                 None => self.target.admin().await?.0,
             };
-            return Connection::new(stream).await?.send(request, step.events).await;
+            let until = step.events.map(|events| (events, step.last.as_str()));
+            let until = until.map(|(events, last)| (events, self.fill(last)));
+            return Connection::new(stream).await?.send(request, until).await;
         }
-        let received = self.admin.0.send(request, None).await?;
+        let mut received = self.admin.0.send(request, None).await?;
+        if step.protobuf {
+            protobuf::read(&mut received.body);
+        }
         if received.code == 0 {
             self.admin.0 = Connection::new(self.target.admin().await?.0).await?;
         }
@@ -152,11 +162,19 @@ impl<'a> Player<'a> {
             request = request.header("impersonate-group", self.fill(group));
         }
         let is_json = (step.body.is_some() || step.raw.is_some()).then_some("application/json");
+        let is_json = is_json.map(|json| if step.protobuf { protobuf::MEDIA } else { json });
         if let Some(kind) = step.content_type.as_deref().or(is_json) {
             request = request.header("content-type", kind);
         }
         for (name, value) in &step.headers {
             request = request.header(name, self.fill(value));
+        }
+        let mut body = body.into_bytes();
+        if step.protobuf {
+            request = request.header("accept", protobuf::MEDIA);
+            if let Some(message) = protobuf::written(&body).filter(|_| is_json.is_some()) {
+                body = message;
+            }
         }
         request.body(Full::new(Bytes::from(body))).map_err(|error| error.to_string())
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub const FIXTURES: &str = "fixtures";
 
 /// A list of requests that only meet objects of their own.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// Unique name.
@@ -27,40 +27,55 @@ pub struct Script {
 }
 
 /// A request, repeated if it waits for something.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Step {
     /// Method and path, such as `GET /api/v1/namespaces`.
     #[serde(rename = "do")]
     pub request: String,
     /// Body as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
     /// Body as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
     /// Content-Type; the default is JSON if there is a body.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// More headers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// User to impersonate.
-    #[serde(rename = "as")]
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Groups to impersonate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
     /// Bearer token instead of the administrator's; an empty one sends no credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// Variables with the pointers to their values in the answer.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
     /// Condition of the last answer of a repeated request.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// Number of watch events after which the watch is cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<usize>,
+    /// Text of the event after which the watch is cut.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub last: String,
+    /// Whether the body is sent, and the answer read, as protobuf.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub protobuf: bool,
     /// Pointers to the compared parts of a long body; empty for all of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pick: Vec<String>,
 }
 
 /// Condition of an answer.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Until {
     /// Status code.

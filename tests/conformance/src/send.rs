@@ -47,7 +47,7 @@ impl Connection {
     pub(crate) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
-        events: Option<usize>,
+        events: Option<(usize, String)>,
     ) -> Result<Received, String> {
         let sent = tokio::time::timeout(DEADLINE, async {
             self.0.ready().await?;
@@ -72,16 +72,18 @@ impl Connection {
     }
 }
 
-/// Reads a body to its end, or until it has a number of lines.
-async fn read(mut body: Incoming, events: Option<usize>) -> Vec<u8> {
+/// Reads a body to its end, or until it has a number of lines, or a line with a text.
+async fn read(mut body: Incoming, events: Option<(usize, String)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let deadline = Instant::now() + if events.is_some() { WATCH } else { DEADLINE };
     while let Ok(Some(Ok(frame))) = tokio::time::timeout_at(deadline, body.frame()).await {
         if let Ok(data) = frame.into_data() {
             bytes.extend_from_slice(&data);
         }
+        let Some((wanted, last)) = &events else { continue };
         let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
-        if events.is_some_and(|wanted| lines >= wanted) {
+        let text = String::from_utf8_lossy(&bytes);
+        if lines >= *wanted || !last.is_empty() && text.ends_with('\n') && text.contains(last) {
             break;
         }
     }

@@ -197,3 +197,78 @@ async fn a_body_over_three_mebibytes_is_too_large() {
     let reply = client.send("POST", MAPS, &[], vec![b' '; 3 * 1024 * 1024 + 1]).await;
     assert_eq!((reply.code, reply.message()), (413, "Request entity too large: limit is 3145728"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_object_is_not_found_before_the_version_of_a_put_is_read() {
+    let (_server, mut client) = start().await;
+    let junk = json!({"metadata": {"name": "a", "resourceVersion": "x"}});
+    assert_eq!(client.put(&format!("{MAPS}/a"), junk.clone()).await.code, 404);
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    let created = client.put(&format!("{leases}/a"), junk).await;
+    assert_eq!((created.code, created.message().contains("strconv.ParseUint")), (500, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taken_name_beside_a_prefix_asks_for_another_attempt() {
+    let (_server, mut client) = start().await;
+    client.post(MAPS, map("a")).await;
+    let both = json!({"metadata": {"name": "a", "generateName": "g-"}});
+    let taken = client.post(MAPS, both).await;
+    assert_eq!(taken.value["details"]["retryAfterSeconds"], 1);
+    assert_eq!(
+        taken.message(),
+        "configmaps \"a\" already exists, the server was not able to generate a unique name for the object"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_precondition_holds_for_no_object() {
+    let (_server, mut client) = start().await;
+    client.post(MAPS, map("a")).await;
+    let empty = json!({"preconditions": {"resourceVersion": ""}});
+    assert_eq!(client.delete_with(&format!("{MAPS}/a"), empty).await.code, 409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_keeps_its_tolerations_and_gets_no_new_gates() {
+    let (_server, mut client) = start().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let spec = json!({"containers": [{"name": "c", "image": "i"}],
+        "tolerations": [{"key": "k", "operator": "Exists"}], "activeDeadlineSeconds": 5});
+    client.post(pods, json!({"metadata": {"name": "a"}, "spec": spec})).await;
+    let url = format!("{pods}/a");
+    for (change, text) in [
+        (json!({"tolerations": []}), "existing toleration can not be modified"),
+        (json!({"schedulingGates": [{"name": "g"}]}), "found new scheduling gate 'g'"),
+        (json!({"activeDeadlineSeconds": 6}), "must be less than or equal to previous value"),
+        (json!({"activeDeadlineSeconds": null}), "must not update from a positive integer to nil"),
+    ] {
+        let refused = client.merge(&url, json!({"spec": change})).await;
+        assert_eq!((refused.code, refused.message().contains(text)), (422, true), "{text}");
+    }
+    assert_eq!(client.merge(&url, json!({"spec": {"activeDeadlineSeconds": 4}})).await.code, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_apply_of_bytes_that_are_none_fails_in_the_conversion() {
+    let (_server, mut client) = start().await;
+    let intent = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
+        "binaryData": {"k": "***"}});
+    let refused = client.patch("apply", &format!("{MAPS}/a?fieldManager=m"), intent).await;
+    assert_eq!(refused.code, 500);
+    assert!(
+        refused
+            .message()
+            .ends_with("error decoding from json: illegal base64 data at input byte 0")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn scalars_that_are_zero_are_left_out_of_objects_and_of_what_managers_own() {
+    let (_server, mut client) = start().await;
+    let spec = json!({"containers": [{"name": "c", "image": "i"}], "hostNetwork": false});
+    let pod = json!({"metadata": {"name": "a"}, "spec": spec});
+    let made = client.post("/api/v1/namespaces/default/pods", pod).await;
+    assert_eq!(made.value["spec"]["hostNetwork"], Value::Null);
+    assert!(!made.text.contains("f:hostNetwork"));
+}
