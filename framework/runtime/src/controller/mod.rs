@@ -44,7 +44,7 @@ pub use failure::{Failure, ResultExt};
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
 pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};
 pub use source::{PAUSED, Poll, PollHandle, Predicate, Reasons, Timer, Trigger, predicates};
-pub use state::{Changes, LastError, Pending};
+pub use state::{ChangeLog, Changes, LastError, Pending};
 pub use worker::{AfterMaxRetries, LoopGuard};
 
 pub use crate::workqueue::RetryPolicy;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::context::{Context, TaskContext};
 use super::source::{BackgroundSource, Predicate, ReasonNames, Source};
 use super::worker::{AfterMaxRetries, LoopGuard, Rate, ReportFuture};
-use super::{Failure, Reconciler, Result};
+use super::{ChangeLog, Failure, Reconciler, Result};
 use crate::workqueue::RetryPolicy;
 use windlass_core::rbac::Rule;
 use windlass_core::resource::ResourceInfo;
@@ -80,6 +80,8 @@ pub(super) struct ReconcileOptions<C: Reconciler> {
     pub(super) guard: LoopGuard,
     /// Most reconciles of one object within a time; `None` for no limit.
     pub(super) rate: Option<Rate>,
+    /// Detail in which writes are logged, unless the manager sets another one for all controllers.
+    pub(super) change_log: ChangeLog,
     /// Handlers of changed fields, in the order in which they run.
     pub(super) on_change: Vec<ChangeHandler<C>>,
 }
@@ -96,6 +98,7 @@ impl<C: Reconciler> Default for ReconcileOptions<C> {
             task: None,
             guard: LoopGuard::default(),
             rate: None,
+            change_log: ChangeLog::Off,
             on_change: Vec::new(),
         }
     }

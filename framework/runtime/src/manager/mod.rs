@@ -47,7 +47,7 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::controller::{
-    Cluster, Controller, ControllerBuilder, ErasedController, MOST_WORKERS, Reconciler,
+    ChangeLog, Cluster, Controller, ControllerBuilder, ErasedController, MOST_WORKERS, Reconciler,
 };
 use crate::leader::LeaderElection;
 use windlass_cache::informer::CacheOptions;
@@ -146,6 +146,7 @@ pub struct Manager {
     /// builder.
     #[doc(hidden)]
     pub workers: Option<usize>,
+    pub(crate) change_log: Option<ChangeLog>,
     /// Address of the probes.
     pub(crate) health: Bind,
     /// Address of the metrics.
@@ -201,6 +202,7 @@ impl Manager {
             clusters: Vec::new(),
             runnables: Vec::new(),
             workers: None,
+            change_log: None,
             debug: false,
             health: at(Ipv6Addr::UNSPECIFIED.into(), 8081),
             metrics: at(Ipv4Addr::LOCALHOST.into(), 8080),
@@ -414,6 +416,13 @@ impl Manager {
     /// builder's number; at least one, at most 65 536.
     pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
         self.workers = Some(workers.clamp(1, MOST_WORKERS));
+        self
+    }
+
+    /// Logs the writes of all controllers in this detail, in place of their builders' settings; see
+    /// [`ControllerBuilder::change_log`](crate::controller::ControllerBuilder::change_log).
+    pub fn change_log(mut self, detail: ChangeLog) -> Self {
+        self.change_log = Some(detail);
         self
     }
 

@@ -31,6 +31,7 @@ use super::endpoints::{OperatorStatus, SharedStatus};
 use super::runnable::{RunnableGroup, Stage};
 use super::running::{Addresses, Running};
 use super::{Bind, Exit, Manager, install, signals};
+use crate::controller::ChangeLog;
 use crate::leader::{Elector, Term};
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::{Client, WriteGate};
@@ -61,6 +62,8 @@ struct Operator {
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
     force_install: bool,
     workers: Option<usize>,
+    /// Detail in which all controllers log their writes, if not that of their builders.
+    change_log: Option<ChangeLog>,
     status: SharedStatus,
     health: Bind,
     metrics: Bind,
@@ -99,6 +102,7 @@ pub(super) fn start(manager: Manager) -> Running {
     let stop = CancellationToken::new();
     let (health, metrics, debug) = (manager.health, manager.metrics, manager.debug);
     let (drain, workers, with_signals) = (manager.drain, manager.workers, manager.signals);
+    let change_log = manager.change_log;
     let force_install = manager.force_install;
     let (status, definitions, problem) = set_up(manager, &stop);
     let (addresses, seen) = watch::channel(Addresses::default());
@@ -108,6 +112,7 @@ pub(super) fn start(manager: Manager) -> Running {
         definitions,
         force_install,
         workers,
+        change_log,
         status: Arc::clone(&status),
         health,
         metrics,
@@ -318,6 +323,9 @@ impl Operator {
         for controller in &self.status.controllers {
             if let Some(workers) = self.workers {
                 controller.limit_workers(workers);
+            }
+            if let Some(detail) = self.change_log {
+                controller.log_changes(detail);
             }
             controller.attach(&self.status.informers)?;
         }

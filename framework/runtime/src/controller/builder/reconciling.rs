@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::ControllerBuilder;
 use crate::controller::reconcile::{boxed_report, boxed_task};
 use crate::controller::worker::{LoopGuard, Rate};
-use crate::controller::{AfterMaxRetries, ObjectTask, OnFailure, Reconciler};
+use crate::controller::{AfterMaxRetries, ChangeLog, ObjectTask, OnFailure, Reconciler};
 
 impl<C: Reconciler> ControllerBuilder<C> {
     /// Sets the action for an object whose retries are used up, as limited by
@@ -66,6 +66,35 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// ```
     pub fn outcome_condition(mut self, type_: impl Into<String>) -> Self {
         self.options.outcome = Some(type_.into());
+        self
+    }
+
+    /// Logs each write of a reconcile: its reasons, the object, and the paths that it changed. Default:
+    /// [`ChangeLog::Off`]. [`Manager::change_log`](crate::manager::Manager::change_log) sets it for all controllers.
+    ///
+    /// Covered are creates, applies, patches, updates and deletions through the context, statuses and
+    /// finalizers; not requests by [`Context::client`](crate::controller::Context::client), evictions, deletions of
+    /// collections, Events and Leases. The state before a write is that of the cache: for a kind without one, and
+    /// for projections, the whole object counts as new. Values of Secrets are masked.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// use windlass::controller::ChangeLog;
+    ///
+    /// let builder = ControllerBuilder::<Sites>::new().change_log(ChangeLog::Summary);
+    /// # let _ = builder;
+    /// ```
+    pub fn change_log(mut self, detail: ChangeLog) -> Self {
+        self.options.change_log = detail;
         self
     }
 

@@ -112,7 +112,9 @@ impl<C: Reconciler> Context<C> {
         C: CanUpdate<K>,
     {
         Box::pin(async move {
-            let (replaced, answer) = self.answered(self.nearby::<K>().replace(object)).await?;
+            let key = self.key_of(object);
+            let write = self.nearby::<K>().replace(object);
+            let (replaced, answer) = self.answered(write, ("update", &key)).await?;
             // The API server accepts a replace only upon the version that it carries.
             match object.resource_version() {
                 from if self.is_own(object) && !from.is_empty() => {
@@ -133,7 +135,8 @@ impl<C: Reconciler> Context<C> {
         let expectations = &self.shared.memory.applied.expectations;
         // Before the request: the watch may show the child before the answer comes.
         let create = kind.map(|kind| expectations.creating(self.parent_ref(), kind, clock.now()));
-        match (self.answered(api.create(child)).await, create) {
+        let written = self.answered(api.create(child), ("create", &self.key_of(child))).await;
+        match (written, create) {
             (Ok((created, answer)), Some(create)) => {
                 self.show::<K>(&answer);
                 let key = created.key().in_cluster(self.key.cluster());
@@ -166,7 +169,9 @@ impl<C: Reconciler> Context<C> {
         C: CanPatch<K>,
     {
         Box::pin(async move {
-            let (patched, answer) = self.answered(self.nearby::<K>().patch(name, patch)).await?;
+            let key = self.near_key::<K>(name);
+            let write = self.nearby::<K>().patch(name, patch);
+            let (patched, answer) = self.answered(write, ("patch", &key)).await?;
             self.wrote(WriteEffect::Changed, &patched, &answer);
             Ok(patched)
         })
@@ -199,8 +204,10 @@ impl<C: Reconciler> Context<C> {
     ) -> Result<(), Error> {
         // Read before the request: an object that is cached now is gone if the answer is a 404.
         let known = self.cached_uid::<K>(key);
+        let pending = self.before_write::<K>("delete", key);
         match delete.answer().await {
             Ok(answer) => {
+                self.after_write(pending, &answer);
                 self.deleted::<K>(key, &answer);
                 Ok(())
             }
@@ -220,6 +227,16 @@ impl<C: Reconciler> Context<C> {
         kind.is_some_and(|kind| kind == self.shared.info.group_resource())
             && object.name() == self.key.name()
             && object.namespace().is_none_or(|namespace| Some(namespace) == self.key.namespace())
+    }
+
+    /// Returns the key of an object, in the namespace that [`api`](Self::api) uses if it names none.
+    pub(super) fn key_of<K: Resource>(&self, object: &K) -> ObjectKey {
+        match object.namespace() {
+            Some(namespace) => {
+                ObjectKey::new(Some(namespace), object.name()).in_cluster(self.key.cluster())
+            }
+            None => self.near_key::<K>(object.name()),
+        }
     }
 
     /// Returns the key of this name and kind `K` in the namespace that [`api`](Self::api) uses.

@@ -274,7 +274,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         }
         let cx = self.cx;
         let write = self.api().apply(self.child.1.name(), &self.intent);
-        let (child, answer) = cx.answered(write.manager(&cx.shared.controller).force()).await?;
+        let write = write.manager(&cx.shared.controller).force();
+        let (child, answer) = cx.answered(write, ("apply", &self.child.1)).await?;
         if let Some(content) = content(&child) {
             let found =
                 ChildVersion { uid: child.uid(), resource_version: child.resource_version() };
@@ -335,7 +336,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         }});
         let write = self.api().patch(live.name(), Patch::Merge(patch));
         let cx = self.cx;
-        match cx.answered(write.manager(&cx.shared.controller)).await {
+        let write = write.manager(&cx.shared.controller);
+        match cx.answered(write, ("apply", &self.child.1)).await {
             Ok((child, answer)) => {
                 cx.wrote(WriteEffect::Changed, &child, &answer);
                 let text = format!("{} was there already, and is a child from now on", self.what());

@@ -135,7 +135,8 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
         let cx = self.cx;
         Box::pin(async move {
             let write = cx.nearby::<K>().patch(name, patch).status();
-            let (patched, answer) = cx.answered(write).await?;
+            let key = cx.near_key::<K>(name);
+            let (patched, answer) = cx.answered(write, ("patch status", &key)).await?;
             cx.wrote(WriteEffect::Changed, &patched, &answer);
             Ok(patched)
         })
@@ -158,7 +159,8 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
         let cx = self.cx;
         Box::pin(async move {
             let write = cx.nearby::<K>().replace(object).status();
-            let (replaced, answer) = cx.answered(write).await?;
+            let key = cx.key_of(object);
+            let (replaced, answer) = cx.answered(write, ("update status", &key)).await?;
             cx.wrote(WriteEffect::Changed, &replaced, &answer);
             Ok(replaced)
         })

@@ -10,6 +10,7 @@
 
 mod access;
 mod apply;
+mod change_log;
 mod checked;
 mod children;
 mod expected;
@@ -38,7 +39,7 @@ pub use self::task::TaskContext;
 use crate::controller::Reconciler;
 use crate::controller::source::{Reason, Reasons, TriggerNames};
 use crate::controller::state::{
-    Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
+    Changelog, Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
 };
 use crate::controller::worker::ReconcileAttempt;
 use crate::events::{EventKind, Recorder};
@@ -88,6 +89,8 @@ pub(super) struct ControllerShared {
     pub(super) queue: WorkQueue<ObjectKey>,
     /// State of each object between its reconciles.
     pub(super) memory: Arc<ObjectMemory>,
+    /// Log of the writes, for a controller that logs them.
+    pub(super) changes: Arc<Changelog>,
     /// Names of the reasons, and the filters that apply at the time of a reconcile.
     pub(super) trigger_names: Arc<TriggerNames>,
     /// Clock, randomness and metrics.
@@ -504,8 +507,14 @@ impl<C: Reconciler> Context<C> {
 
     /// Sends a write. An answer that does not decode as `K` was executed all the same: it goes to
     /// the caches, too.
-    async fn answered<K: Resource>(&self, write: Write<K>) -> Result<(K, Bytes), Error> {
+    async fn answered<K: Resource>(
+        &self,
+        write: Write<K>,
+        (verb, key): (&'static str, &ObjectKey),
+    ) -> Result<(K, Bytes), Error> {
+        let pending = self.before_write::<K>(verb, key);
         let (decoded, answer) = write.executed().await?;
+        self.after_write(pending, &answer);
         if decoded.is_err() {
             self.show::<K>(&answer);
         }

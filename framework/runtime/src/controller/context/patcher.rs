@@ -112,13 +112,21 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
     /// As [`Patcher::send`].
     pub async fn send(&mut self) -> Result<bool, Error> {
         let (cx, is_own) = (self.cx, self.is_own);
+        let key = cx.key_of::<K>(&self.patcher);
+        let mut pending = cx.before_write::<K>("patch", &key);
         self.patcher
-            .send_with_callback(|from, written, answer| match from {
-                Some(from) if is_own => cx.wrote_upon(from, written, answer),
-                // Without a version check the result may contain another client's change, so it
-                // must still enqueue the object.
-                None if is_own => cx.show::<K>(answer),
-                _ => cx.wrote(WriteEffect::Changed, written, answer),
+            .send_with_callback(|from, written, answer| {
+                // The patcher may send a patch of the object and one of its status. The cache has shown the first
+                // of them by the time of the second.
+                let before = || cx.before_write::<K>("patch", &key);
+                cx.after_write(pending.take().or_else(before), answer);
+                match from {
+                    Some(from) if is_own => cx.wrote_upon(from, written, answer),
+                    // Without a version check the result may contain another client's change, so it
+                    // must still enqueue the object.
+                    None if is_own => cx.show::<K>(answer),
+                    _ => cx.wrote(WriteEffect::Changed, written, answer),
+                }
             })
             .await
     }

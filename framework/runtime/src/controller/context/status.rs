@@ -210,7 +210,7 @@ impl<C: Reconciler> Context<C> {
             });
             let api = self.own_api();
             let write = api.patch(self.key.name(), Patch::Merge(body)).status();
-            match self.answered(write).await {
+            match self.answered(write, ("patch status", &self.key)).await {
                 Ok((object, answer)) => {
                     // The next write of this reconcile starts from this version, and so is no
                     // conflict.

@@ -340,6 +340,7 @@ impl<C: Reconciler> ObjectStep<C> {
         (finalizer.cleanup)(&self.controller, &object, cx).await?;
         let left = finalizer::remove_from(&cx.own_api(), &*object, &finalizer.name).await?;
         if let Some(Left { object: left, from: Some(from), answer }) = left {
+            cx.changed_finalizers(&answer);
             cx.wrote_own(&from, &left, &answer);
         }
         Ok(())
@@ -383,6 +384,7 @@ async fn add_finalizer<C: Reconciler>(
     let object = Arc::clone(cx.object());
     let held = finalizer::add_to(&cx.own_api(), &*object, &finalizer.name).await?;
     let Some((held, answer)) = held else { return Ok(None) };
+    cx.changed_finalizers(&answer);
     cx.wrote_own(object.resource_version(), &held, &answer);
     Ok(Some(cx.with_object(held)))
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::erased::ControllerState;
 use crate::controller::source::TriggerNames;
-use crate::controller::state::{LastError, Waiting};
+use crate::controller::state::{ChangeRecord, LastError, Waiting};
 use crate::controller::worker::HotKey;
 use crate::workqueue::KeyState;
 use windlass_core::resource::{ObjectKey, ResourceInfo};
@@ -28,6 +28,8 @@ pub(crate) struct DumpSource<'a> {
     pub(crate) errors: Vec<LastError>,
     /// Objects that wait, at most as many as the page may show.
     pub(crate) waiting: Vec<Waiting>,
+    /// The last writes, the newest first, at most as many as the page may show.
+    pub(crate) changes: Vec<ChangeRecord>,
     /// Objects that are reconciled endlessly.
     pub(crate) hot: Vec<HotKey>,
 }
@@ -50,6 +52,7 @@ impl DumpSource<'_> {
             "keys": keys,
             "lastErrors": errors,
             "waiting": self.waiting.iter().take(limit).map(waiting).collect::<Vec<_>>(),
+            "changes": self.changes.iter().take(limit).map(change).collect::<Vec<_>>(),
             "throttled": self.hot.iter().take(limit).map(|hot| self.hot(hot)).collect::<Vec<_>>(),
         })
     }
@@ -99,6 +102,19 @@ fn waiting(waiting: &Waiting) -> Value {
         "reason": waiting.reason,
         "text": waiting.text,
         "since": waiting.since.to_string(),
+    })
+}
+
+/// Describes a write.
+fn change(record: &ChangeRecord) -> Value {
+    json!({
+        "at": record.at.to_string(),
+        "for": record.owner.to_string(),
+        "reasons": record.reasons,
+        "verb": record.verb,
+        "object": format!("{} {}", record.resource, record.key),
+        "compared": record.is_compared,
+        "changes": record.text(),
     })
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::busy::BusyReport;
+use crate::controller::ChangeLog;
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
 use windlass_core::error::Error;
@@ -77,6 +78,9 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// Overrides the number of objects that are reconciled at once; called once, before
     /// [`attach`](Self::attach). Ignored by default.
     fn limit_workers(&self, _workers: usize) {}
+
+    /// Overrides the detail in which writes are logged; called before the controller runs. Ignored by default.
+    fn log_changes(&self, _detail: ChangeLog) {}
 
     /// Returns the current state in detail, for the debug page: an object, each list in it with at
     /// most `limit` entries, without secrets. Default: the name and the numbers of

@@ -15,17 +15,17 @@ use tokio_util::sync::CancellationToken;
 use super::busy::BusyReport;
 use super::dump::DumpSource;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
-use crate::controller::Reconciler;
 use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
 use crate::controller::reconcile::{ObjectStep, Tasks};
 use crate::controller::source::{
     Allowed, Attach, BackgroundRun, Enqueuer, Reason, RunGuard, TriggerNames, background, watches,
 };
-use crate::controller::state::{LastErrors, LastReconciled, ObjectMemory, Waits};
+use crate::controller::state::{Changelog, LastErrors, LastReconciled, ObjectMemory, Waits};
 use crate::controller::worker::{
     HotKey, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
 };
+use crate::controller::{ChangeLog, Reconciler};
 use crate::events::Recorder;
 use crate::workqueue::{QueueSettings, WorkQueue};
 use windlass_cache::informer::{InformerRegistry, Registration};
@@ -52,6 +52,7 @@ pub(crate) struct Handle<C: Reconciler> {
     loop_guard: Arc<LoopGuardState>,
     last_errors: Arc<LastErrors>,
     waits: Arc<Waits>,
+    changes: Arc<Changelog>,
     trigger_names: Arc<TriggerNames>,
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
@@ -75,6 +76,7 @@ impl<C: Reconciler> Handle<C> {
         let trigger_names = TriggerNames::new(plan.names.clone(), plan.debounce);
         Self {
             workers: AtomicUsize::new(plan.workers),
+            changes: Arc::new(Changelog::new(plan.options.change_log)),
             loop_guard: Arc::new(LoopGuardState::new(plan.options.guard, plan.options.rate)),
             plan: Arc::new(plan),
             trigger_names: Arc::new(trigger_names),
@@ -156,6 +158,7 @@ impl<C: Reconciler> Handle<C> {
             queue: queue.clone(),
             memory: Arc::clone(&self.memory),
             trigger_names: Arc::clone(&self.trigger_names),
+            changes: Arc::clone(&self.changes),
             environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
@@ -336,9 +339,14 @@ impl<C: Reconciler> ErasedController for Handle<C> {
             keys: keys.unwrap_or_default(),
             errors: self.last_errors.snapshot(),
             waiting: self.waits.snapshot(limit),
+            changes: self.changes.snapshot(limit),
             hot: self.loop_guard.hot(limit),
         };
         source.print(limit)
+    }
+
+    fn log_changes(&self, detail: ChangeLog) {
+        self.changes.set(detail);
     }
 
     fn limit_workers(&self, workers: usize) {

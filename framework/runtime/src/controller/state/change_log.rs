@@ -150,29 +150,21 @@ pub(crate) fn differences(
 ) -> (Vec<Change>, usize) {
     let is_secret = info.group.is_empty() && info.kind == "Secret";
     let mut found = Found { changes: Vec::new(), more: 0, detail, is_secret };
-    let empty = Value::Object(Map::new());
-    for (name, after) in object(after) {
-        if matches!(name.as_str(), "apiVersion" | "kind") {
-            continue;
-        }
-        let before = before.unwrap_or(&empty).get(name);
-        if name == "metadata" {
-            found.metadata(before, after);
-        } else {
-            found.compare(&format!(".{name}"), before, Some(after));
-        }
-    }
-    for (name, gone) in before.into_iter().flat_map(object) {
-        if after.get(name).is_none() {
-            found.compare(&format!(".{name}"), Some(gone), None);
-        }
-    }
+    let before = before.map_or_else(|| Value::Object(Map::new()), written);
+    found.compare("", Some(&before), Some(&written(after)));
     (found.changes, found.more)
 }
 
-/// The members of an object; none of any other value.
-fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    value.as_object().into_iter().flatten()
+/// The parts of an object that clients write.
+fn written(state: &Value) -> Value {
+    let mut state = state.clone();
+    if let Value::Object(members) = &mut state {
+        members.retain(|name, _| !matches!(name.as_str(), "apiVersion" | "kind"));
+        if let Some(Value::Object(metadata)) = members.get_mut("metadata") {
+            metadata.retain(|name, _| !SERVER_METADATA.contains(&name.as_str()));
+        }
+    }
+    state
 }
 
 /// Differences so far.
@@ -184,17 +176,6 @@ struct Found {
 }
 
 impl Found {
-    /// Compares metadata without the members that the API server writes.
-    fn metadata(&mut self, before: Option<&Value>, after: &Value) {
-        let members = |value: &Value| -> Value {
-            let members =
-                object(value).filter(|(name, _)| !SERVER_METADATA.contains(&name.as_str()));
-            members.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>().into()
-        };
-        let before = before.map(members);
-        self.compare(".metadata", before.as_ref(), Some(&members(after)));
-    }
-
     fn compare(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
         match (before, after) {
             (before, after) if before == after => {}
@@ -292,9 +273,9 @@ mod tests {
         assert_eq!(
             compared::<ConfigMap>(Some(&before), &after),
             [
-                ".metadata.labels[\"x.io/y\"] \"1\" \"2\"",
                 ".data.gone \"1\" -",
                 ".data.host \"a\" \"b\"",
+                ".metadata.labels[\"x.io/y\"] \"1\" \"2\"",
             ]
         );
     }

@@ -2,6 +2,7 @@
 //! with the process: losing it costs requests, not correctness.
 
 mod apply_cache;
+mod change_log;
 mod changes;
 mod expectations;
 mod last_error;
@@ -13,6 +14,8 @@ mod superseded;
 mod waits;
 
 pub(super) use self::apply_cache::{ApplyCache, ChildVersion, content, fingerprint};
+pub use self::change_log::ChangeLog;
+pub(super) use self::change_log::{ChangeRecord, Changelog, differences};
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;
 pub use self::expectations::Pending;

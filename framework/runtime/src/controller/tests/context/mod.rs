@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod change_log;
 mod children;
 mod conditions;
 mod duplicates;

@@ -1,0 +1,76 @@
+//! The log of a controller's writes.
+
+use super::*;
+
+fn changes(running: &Running) -> Vec<(String, String, String, Vec<String>)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let dump = running.handle.dump(50);
+    let records = dump["changes"].as_array().expect("a list").iter().rev();
+    records
+        .map(|record| {
+            let reasons = record["reasons"].as_array().expect("a list").iter().map(text).collect();
+            (text(&record["verb"]), text(&record["object"]), text(&record["changes"]), reasons)
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_write_is_logged_with_its_reasons_and_the_paths_that_it_changed() {
+    let (world, sites) = (World::start().await, Sites::default());
+    let builder = ControllerBuilder::<Sites>::new().owns::<ConfigMap>().change_log(ChangeLog::Full);
+    let running = world.run(builder.build(sites.clone())).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    let found = changes(&running);
+    let verbs: Vec<&str> = found.iter().map(|it| it.0.as_str()).collect();
+    assert_eq!(verbs, ["apply", "patch status", "patch status"], "{found:?}");
+    assert_eq!(found[0].1, "configmaps shop/home");
+    assert_eq!(found[1].1, "sites.example.dev shop/home");
+
+    world.patch("home", json!({ "spec": { "host": "b" } })).await;
+    running.settled().await;
+    let found = changes(&running).split_off(3);
+    assert_eq!(found[0].2, ".data.host: \"a\" -> \"b\"", "{found:?}");
+    assert!(found[0].3.contains(&"changed".to_owned()), "{found:?}");
+    assert!(
+        found[1].2.contains(".status.conditions[type=Ready].message: \"a\" -> \"b\""),
+        "{found:?}"
+    );
+    running.settled().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_has_no_values_and_nothing_is_logged_by_default() {
+    for (detail, expected) in [(ChangeLog::Summary, true), (ChangeLog::Off, false)] {
+        let (world, sites) = (World::start().await, Sites::default());
+        let builder = ControllerBuilder::<Sites>::new().owns::<ConfigMap>().change_log(detail);
+        let running = world.run(builder.build(sites.clone())).await;
+        world.create("home", "a-host").await;
+        running.settled().await;
+        let found = changes(&running);
+        assert_eq!(!found.is_empty(), expected);
+        assert!(!format!("{found:?}").contains("a-host"), "{found:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn finalizers_and_deletions_are_logged() {
+    let (world, sites) = (World::start().await, Sites::default());
+    let builder = ControllerBuilder::<Sites>::new()
+        .owns::<ConfigMap>()
+        .finalizer(FINALIZER)
+        .change_log(ChangeLog::Summary);
+    let running = world.run(builder.build(sites.clone())).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    world.patch("home", json!({ "spec": { "host": "prunes" } })).await;
+    running.settled().await;
+    world.sites().delete("home").await.expect("deleted");
+    running.settled().await;
+    let found = changes(&running);
+    let has = |verb: &str, object: &str, change: &str| {
+        found.iter().any(|it| it.0 == verb && it.1.starts_with(object) && it.2.contains(change))
+    };
+    assert!(has("patch", "sites.example.dev", ".metadata.finalizers"), "{found:?}");
+    assert!(has("delete", "configmaps", ""), "{found:?}");
+}
