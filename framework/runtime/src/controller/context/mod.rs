@@ -15,11 +15,12 @@ mod children;
 mod expected;
 mod gone;
 mod patcher;
+mod reads;
 mod status;
 mod task;
 
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ pub use self::patcher::ContextPatcher;
 use self::status::Latest;
 pub use self::task::TaskContext;
 use crate::controller::Reconciler;
-use crate::controller::source::{Reason, Reasons, TriggerNames};
+use crate::controller::source::{Reads, Reason, Reasons, TriggerNames};
 use crate::controller::state::{
     Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
 };
@@ -88,6 +89,8 @@ pub(super) struct ControllerShared {
     pub(super) queue: WorkQueue<ObjectKey>,
     /// State of each object between its reconciles.
     pub(super) memory: Arc<ObjectMemory>,
+    /// Reads of other objects whose changes reconcile their readers.
+    pub(super) reads: Arc<Reads>,
     /// Names of the reasons, and the filters that apply at the time of a reconcile.
     pub(super) trigger_names: Arc<TriggerNames>,
     /// Clock, randomness and metrics.
@@ -148,6 +151,8 @@ pub struct Context<C: Reconciler> {
     detached_client: OnceLock<Client>,
     /// Whether a read of this reconcile has shown that the object is gone, or being deleted.
     has_ended: AtomicBool,
+    /// Number under which this attempt registers its reads; 0 before the first.
+    read_run: AtomicU64,
 }
 
 /// The object of a context, in its several states.
@@ -205,6 +210,7 @@ impl<C: Reconciler> Context<C> {
             watch,
             detached_client,
             has_ended,
+            read_run: AtomicU64::new(0),
         }
     }
 
@@ -410,7 +416,7 @@ impl<C: Reconciler> Context<C> {
     /// A reconcile must be correct without them: a restart loses reasons, and two causes may be one
     /// reconcile.
     pub fn reasons(&self) -> Reasons {
-        self.shared.trigger_names.named(self.attempt.reasons)
+        self.shared.trigger_names.named_for(&self.key, self.attempt.reasons)
     }
 
     /// Returns `delay` plus up to a tenth, for
