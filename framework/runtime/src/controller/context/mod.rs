@@ -34,6 +34,7 @@ pub use self::apply::ApplyOwned;
 pub use self::checked::CheckedApi;
 pub use self::expected::Expectations;
 pub use self::patcher::ContextPatcher;
+pub use self::reads::WatchRead;
 use self::status::Latest;
 pub use self::task::TaskContext;
 use crate::controller::Reconciler;
@@ -232,11 +233,6 @@ impl<C: Reconciler> Context<C> {
         ObjectRef { info: self.shared.info.clone(), key: self.key.clone(), uid }
     }
 
-    /// The controller's name.
-    pub fn controller(&self) -> &str {
-        &self.shared.controller
-    }
-
     /// The client, for requests that the methods of the context do not cover. No grant is checked
     /// at compile time: its use has to be listed in `can(…)` to be in the manifest.
     ///
@@ -313,14 +309,6 @@ impl<C: Reconciler> Context<C> {
     /// ```
     pub fn cancellation(&self) -> &CancellationToken {
         self.attempt.cancel.token()
-    }
-
-    /// Waits until the reconcile should end; see [`cancellation`](Self::cancellation).
-    ///
-    /// # Cancel safety
-    /// Safe.
-    pub async fn cancelled(&self) {
-        self.attempt.cancel.token().cancelled().await;
     }
 
     /// Whether this reconcile is superseded: the object's spec changed since it began (by

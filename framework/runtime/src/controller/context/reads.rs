@@ -1,7 +1,10 @@
 //! Reads of other objects that become watches: a change of them reconciles the reader.
 
 use std::borrow::Borrow;
+use std::fmt;
 use std::fmt::Display;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -41,12 +44,53 @@ impl<C: Reconciler> Drop for AwaitedRead<'_, C> {
     }
 }
 
+/// A read of one object that becomes a watch, from [`Context::watch`]; await it for the object.
+///
+/// Created by [`Context::watch`], which describes the effects and errors.
+#[must_use = "nothing is read until it is awaited"]
+pub struct WatchRead<'a, C: Reconciler, K> {
+    cx: &'a Context<C>,
+    /// The namespace, if it is not that of the reconciled object.
+    namespace: Option<&'a str>,
+    name: &'a str,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<C: Reconciler, K> fmt::Debug for WatchRead<'_, C, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchRead").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<'a, C: Reconciler, K> WatchRead<'a, C, K> {
+    /// Reads the object of another namespace; an error for a kind without namespaces, and for a
+    /// namespace that the operator does not read.
+    ///
+    /// If users choose the namespace through the reconciled object, they thereby read with the
+    /// rights of the operator: check first that they may.
+    pub fn in_namespace(self, namespace: &'a str) -> Self {
+        Self { namespace: Some(namespace), ..self }
+    }
+}
+
+impl<'a, C: Reconciler, K: Resource> IntoFuture for WatchRead<'a, C, K> {
+    type Output = Result<Option<Cached<K>>, Error>;
+    type IntoFuture = ApiFuture<'a, Option<Cached<K>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { cx, namespace, name, .. } = self;
+            cx.watch_key(cx.read_key::<K>(namespace, name)?).await
+        })
+    }
+}
+
 impl<C: Reconciler> Context<C> {
     /// Reads an object of kind `K` from the cache, and watches it: when it appears, changes or
     /// disappears, this object is reconciled again, for the reason `reads KIND NAMESPACE/NAME`.
     /// `name` is that of an object in this object's namespace, or of a cluster-scoped one; for
-    /// other namespaces see [`watch_in`](Self::watch_in). `None` when there is no such object; its
-    /// appearance is watched, too.
+    /// another namespace see [`in_namespace`](WatchRead::in_namespace). `None` when there is no such
+    /// object; its appearance is watched, too.
     ///
     /// Only readers are woken, and only by objects that they read. The reads of a successful
     /// reconcile replace those of earlier ones; a reconcile that fails adds to them. They end with
@@ -91,52 +135,11 @@ impl<C: Reconciler> Context<C> {
     /// Safe: the object stays watched until the next successful reconcile.
     /// # Panics
     /// When `K` is known at run time only.
-    pub fn watch<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, Option<Cached<K>>>
+    pub fn watch<'a, K: Resource>(&'a self, name: &'a str) -> WatchRead<'a, C, K>
     where
         C: CanList<K> + CanWatch<K>,
     {
-        Box::pin(async move {
-            if is_namespaced::<K>() && self.key.namespace().is_none() {
-                let info = &self.shared.info;
-                let text = format!(
-                    "cannot watch {name:?}: {} has no namespace in which it could be; name the \
-                     namespace by `watch_in`",
-                    info.kind
-                );
-                return Err(Error::new(ErrorKind::Usage, text));
-            }
-            self.watch_key(self.near_key::<K>(name)).await
-        })
-    }
-
-    /// As [`watch`](Self::watch), for an object of any namespace that the operator reads.
-    ///
-    /// # Errors
-    /// As [`watch`](Self::watch), and [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when
-    /// `K` has no namespaces.
-    /// # Cancel safety
-    /// As [`watch`](Self::watch).
-    /// # Panics
-    /// As [`watch`](Self::watch).
-    pub fn watch_in<'a, K: Resource>(
-        &'a self,
-        namespace: &'a str,
-        name: &'a str,
-    ) -> ApiFuture<'a, Option<Cached<K>>>
-    where
-        C: CanList<K> + CanWatch<K>,
-    {
-        Box::pin(async move {
-            if !is_namespaced::<K>() {
-                let text = format!(
-                    "cannot watch {name:?} in namespace {namespace:?}: its kind has no namespaces; \
-                     use `watch`"
-                );
-                return Err(Error::new(ErrorKind::Usage, text));
-            }
-            let key = ObjectKey::new(Some(namespace), name).in_cluster(self.key.cluster());
-            self.watch_key(key).await
-        })
+        WatchRead { cx: self, namespace: None, name, kind: PhantomData }
     }
 
     /// Reads the objects of kind `K` with this value in the index from the cache, in all namespaces
@@ -172,6 +175,27 @@ impl<C: Reconciler> Context<C> {
             self.found(&reference, &target, Found::Several);
             Ok(objects)
         })
+    }
+
+    /// Returns the key of a read; fails when the namespace and the scope of the kind do not fit.
+    fn read_key<K: Resource>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<ObjectKey, Error> {
+        let fault = match (is_namespaced::<K>(), namespace.or(self.key.namespace())) {
+            (true, None) => {
+                "the reconciled object has no namespace in which it could be; name one by `in_namespace`"
+            }
+            (false, _) if namespace.is_some() => {
+                "its kind has no namespaces; leave `in_namespace` out"
+            }
+            (is_namespaced, near) => {
+                let key = ObjectKey::new(near.filter(|_| is_namespaced), name);
+                return Ok(key.in_cluster(self.key.cluster()));
+            }
+        };
+        Err(Error::new(ErrorKind::Usage, format!("cannot watch {name:?}: {fault}")))
     }
 
     /// Reads and watches the object of that key.

@@ -18,7 +18,7 @@ impl Reconciler for Spaces {
         }
         let near = cx.watch::<ConfigMap>("app").await.expect_err("it has no namespace");
         assert_eq!(near.kind(), windlass_core::error::ErrorKind::Usage);
-        let far = cx.watch_in::<ConfigMap>("shop", "app").await?;
+        let far = cx.watch::<ConfigMap>("app").in_namespace("shop").await?;
         self.0.lock().push(format!("{near}; {}", far.is_some()));
         Ok(Action::done())
     }
@@ -33,7 +33,7 @@ async fn a_cluster_scoped_object_names_the_namespace_of_its_reads() {
     running.settled().await;
     let noted = spaces.0.lock().clone();
     assert_eq!(noted.len(), 2, "{noted:?}");
-    assert!(noted[0].contains("watch_in") && noted[1].ends_with("true"), "{noted:?}");
+    assert!(noted[0].contains("in_namespace") && noted[1].ends_with("true"), "{noted:?}");
 }
 
 #[tokio::test(start_paused = true)]

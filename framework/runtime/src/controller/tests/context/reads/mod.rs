@@ -73,7 +73,7 @@ impl Reader {
         };
         let found = match what {
             "map" => cx.watch::<ConfigMap>(name).await?.and_then(host),
-            "far" => cx.watch_in::<ConfigMap>("far", name).await?.and_then(host),
+            "far" => cx.watch::<ConfigMap>(name).in_namespace("far").await?.and_then(host),
             "namespace" => cx.watch::<Namespace>(name).await?.map(|_| "there".to_owned()),
             "late" => cx.watch::<Late>(name).await?.map(|_| "there".to_owned()),
             "part" => cx.watch::<Part>(name).await?.and_then(|part| part.get().ok()?.host.clone()),
