@@ -93,8 +93,8 @@ impl<C: Reconciler> Context<C> {
     /// object; its appearance is watched, too.
     ///
     /// Only readers are woken, and only by objects that they read. The reads of a successful
-    /// reconcile replace those of earlier ones; a reconcile that fails adds to them. They end with
-    /// the object, with this process's leadership and with the process: the first reconcile
+    /// reconcile replace those of earlier ones; a reconcile that fails or waits adds to them. They
+    /// end with the object, with this process's leadership and with the process: the first reconcile
     /// afterwards registers them again.
     ///
     /// The first read of a kind starts its cache, if nobody else did, and waits up to 10 s until it
