@@ -103,8 +103,8 @@ pub(crate) struct ReadChange<'a> {
 #[derive(Default)]
 pub(crate) struct RegisteredReads {
     tables: Mutex<Tables>,
-    /// Number of readers when the lock was last released: without readers nothing takes the lock.
-    readers: AtomicUsize,
+    /// Number of reads when the lock was last released: without reads nothing takes the lock.
+    reads: AtomicUsize,
     runs: AtomicU64,
     meters: OnceLock<ReadMeters>,
     limits: Limits,
@@ -135,7 +135,7 @@ pub(crate) struct ReadMeters {
 
 impl std::fmt::Debug for RegisteredReads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RegisteredReads").field("readers", &self.readers).finish_non_exhaustive()
+        f.debug_struct("RegisteredReads").field("reads", &self.reads).finish_non_exhaustive()
     }
 }
 
@@ -161,8 +161,9 @@ impl RegisteredReads {
         is_ready: bool,
     ) {
         let mut tables = self.tables.lock();
+        let before = tables.reads();
         let registered = tables.register(reader, source, target, (is_ready, &self.limits));
-        self.publish(&tables);
+        self.publish(&tables, before);
         drop(tables);
         if registered.is_widened {
             if let Some(meters) = self.meters.get() {
@@ -243,7 +244,7 @@ impl RegisteredReads {
 
     /// Whether no read is registered.
     pub(crate) fn is_empty(&self) -> bool {
-        self.readers.load(Ordering::SeqCst) == 0
+        self.reads.load(Ordering::SeqCst) == 0
     }
 
     /// Changes the tables, unless they are empty; drops the returned parts after the lock.
@@ -252,15 +253,19 @@ impl RegisteredReads {
             return;
         }
         let mut tables = self.tables.lock();
+        let before = tables.reads();
         let removed = change(&mut tables);
-        self.publish(&tables);
+        self.publish(&tables, before);
         drop(tables);
         drop(removed);
     }
 
-    /// Publishes the sizes; called under the lock.
-    fn publish(&self, tables: &Tables) {
-        self.readers.store(tables.readers(), Ordering::SeqCst);
+    /// Publishes the sizes if they differ from `before`; called under the lock.
+    fn publish(&self, tables: &Tables, before: usize) {
+        if tables.reads() == before {
+            return;
+        }
+        self.reads.store(tables.reads(), Ordering::SeqCst);
         if let Some(meters) = self.meters.get() {
             meters.reads.set(tables.reads() as f64);
         }

@@ -140,19 +140,22 @@ impl Tables {
         if self.readers.get(reader.key).is_some_and(|known| *known.uid != *reader.uid) {
             registered.removed.extend(self.forget(reader.key));
         }
-        let known =
-            self.readers.entry(reader.key.clone()).or_insert_with(|| Reader::new(reader.uid));
+        let place = (source.number, target);
         let of_kind = (source.number, ReadTarget::Kind);
-        let kind_read = known.reads.get(&of_kind).map(|read| read.run);
+        let (mut kind_read, mut count) = (None, 0);
+        if let Some(known) = self.readers.get_mut(reader.key) {
+            // The common case first: the former run has made the same read.
+            if let Some(read) = known.reads.get_mut(&place) {
+                read.again(reader.run, is_ready);
+                return registered;
+            }
+            kind_read = known.reads.get(&of_kind).map(|read| read.run);
+            count = known.reads.len();
+        }
         if kind_read == Some(reader.run) {
             return registered;
         }
-        let place = (source.number, target);
-        if let Some(read) = known.reads.get_mut(&place) {
-            read.again(reader.run, is_ready);
-            return registered;
-        }
-        if known.reads.len() < limits.per_object && self.reads < limits.in_total {
+        if count < limits.per_object && self.reads < limits.in_total {
             let found = if is_ready { Found::Unread } else { Found::Awaited };
             self.insert(reader, source, place, found);
             return registered;

@@ -1,7 +1,5 @@
 //! The cost of registered reads beside that of plain reads.
 
-use std::time::Instant;
-
 use super::*;
 
 /// Reconciles of one measurement.
@@ -42,12 +40,13 @@ async fn measure(world: &World, is_watched: bool) -> Duration {
     while running.handle.state().reconciles < 100 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let (began, first) = (Instant::now(), running.handle.state().reconciles);
+    let clock = &world.client.environment().clock;
+    let (began, first) = (clock.now(), running.handle.state().reconciles);
     while running.handle.state().reconciles < RUNS as u64 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let runs = running.handle.state().reconciles - first;
-    let took = began.elapsed();
+    let took = clock.now() - began;
     running.stop().await;
     took / u32::try_from(runs).expect("few")
 }
