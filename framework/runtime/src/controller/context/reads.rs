@@ -208,9 +208,19 @@ impl<C: Reconciler> Context<C> {
             );
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        let target = ReadTarget::Object(key.clone());
+        let store = source.informer.store();
+        let place = (source.number, ReadTarget::Object(key.clone()));
+        if source.registration.has_synced() {
+            let object = store.get(&key);
+            let found = object.as_ref().map(|object| object.metadata());
+            let found = found.as_ref().map(|metadata| metadata.resource_version());
+            if self.shared.reads.registered.confirm(self.reader(), &place, found) {
+                return Ok(object);
+            }
+        }
+        let (_, target) = place;
         let reference = self.register(&source, &target).await?;
-        let object = source.informer.store().get(&key);
+        let object = store.get(&key);
         let found = match &object {
             Some(object) => Found::Version(object.metadata().resource_version().into()),
             None => Found::Absent,

@@ -44,7 +44,7 @@ impl fmt::Debug for Reads {
 
 /// Changes of one read type.
 pub(crate) struct ReadSource<K: Resource> {
-    number: u64,
+    pub(crate) number: u64,
     pub(crate) info: ResourceInfo,
     pub(crate) informer: Informer<K>,
     /// Delivers the changes.

@@ -181,6 +181,18 @@ impl RegisteredReads {
         drop(registered.removed);
     }
 
+    /// Makes a registered read one of this run if it found the version that the reader has found
+    /// now; false if it has to be registered. Such a read needs no registration before it: it was
+    /// registered all the time, and any other version wakes the reader.
+    pub(crate) fn confirm(
+        &self,
+        reader: RunRef<'_>,
+        place: &(u64, ReadTarget),
+        version: Option<&str>,
+    ) -> bool {
+        !self.is_empty() && self.tables.lock().confirm(reader, place, version)
+    }
+
     /// Records the state that was found by a registered read.
     pub(crate) fn found(&self, reader: RunRef<'_>, source: u64, target: &ReadTarget, found: Found) {
         self.tables.lock().found(reader, source, target, found);

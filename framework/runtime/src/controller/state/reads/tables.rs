@@ -167,6 +167,26 @@ impl Tables {
         registered
     }
 
+    /// See [`RegisteredReads::confirm`](super::RegisteredReads::confirm).
+    pub(super) fn confirm(
+        &mut self,
+        reader: RunRef<'_>,
+        place: &(u64, ReadTarget),
+        version: Option<&str>,
+    ) -> bool {
+        let known = self.readers.get_mut(reader.key).filter(|known| *known.uid == *reader.uid);
+        let Some(read) = known.and_then(|known| known.reads.get_mut(place)) else { return false };
+        let is_same = match (&read.found, version) {
+            (Found::Version(found), Some(version)) => **found == *version,
+            (Found::Absent, None) => true,
+            _ => false,
+        };
+        if is_same {
+            (read.run, read.ready_run) = (reader.run, reader.run);
+        }
+        is_same
+    }
+
     /// Inserts a read in both directions.
     fn insert(
         &mut self,

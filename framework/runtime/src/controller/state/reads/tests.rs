@@ -60,6 +60,21 @@ fn a_change_between_registration_and_read_wakes() {
 }
 
 #[test]
+fn a_read_that_finds_the_same_again_belongs_to_the_later_run() {
+    let (reads, source, home) = (reads(10, 10), Source::new(1), key("home"));
+    let reader = RunRef { key: &home, uid: "u", run: 1 };
+    read(&reads, reader, &source, "app", version("2"));
+    let (next, place) = (RunRef { run: 2, ..reader }, (1, ReadTarget::Object(key("app"))));
+    assert!(!reads.confirm(next, &place, Some("3")) && !reads.confirm(next, &place, None));
+    assert!(!reads.confirm(RunRef { uid: "v", ..next }, &place, Some("2")), "a successor");
+    assert!(reads.confirm(next, &place, Some("2")));
+    reads.commit(&home, 2);
+    assert_eq!(woken(&reads, "app", Some("2"), Some("3")), ["home"], "it is kept");
+    reads.commit(&home, 3);
+    assert!(!reads.confirm(RunRef { run: 4, ..reader }, &place, Some("2")), "it is gone");
+}
+
+#[test]
 fn two_states_in_one_run_make_every_change_count() {
     let (reads, source, home) = (reads(10, 10), Source::new(1), key("home"));
     let reader = RunRef { key: &home, uid: "u", run: 1 };
