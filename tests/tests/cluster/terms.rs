@@ -30,7 +30,7 @@ impl Reconciler for Hasty {
         child.metadata.name = Some(widget.name().to_owned());
         tokio::select! {
             biased;
-            () = cx.cancelled() => {}
+            () = cx.cancellation().cancelled() => {}
             applied = cx.apply_owned(child) => drop(applied?),
         }
         Ok(Action::done())
@@ -46,7 +46,7 @@ impl Reconciler for Late {
     type Object = Widget;
 
     async fn reconcile(&self, _: &Widget, cx: &Context<Self>) -> Result {
-        cx.cancelled().await;
+        cx.cancellation().cancelled().await;
         cx.clock().sleep(Duration::from_millis(9_800)).await;
         cx.event(EventKind::Normal, "Ended", "at last");
         Ok(Action::done())

@@ -29,6 +29,8 @@ pub use cache::{Core, Sizes};
 #[doc(hidden)]
 pub use encoding::Mode;
 pub use encoding::{Representation, Transform};
+#[doc(hidden)]
+pub use index::IndexProbe;
 pub use index::{Index, IndexValue};
 pub use object::Invalid;
 #[doc(hidden)]

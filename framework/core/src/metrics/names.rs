@@ -143,6 +143,12 @@ metrics! {
         "Restarts of long-lived tasks of objects after an error or a panic";
     PAUSED: Gauge "windlass_paused_objects" [controller]
         "Objects that a controller skips because of their pause annotation";
+    READS: Gauge "windlass_reads" [controller]
+        "Reads of other objects whose changes reconcile their readers";
+    READ_WAKES: Counter "windlass_read_wakes" [controller]
+        "Reconciles that were asked for because an object that was read has changed";
+    READS_WIDENED: Counter "windlass_reads_widened" [controller]
+        "Objects with too many reads, which every change of a kind reconciles instead";
     POLLS: Counter "windlass_polls" [controller, poll, result]
         "Lists of polled sources, by result (success, error, timeout, panic)";
     TRIGGER_KEYS: Counter "windlass_trigger_keys" [controller, trigger, result]

@@ -39,7 +39,9 @@ pub use action::Action;
 pub use builder::MOST_WORKERS;
 pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
-pub use context::{ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext};
+pub use context::{
+    ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchRead,
+};
 pub use failure::{Failure, ResultExt};
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
 pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::cached::Cached;
 use crate::store::cache::{Core, ReadTime, StoreStats};
-use crate::store::index::{Index, IndexValue};
+use crate::store::index::{Index, IndexProbe, IndexValue};
 use crate::store::object::{Invalid, Object};
 use crate::store::state::{SnapshotDiff, Unconfirmed};
 use windlass_core::error::Error;
@@ -243,6 +243,15 @@ impl<K: Resource> Store<K> {
     ///   is declared before the first list, may be on any field.
     pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
         self.core.ensure_index(index.id(), &index.evaluator())
+    }
+
+    /// Builds an index as [`ensure_index`](Self::ensure_index), and returns the computation of its
+    /// values for objects that a listener receives.
+    #[doc(hidden)]
+    pub fn probe<V: IndexValue>(&self, index: Index<K, V>) -> Result<IndexProbe, Error> {
+        let evaluator = index.evaluator();
+        self.core.ensure_index(index.id(), &evaluator)?;
+        Ok(IndexProbe::new(index.id(), index.name(), &evaluator))
     }
 
     /// Returns the objects with an owner reference to this uid, in key order, from an ordinary

@@ -16,11 +16,12 @@ mod children;
 mod expected;
 mod gone;
 mod patcher;
+mod reads;
 mod status;
 mod task;
 
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -34,10 +35,11 @@ pub use self::apply::ApplyOwned;
 pub use self::checked::CheckedApi;
 pub use self::expected::Expectations;
 pub use self::patcher::ContextPatcher;
+pub use self::reads::WatchRead;
 use self::status::Latest;
 pub use self::task::TaskContext;
 use crate::controller::Reconciler;
-use crate::controller::source::{Reason, Reasons, TriggerNames};
+use crate::controller::source::{Reads, Reason, Reasons, TriggerNames};
 use crate::controller::state::{
     Changelog, Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
 };
@@ -91,6 +93,8 @@ pub(super) struct ControllerShared {
     pub(super) memory: Arc<ObjectMemory>,
     /// Log of the writes, for a controller that logs them.
     pub(super) changes: Arc<Changelog>,
+    /// Reads of other objects whose changes reconcile their readers.
+    pub(super) reads: Arc<Reads>,
     /// Names of the reasons, and the filters that apply at the time of a reconcile.
     pub(super) trigger_names: Arc<TriggerNames>,
     /// Clock, randomness and metrics.
@@ -151,6 +155,8 @@ pub struct Context<C: Reconciler> {
     detached_client: OnceLock<Client>,
     /// Whether a read of this reconcile has shown that the object is gone, or being deleted.
     has_ended: AtomicBool,
+    /// Number under which this attempt registers its reads; 0 before the first.
+    read_run: AtomicU64,
 }
 
 /// The object of a context, in its several states.
@@ -208,6 +214,7 @@ impl<C: Reconciler> Context<C> {
             watch,
             detached_client,
             has_ended,
+            read_run: AtomicU64::new(0),
         }
     }
 
@@ -227,11 +234,6 @@ impl<C: Reconciler> Context<C> {
     pub fn object_ref(&self) -> ObjectRef {
         let uid = Some(self.object.uid().to_owned());
         ObjectRef { info: self.shared.info.clone(), key: self.key.clone(), uid }
-    }
-
-    /// The controller's name.
-    pub fn controller(&self) -> &str {
-        &self.shared.controller
     }
 
     /// The client, for requests that the methods of the context do not cover. No grant is checked
@@ -310,14 +312,6 @@ impl<C: Reconciler> Context<C> {
     /// ```
     pub fn cancellation(&self) -> &CancellationToken {
         self.attempt.cancel.token()
-    }
-
-    /// Waits until the reconcile should end; see [`cancellation`](Self::cancellation).
-    ///
-    /// # Cancel safety
-    /// Safe.
-    pub async fn cancelled(&self) {
-        self.attempt.cancel.token().cancelled().await;
     }
 
     /// Whether this reconcile is superseded: the object's spec changed since it began (by
@@ -413,7 +407,7 @@ impl<C: Reconciler> Context<C> {
     /// A reconcile must be correct without them: a restart loses reasons, and two causes may be one
     /// reconcile.
     pub fn reasons(&self) -> Reasons {
-        self.shared.trigger_names.named(self.attempt.reasons)
+        self.shared.trigger_names.named_for(&self.key, self.attempt.reasons)
     }
 
     /// Returns `delay` plus up to a tenth, for

@@ -178,7 +178,10 @@ impl<C: Reconciler> ObjectStep<C> {
                     Box::pin(tasks.end(key)).await;
                 }
                 match Box::pin(self.terminate(&cx)).await {
-                    Ok(()) => Ok(Some(Action::done())),
+                    Ok(()) => {
+                        cx.commit_reads();
+                        Ok(Some(Action::done()))
+                    }
                     Err(failure) => Err(Box::pin(failed(&cx, failure)).await),
                 }
             }
@@ -223,6 +226,7 @@ impl<C: Reconciler> ObjectStep<C> {
     async fn forget(&self, key: &ObjectKey) {
         self.shared.memory.forget(key);
         self.shared.trigger_names.paused.forget(key);
+        self.shared.trigger_names.reads.forget(key);
         if let Some(last_reconciled) = &self.last_reconciled {
             last_reconciled.forget(key);
         }
@@ -275,6 +279,7 @@ impl<C: Reconciler> ObjectStep<C> {
         {
             return Err(Box::pin(failed(cx, error.into())).await);
         }
+        cx.commit_reads();
         if let Some(last_reconciled) = &self.last_reconciled {
             last_reconciled.reconciled(seen.as_ref().unwrap_or(cx.cached_at_start()));
         }

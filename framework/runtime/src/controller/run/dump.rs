@@ -40,6 +40,7 @@ impl DumpSource<'_> {
         let ControllerState { queued, working, backing_off, delayed, reconciles } = self.state;
         let keys: Vec<Value> = self.keys.iter().take(limit).map(|key| self.key(key)).collect();
         let errors: Vec<Value> = self.errors.iter().take(limit).map(error).collect();
+        let (readers, reads) = self.trigger_names.reads.counts();
         json!({
             "name": self.name,
             "kind": self.info.group_resource(),
@@ -49,6 +50,7 @@ impl DumpSource<'_> {
                 "queued": queued, "working": working,
                 "backingOff": backing_off, "delayed": delayed,
             },
+            "reads": { "readers": readers, "reads": reads },
             "keys": keys,
             "lastErrors": errors,
             "waiting": self.waiting.iter().take(limit).map(waiting).collect::<Vec<_>>(),
@@ -69,7 +71,7 @@ impl DumpSource<'_> {
 
     /// Describes a key in the queue.
     fn key(&self, state: &KeyState<ObjectKey>) -> Value {
-        let reasons = self.trigger_names.named(state.reasons);
+        let reasons = self.trigger_names.named_next(&state.key, state.reasons);
         json!({
             "key": state.key.to_string(),
             "state": state.stage.as_str(),

@@ -19,7 +19,8 @@ use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
 use crate::controller::reconcile::{ObjectStep, Tasks};
 use crate::controller::source::{
-    Allowed, Attach, BackgroundRun, Enqueuer, Reason, RunGuard, TriggerNames, background, watches,
+    Allowed, Attach, BackgroundRun, Enqueuer, Reads, Reason, RunGuard, TriggerNames, background,
+    watches,
 };
 use crate::controller::state::{Changelog, LastErrors, LastReconciled, ObjectMemory, Waits};
 use crate::controller::worker::{
@@ -64,6 +65,7 @@ struct Attached {
     queue: WorkQueue<ObjectKey>,
     enqueuer: Enqueuer,
     meter: Meter,
+    reads: Arc<Reads>,
     informers: InformerRegistry,
     /// Registrations that keep the caches running and deliver keys.
     sources: Vec<Registration>,
@@ -111,6 +113,8 @@ impl<C: Reconciler> Handle<C> {
             self.trigger_names
                 .paused
                 .set_gauge(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
+            let registered = Arc::clone(&self.trigger_names.reads);
+            let reads = Reads::new(&plan.name, registered, enqueuer.clone(), &environment.metrics);
             let applied = &self.memory.applied;
             let at = Attach { controller: &plan.name, informers, enqueuer: &enqueuer, applied };
             let own_writes = Arc::clone(&self.memory.own_writes);
@@ -127,7 +131,7 @@ impl<C: Reconciler> Handle<C> {
             }
             sources.iter().for_each(Registration::mark_awaited);
             let informers = informers.clone();
-            Attached { queue, enqueuer, meter, informers, sources, refused }
+            Attached { queue, enqueuer, meter, reads, informers, sources, refused }
         })
     }
 
@@ -147,7 +151,7 @@ impl<C: Reconciler> Handle<C> {
     /// Returns the template of one run's workers, and the tasks of its objects.
     fn worker(&self, run: &ControllerRun, recorder: Recorder) -> (Worker, Option<Arc<Tasks<C>>>) {
         let plan = &self.plan;
-        let Attached { queue, meter, .. } = self.attached(&run.informers);
+        let Attached { queue, meter, reads, .. } = self.attached(&run.informers);
         let environment = run.client.environment().fork(&plan.name);
         let shared = Arc::new(ControllerShared {
             controller: Arc::clone(&plan.name),
@@ -157,6 +161,7 @@ impl<C: Reconciler> Handle<C> {
             recorder,
             queue: queue.clone(),
             memory: Arc::clone(&self.memory),
+            reads: Arc::clone(reads),
             trigger_names: Arc::clone(&self.trigger_names),
             changes: Arc::clone(&self.changes),
             environment: environment.clone(),
@@ -276,6 +281,9 @@ impl<C: Reconciler> Handle<C> {
             // Cancelled together with the workers, so they had the whole drain to end already.
             drained &= tasks.end_all(run.drain).await;
         }
+        // The next term reconciles every object, in this process or in another one; until then
+        // their reads keep no cache running.
+        self.trigger_names.reads.clear();
         // The writer of Events ends after the last reconcile could have reported one.
         flush.cancel();
         // Otherwise the writer is aborted when `writing` is dropped: the drain has used up the

@@ -39,9 +39,11 @@ impl Reason {
     pub(crate) const ASKED: Self = Self(6);
     /// The awaited namespace was created or deleted.
     pub(crate) const NAMESPACE: Self = Self(7);
+    /// An object that the last reconcile read has changed.
+    pub(crate) const READ: Self = Self(8);
 
     /// Names of the reasons above.
-    const FIXED: [&'static str; 8] = [
+    const FIXED: [&'static str; 9] = [
         "started",
         "changed",
         "deleted",
@@ -50,6 +52,7 @@ impl Reason {
         "retry",
         "asked by another reconcile",
         "namespace",
+        "reads",
     ];
 
     /// Returns the reason as the queue's bit.
@@ -129,6 +132,9 @@ impl ReasonNames {
 /// - `requeue`: the last reconcile asked for it; `retry`: the last reconcile failed;
 ///   `asked by another reconcile`: [`Context::requeue`](crate::controller::Context::requeue); `namespace`: an
 ///   awaited namespace was created or deleted.
+/// - `reads Secret shop/tls`: that object, which the last reconcile read by
+///   [`Context::watch`](crate::controller::Context::watch), has changed; `reads` stands for all of
+///   them. At most four are named.
 /// - `owned deployments.apps`, `watched configmaps`, `trigger NAME`, `poll NAME`, `timer NAME`:
 ///   that source.
 ///
@@ -138,23 +144,34 @@ impl ReasonNames {
 pub struct Reasons {
     bits: u64,
     names: Arc<ReasonNames>,
+    /// Changes of objects that were read.
+    reads: Vec<Arc<str>>,
 }
 
 impl Reasons {
     pub(crate) fn of(bits: u64, names: &Arc<ReasonNames>) -> Self {
-        Self { bits, names: Arc::clone(names) }
+        Self { bits, names: Arc::clone(names), reads: Vec::new() }
+    }
+
+    /// Returns the reasons with the names of changes in the place of [`Reason::READ`].
+    pub(crate) fn with_reads(self, reads: Vec<Arc<str>>) -> Self {
+        Self { reads, ..self }
     }
 
     /// Whether that name is among them; `false` also for a name that the controller does not have.
     pub fn contains(&self, name: &str) -> bool {
-        self.iter().any(|known| known == name)
+        let is_read = || name == Reason::FIXED[usize::from(Reason::READ.0)];
+        self.iter().any(|known| known == name) || (is_read() && !self.reads.is_empty())
     }
 
     /// The names: first the framework's, then those of the sources in the order in which the
-    /// builder adds them.
+    /// builder adds them, then the changes of objects that were read.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
+        // The changes stand in the place of their common name.
+        let bits = if self.reads.is_empty() { self.bits } else { self.bits & !Reason::READ.bit() };
         let named = self.names.names.iter().enumerate();
-        named.filter(|(place, _)| self.bits >> place & 1 == 1).map(|(_, name)| &**name)
+        let named = named.filter(move |(place, _)| bits >> place & 1 == 1).map(|(_, name)| &**name);
+        named.chain(self.reads.iter().map(|read| &**read))
     }
 
     /// The number of reasons.

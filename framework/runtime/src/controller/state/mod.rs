@@ -8,6 +8,7 @@ mod expectations;
 mod last_error;
 mod object_memory;
 mod own_write_filter;
+mod reads;
 mod sparse_lock;
 mod spec_version;
 mod superseded;
@@ -24,6 +25,9 @@ pub use self::last_error::LastError;
 pub(super) use self::last_error::{FailureRecord, LastErrors};
 pub(super) use self::object_memory::ObjectMemory;
 pub(super) use self::own_write_filter::{FollowUp, OwnWriteFilter};
+pub(super) use self::reads::{
+    Found, ReadChange, ReadMeters, ReadSourceRef, ReadTarget, RegisteredReads, RunRef,
+};
 pub(super) use self::sparse_lock::SparseLock;
 pub(super) use self::spec_version::SpecVersion;
 pub(super) use self::superseded::Watch;

@@ -184,13 +184,14 @@ impl Worker {
                     }
                 };
             attempts += 1;
+            self.trigger_names.take_causes(work.key(), reasons);
             let span = tracing::info_span!(
                 "reconcile",
                 controller = %self.controller,
                 namespace = work.key().namespace().unwrap_or_default(),
                 name = work.key().name(),
                 reconcile_id = format_args!("{:016x}", reconcile_id(ids, attempts)),
-                reasons = %self.trigger_names.named(reasons),
+                reasons = %self.trigger_names.named_for(work.key(), reasons),
             );
             let (finished, now) = self.attempt(work, reasons).instrument(span).await;
             next = self.next_after(finished, budget.may_continue(now), now).await;

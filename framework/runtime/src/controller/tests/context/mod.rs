@@ -9,4 +9,5 @@ mod duplicates;
 mod gone;
 mod own_parts;
 mod patchers;
+mod reads;
 mod taken;

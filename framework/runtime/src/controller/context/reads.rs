@@ -1,0 +1,295 @@
+//! Reads of other objects that become watches: a change of them reconciles the reader.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::fmt::Display;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::is_namespaced;
+use crate::controller::source::ReadSource;
+use crate::controller::state::{Found, ReadSourceRef, ReadTarget, RunRef};
+use crate::controller::{Context, Reconciler};
+use windlass_cache::store::{Cached, Index, IndexValue};
+use windlass_client::api::ApiFuture;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::rbac::{CanList, CanWatch};
+use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
+
+/// Longest wait of a read for a cache that is not filled.
+const FILL_LIMIT: Duration = Duration::from_secs(10);
+
+/// A registered read that waits for its cache. If the wait ends early, the read counts as one that
+/// found nothing: the first list then wakes the reader.
+struct AwaitedRead<'a, C: Reconciler> {
+    cx: &'a Context<C>,
+    source: &'a ReadSourceRef,
+    target: &'a ReadTarget,
+    is_filled: bool,
+}
+
+impl<C: Reconciler> Drop for AwaitedRead<'_, C> {
+    fn drop(&mut self) {
+        if self.is_filled {
+            return;
+        }
+        let found = match self.target {
+            ReadTarget::Object(_) => Found::Absent,
+            ReadTarget::Kind | ReadTarget::Value(..) => Found::Several,
+        };
+        self.cx.found(self.source, self.target, found);
+    }
+}
+
+/// A read of one object that becomes a watch, from [`Context::watch`]; await it for the object.
+///
+/// Created by [`Context::watch`], which describes the effects and errors.
+#[must_use = "nothing is read until it is awaited"]
+pub struct WatchRead<'a, C: Reconciler, K> {
+    cx: &'a Context<C>,
+    /// The namespace, if it is not that of the reconciled object.
+    namespace: Option<&'a str>,
+    name: &'a str,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<C: Reconciler, K> fmt::Debug for WatchRead<'_, C, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchRead").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<'a, C: Reconciler, K> WatchRead<'a, C, K> {
+    /// Reads the object of another namespace; an error for a kind without namespaces, and for a
+    /// namespace that the operator does not read.
+    ///
+    /// If users choose the namespace through the reconciled object, they thereby read with the
+    /// rights of the operator: check first that they may.
+    pub fn in_namespace(self, namespace: &'a str) -> Self {
+        Self { namespace: Some(namespace), ..self }
+    }
+}
+
+impl<'a, C: Reconciler, K: Resource> IntoFuture for WatchRead<'a, C, K> {
+    type Output = Result<Option<Cached<K>>, Error>;
+    type IntoFuture = ApiFuture<'a, Option<Cached<K>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { cx, namespace, name, .. } = self;
+            cx.watch_key(cx.read_key::<K>(namespace, name)?).await
+        })
+    }
+}
+
+impl<C: Reconciler> Context<C> {
+    /// Reads an object of kind `K` from the cache, and watches it: when it appears, changes or
+    /// disappears, this object is reconciled again, for the reason `reads KIND NAMESPACE/NAME`.
+    /// `name` is that of an object in this object's namespace, or of a cluster-scoped one; for
+    /// another namespace see [`in_namespace`](WatchRead::in_namespace). `None` when there is no such
+    /// object; its appearance is watched, too.
+    ///
+    /// Only readers are woken, and only by objects that they read. The reads of a successful
+    /// reconcile replace those of earlier ones; a reconcile that fails or waits adds to them. They
+    /// end with the object, with this process's leadership and with the process: the first reconcile
+    /// afterwards registers them again.
+    ///
+    /// The first read of a kind starts its cache, if nobody else did, and waits up to 10 s until it
+    /// is filled; the cache stops with its last reader. Own writes are visible at once, and do not
+    /// wake a reader that has read them. The grant is `can(list watch K)`, or `owns(K)`, or
+    /// `watches(K, …)`.
+    ///
+    /// An object may have 1000 such reads, and those of one controller together 250 000; beyond that
+    /// a reader is woken by every change of the kind, which `windlass_reads_widened_total` counts.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use windlass::controller::{Action, Context, Reconciler, Result};
+    /// # use windlass::rbac::{Can, verbs};
+    /// # struct Sites;
+    /// # impl Can<verbs::List, Secret> for Sites {}
+    /// # impl Can<verbs::Watch, Secret> for Sites {}
+    /// impl Reconciler for Sites {
+    ///     type Object = ConfigMap;
+    ///
+    ///     async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+    ///         let Some(tls) = cx.watch::<Secret>("tls").await? else {
+    ///             // Runs again when the Secret appears.
+    ///             return Ok(Action::done());
+    ///         };
+    ///         println!("certificate of version {}", tls.metadata().resource_version());
+    ///         Ok(Action::done())
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Timeout`](windlass_core::ErrorKind::Timeout) when the cache is not filled after
+    /// 10 s, with the reason; [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when this object
+    /// has no namespace and `K` is namespaced, or when the operator does not read the namespace.
+    /// # Cancel safety
+    /// Safe: the object stays watched until the next successful reconcile.
+    /// # Panics
+    /// When `K` is known at run time only.
+    pub fn watch<'a, K: Resource>(&'a self, name: &'a str) -> WatchRead<'a, C, K>
+    where
+        C: CanList<K> + CanWatch<K>,
+    {
+        WatchRead { cx: self, namespace: None, name, kind: PhantomData }
+    }
+
+    /// Reads the objects of kind `K` with this value in the index from the cache, in all namespaces
+    /// of the operator, and watches them: when an object has, gets or loses the value and changes,
+    /// this object is reconciled again. In everything else as [`watch`](Self::watch); one value
+    /// counts as one read.
+    ///
+    /// A write of this reconcile to an object with that value wakes this object once more.
+    ///
+    /// # Errors
+    /// As [`watch`](Self::watch), and those of
+    /// [`Store::ensure_index`](windlass_cache::store::Store::ensure_index).
+    /// # Cancel safety
+    /// As [`watch`](Self::watch).
+    /// # Panics
+    /// As [`watch`](Self::watch).
+    pub fn watch_by<'a, K, V, Q>(
+        &'a self,
+        index: Index<K, V>,
+        value: &'a Q,
+    ) -> ApiFuture<'a, Vec<Cached<K>>>
+    where
+        K: Resource,
+        V: IndexValue + Borrow<Q>,
+        Q: ?Sized + Display + Sync,
+        C: CanList<K> + CanWatch<K>,
+    {
+        Box::pin(async move {
+            let source = self.shared.reads.source::<K>(&self.shared.informers);
+            let target = source.value_target(index, &value.to_string())?;
+            let reference = self.register(&source, &target).await?;
+            let objects = source.informer.store().by_index(index, value);
+            self.found(&reference, &target, Found::Several);
+            Ok(objects)
+        })
+    }
+
+    /// Returns the key of a read; fails when the namespace and the scope of the kind do not fit.
+    fn read_key<K: Resource>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<ObjectKey, Error> {
+        let fault = match (is_namespaced::<K>(), namespace.or(self.key.namespace())) {
+            (true, None) => {
+                "the reconciled object has no namespace in which it could be; name one by `in_namespace`"
+            }
+            (false, _) if namespace.is_some() => {
+                "its kind has no namespaces; leave `in_namespace` out"
+            }
+            (is_namespaced, near) => {
+                let key = ObjectKey::new(near.filter(|_| is_namespaced), name);
+                return Ok(key.in_cluster(self.key.cluster()));
+            }
+        };
+        Err(Error::new(ErrorKind::Usage, format!("cannot watch {name:?}: {fault}")))
+    }
+
+    /// Reads and watches the object of that key.
+    async fn watch_key<K: Resource>(&self, key: ObjectKey) -> Result<Option<Cached<K>>, Error> {
+        let source = self.shared.reads.source::<K>(&self.shared.informers);
+        if !source.informer.covers(key.namespace()) {
+            let text = format!(
+                "cannot watch \"{key}\": the operator does not read its namespace; add it to the \
+                 namespaces of the manager or of the cache"
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        let store = source.informer.store();
+        let place = (source.number, ReadTarget::Object(key.clone()));
+        if source.registration.has_synced() {
+            let object = store.get(&key);
+            let found = object.as_ref().map(|object| object.metadata());
+            let found = found.as_ref().map(|metadata| metadata.resource_version());
+            if self.shared.reads.registered.confirm(self.reader(), &place, found) {
+                return Ok(object);
+            }
+        }
+        let (_, target) = place;
+        let reference = self.register(&source, &target).await?;
+        let object = store.get(&key);
+        let found = match &object {
+            Some(object) => Found::Version(object.metadata().resource_version().into()),
+            None => Found::Absent,
+        };
+        self.found(&reference, &target, found);
+        Ok(object)
+    }
+
+    /// Registers a read, and waits until its cache is filled. A read of the cache afterwards misses
+    /// no change that does not wake this object.
+    async fn register<K: Resource>(
+        &self,
+        source: &Arc<ReadSource<K>>,
+        target: &ReadTarget,
+    ) -> Result<ReadSourceRef, Error> {
+        let reference = source.reference();
+        let registered = &self.shared.reads.registered;
+        if !source.registration.has_synced() {
+            // Before the wait: the next attempt finds the cache running if this one gives up.
+            registered.register(self.reader(), &reference, target.clone(), false);
+            let mut awaited =
+                AwaitedRead { cx: self, source: &reference, target, is_filled: false };
+            self.filled(source).await?;
+            awaited.is_filled = true;
+        }
+        registered.register(self.reader(), &reference, target.clone(), true);
+        Ok(reference)
+    }
+
+    /// Waits until the cache of a source is filled.
+    async fn filled<K: Resource>(&self, source: &ReadSource<K>) -> Result<(), Error> {
+        let synced = source.registration.synced();
+        match self.shared.environment.clock.timeout(FILL_LIMIT, synced).await {
+            Some(synced) => synced,
+            None => {
+                let missing = source.registration.missing();
+                let text = format!(
+                    "cannot read the cache of {}, which is not filled after {FILL_LIMIT:?}: {}",
+                    source.info,
+                    missing.as_deref().unwrap_or("its first list has not been delivered")
+                );
+                Err(Error::new(ErrorKind::Timeout, text))
+            }
+        }
+    }
+
+    /// Records the state that was found by a registered read.
+    fn found(&self, source: &ReadSourceRef, target: &ReadTarget, found: Found) {
+        self.shared.reads.registered.found(self.reader(), source.number, target, found);
+    }
+
+    /// Returns this attempt as a reader.
+    fn reader(&self) -> RunRef<'_> {
+        // Relaxed: only this attempt uses the number; of two first reads at once, one number wins.
+        let run = match self.read_run.load(Ordering::Relaxed) {
+            0 => {
+                let new = self.shared.reads.registered.new_run();
+                let set =
+                    self.read_run.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
+                set.err().unwrap_or(new)
+            }
+            run => run,
+        };
+        RunRef { key: &self.key, uid: self.object.uid(), run }
+    }
+
+    /// Replaces the registered reads of the object by those of this attempt, which has succeeded.
+    pub(in crate::controller) fn commit_reads(&self) {
+        let run = self.read_run.load(Ordering::Relaxed);
+        self.shared.reads.registered.commit(&self.key, run);
+    }
+}

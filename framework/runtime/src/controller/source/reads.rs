@@ -1,0 +1,176 @@
+//! Reads that become watches: changes of objects that reconciles have read wake the readers.
+//!
+//! Each read type has a source: a listener at the cache of its kind, and the indexes by whose values
+//! it was read. A source exists while a read of it is registered, or is being made; the cache runs
+//! for as long as a source or anybody else uses it.
+
+// DESIGN.md, 155: Reads are registered before the cache is asked
+
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use super::enqueue::{EnqueueReason, Enqueuer};
+use super::reasons::Reason;
+use crate::controller::state::{
+    ReadChange, ReadMeters, ReadSourceRef, ReadTarget, RegisteredReads,
+};
+use windlass_cache::informer::{Informer, InformerRegistry, Registration};
+use windlass_cache::store::{Event, Index, IndexProbe, IndexValue, Object};
+use windlass_core::error::Error;
+use windlass_core::metrics::{Metrics, names};
+use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
+use windlass_core::sync::Mutex;
+
+/// Type-erased sources that do not keep themselves running.
+type Sources = BTreeMap<TypeId, Weak<dyn Any + Send + Sync>>;
+
+/// Reads of one controller: the registered ones, and their sources.
+pub(crate) struct Reads {
+    pub(crate) registered: Arc<RegisteredReads>,
+    enqueuer: Enqueuer,
+    sources: Mutex<Sources>,
+    /// Number of the next source.
+    next: AtomicU64,
+}
+
+impl fmt::Debug for Reads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reads").field("registered", &self.registered).finish_non_exhaustive()
+    }
+}
+
+/// Changes of one read type.
+pub(crate) struct ReadSource<K: Resource> {
+    pub(crate) number: u64,
+    pub(crate) info: ResourceInfo,
+    pub(crate) informer: Informer<K>,
+    /// Delivers the changes.
+    pub(crate) registration: Registration,
+    /// Indexes by whose values the kind is read; the place is the number of the index.
+    probes: Mutex<Vec<IndexProbe>>,
+}
+
+impl Reads {
+    pub(crate) fn new(
+        controller: &str,
+        registered: Arc<RegisteredReads>,
+        enqueuer: Enqueuer,
+        metrics: &Metrics,
+    ) -> Arc<Self> {
+        registered.set_meters(ReadMeters {
+            reads: metrics.gauge(&names::READS, &[controller]),
+            wakes: metrics.counter(&names::READ_WAKES, &[controller]),
+            widened: metrics.counter(&names::READS_WIDENED, &[controller]),
+        });
+        let (sources, next) = (Mutex::default(), AtomicU64::new(0));
+        Arc::new(Self { registered, enqueuer, sources, next })
+    }
+
+    /// Returns the source of a read type; the first reader starts it.
+    pub(crate) fn source<K: Resource>(
+        self: &Arc<Self>,
+        informers: &InformerRegistry,
+    ) -> Arc<ReadSource<K>> {
+        if let Some(source) = self.running::<K>(&self.sources.lock()) {
+            return source;
+        }
+        // Outside of the lock: it creates a cache, and its listener takes the lock of the reads.
+        let made = self.start::<K>(informers);
+        let mut sources = self.sources.lock();
+        // Another reader may have started it meanwhile.
+        if let Some(source) = self.running::<K>(&sources) {
+            drop(sources);
+            return source;
+        }
+        let erased: Arc<dyn Any + Send + Sync> = Arc::clone(&made) as _;
+        sources.insert(TypeId::of::<K>(), Arc::downgrade(&erased));
+        made
+    }
+
+    /// Returns the source of a read type if it runs.
+    fn running<K: Resource>(&self, sources: &Sources) -> Option<Arc<ReadSource<K>>> {
+        sources.get(&TypeId::of::<K>())?.upgrade()?.downcast().ok()
+    }
+
+    fn start<K: Resource>(self: &Arc<Self>, informers: &InformerRegistry) -> Arc<ReadSource<K>> {
+        let informer = informers.informer::<K>();
+        let info = informer.status().info;
+        // Relaxed: the number guards no data.
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        Arc::new_cyclic(|source: &Weak<ReadSource<K>>| {
+            let (source, reads) = (source.clone(), Arc::downgrade(self));
+            let listen = informer.listen().name("reads of a controller");
+            let registration = listen.inline(Box::new(move |events| {
+                // Until the source exists nobody has read it.
+                if let (Some(source), Some(reads)) = (source.upgrade(), reads.upgrade()) {
+                    source.deliver(&reads, events);
+                }
+            }));
+            // Only its readers wait for it.
+            registration.mark_awaited();
+            ReadSource { number, info, informer, registration, probes: Mutex::default() }
+        })
+    }
+}
+
+impl<K: Resource> ReadSource<K> {
+    /// Returns the reference that a registered read keeps.
+    pub(crate) fn reference(self: &Arc<Self>) -> ReadSourceRef {
+        ReadSourceRef { number: self.number, holder: Arc::clone(self) as _ }
+    }
+
+    /// Returns the target for a value of an index, which is built if it is new.
+    pub(crate) fn value_target<V: IndexValue>(
+        &self,
+        index: Index<K, V>,
+        value: &str,
+    ) -> Result<ReadTarget, Error> {
+        let probe = self.informer.store().probe(index)?;
+        let mut probes = self.probes.lock();
+        let known = probes.iter().position(|known| known.is_same(&probe));
+        let number = known.unwrap_or_else(|| {
+            probes.push(probe);
+            probes.len() - 1
+        });
+        Ok(ReadTarget::Value(number, value.into()))
+    }
+
+    /// Wakes the readers of changed objects.
+    fn deliver(&self, reads: &Reads, events: &[Event]) {
+        if reads.registered.is_empty() {
+            return;
+        }
+        // A copy: index functions are user code, which must not run under the lock.
+        let probes = self.probes.lock().clone();
+        let changes: Vec<_> = events.iter().filter_map(|event| change(event, &probes)).collect();
+        let name = |key: &ObjectKey| Arc::from(format!("reads {} {key}", self.info.kind));
+        let woken = reads.registered.changed(self.number, &changes, name);
+        reads.enqueuer.enqueue(
+            woken.into_iter().map(|key| (key, EnqueueReason::changed(Reason::READ))).collect(),
+        );
+    }
+}
+
+/// Returns the change of an event, with the index values before and after it; `None` for an event
+/// without a change.
+fn change<'a>(event: &'a Event, probes: &[IndexProbe]) -> Option<ReadChange<'a>> {
+    let (old, new) = match event {
+        Event::Added { new, .. } => (None, Some(new)),
+        Event::Updated { old, new } if Arc::ptr_eq(old, new) => return None,
+        Event::Updated { old, new } => (Some(old), Some(new)),
+        Event::Deleted { last, .. } => (Some(last), None),
+    };
+    let mut values = Vec::new();
+    for (number, probe) in probes.iter().enumerate() {
+        let mut of_index: Vec<String> =
+            old.iter().chain(&new).flat_map(|object| probe.values(object)).collect();
+        of_index.sort_unstable();
+        of_index.dedup();
+        values.extend(of_index.into_iter().map(|value| (number, value)));
+    }
+    let version = |object: &'a Arc<Object>| object.metadata().resource_version();
+    Some(ReadChange { key: event.key(), old: old.map(version), new: new.map(version), values })
+}

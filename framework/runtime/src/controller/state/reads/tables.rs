@@ -1,0 +1,340 @@
+//! The tables of registered reads: by reader, and by source and target.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Found, Limits, MOST_CAUSES, ReadChange, ReadSourceRef, ReadTarget, RunRef};
+use windlass_core::resource::ObjectKey;
+
+/// References to sources that are dropped after the lock.
+pub(super) type Removed = Vec<Arc<dyn Any + Send + Sync>>;
+
+/// Registered reads in both directions.
+#[derive(Default)]
+pub(super) struct Tables {
+    readers: BTreeMap<ObjectKey, Reader>,
+    sources: BTreeMap<u64, SourceTable>,
+    reads: usize,
+}
+
+/// Reads of one object.
+struct Reader {
+    uid: Box<str>,
+    reads: BTreeMap<(u64, ReadTarget), Read>,
+    /// Changes since the last reconcile began.
+    woken: Vec<Arc<str>>,
+    /// Changes for which the last reconcile began.
+    current: Vec<Arc<str>>,
+}
+
+/// One registered read.
+struct Read {
+    found: Found,
+    /// The last run that made this read.
+    run: u64,
+    /// The last run that made it with a filled cache; 0 for none.
+    ready_run: u64,
+    holder: Arc<dyn Any + Send + Sync>,
+}
+
+/// Readers of one source, by target.
+#[derive(Default)]
+struct SourceTable {
+    kind: BTreeSet<ObjectKey>,
+    objects: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    values: BTreeMap<usize, BTreeMap<Arc<str>, BTreeSet<ObjectKey>>>,
+}
+
+/// Result of a registration.
+#[derive(Default)]
+pub(super) struct Registered {
+    /// Whether the reads of single objects became one of the kind.
+    pub(super) is_widened: bool,
+    /// Dropped after the lock.
+    pub(super) removed: Removed,
+}
+
+impl SourceTable {
+    fn add(&mut self, target: ReadTarget, reader: &ObjectKey) {
+        let readers = match target {
+            ReadTarget::Kind => &mut self.kind,
+            ReadTarget::Object(key) => self.objects.entry(key).or_default(),
+            ReadTarget::Value(index, value) => {
+                self.values.entry(index).or_default().entry(value).or_default()
+            }
+        };
+        readers.insert(reader.clone());
+    }
+
+    fn remove(&mut self, target: &ReadTarget, reader: &ObjectKey) {
+        match target {
+            ReadTarget::Kind => {
+                self.kind.remove(reader);
+            }
+            ReadTarget::Object(key) => remove_from(&mut self.objects, key, reader),
+            ReadTarget::Value(index, value) => {
+                if let Some(values) = self.values.get_mut(index) {
+                    remove_from(values, value, reader);
+                    if values.is_empty() {
+                        self.values.remove(index);
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.kind.is_empty() && self.objects.is_empty() && self.values.is_empty()
+    }
+
+    /// Calls `each` with the readers of all targets that a change concerns.
+    fn concerned(&self, change: &ReadChange<'_>, mut each: impl FnMut(ReadTarget, &ObjectKey)) {
+        self.kind.iter().for_each(|reader| each(ReadTarget::Kind, reader));
+        for reader in self.objects.get(change.key).into_iter().flatten() {
+            each(ReadTarget::Object(change.key.clone()), reader);
+        }
+        for (index, value) in &change.values {
+            let found = self.values.get(index).and_then(|all| all.get_key_value(value.as_str()));
+            let Some((value, readers)) = found else { continue };
+            for reader in readers {
+                each(ReadTarget::Value(*index, Arc::clone(value)), reader);
+            }
+        }
+    }
+}
+
+/// Removes a reader of a target, and the target with its last reader.
+fn remove_from<T: Ord>(
+    targets: &mut BTreeMap<T, BTreeSet<ObjectKey>>,
+    target: &T,
+    reader: &ObjectKey,
+) {
+    if let Some(readers) = targets.get_mut(target) {
+        readers.remove(reader);
+        if readers.is_empty() {
+            targets.remove(target);
+        }
+    }
+}
+
+impl Tables {
+    pub(super) fn readers(&self) -> usize {
+        self.readers.len()
+    }
+
+    pub(super) fn reads(&self) -> usize {
+        self.reads
+    }
+
+    /// Registers a read; see [`RegisteredReads::register`](super::RegisteredReads::register).
+    pub(super) fn register(
+        &mut self,
+        reader: RunRef<'_>,
+        source: &ReadSourceRef,
+        target: ReadTarget,
+        (is_ready, limits): (bool, &Limits),
+    ) -> Registered {
+        let mut registered = Registered::default();
+        // Reads of an earlier object of that name say nothing about this one.
+        if self.readers.get(reader.key).is_some_and(|known| *known.uid != *reader.uid) {
+            registered.removed.extend(self.forget(reader.key));
+        }
+        let place = (source.number, target);
+        let of_kind = (source.number, ReadTarget::Kind);
+        let (mut kind_read, mut count) = (None, 0);
+        if let Some(known) = self.readers.get_mut(reader.key) {
+            // The common case first: the former run has made the same read.
+            if let Some(read) = known.reads.get_mut(&place) {
+                read.again(reader.run, is_ready);
+                return registered;
+            }
+            kind_read = known.reads.get(&of_kind).map(|read| read.run);
+            count = known.reads.len();
+        }
+        if kind_read == Some(reader.run) {
+            return registered;
+        }
+        if count < limits.per_object && self.reads < limits.in_total {
+            let found = if is_ready { Found::Unread } else { Found::Awaited };
+            self.insert(reader, source, place, found);
+            return registered;
+        }
+        registered.is_widened = kind_read.is_none();
+        let of_source = |place: &(u64, ReadTarget), _: &Read| place.0 == source.number;
+        registered.removed.extend(self.remove_where(reader.key, of_source));
+        self.insert(reader, source, of_kind, Found::Several);
+        registered
+    }
+
+    /// See [`RegisteredReads::confirm`](super::RegisteredReads::confirm).
+    pub(super) fn confirm(
+        &mut self,
+        reader: RunRef<'_>,
+        place: &(u64, ReadTarget),
+        version: Option<&str>,
+    ) -> bool {
+        let known = self.readers.get_mut(reader.key).filter(|known| *known.uid == *reader.uid);
+        let Some(read) = known.and_then(|known| known.reads.get_mut(place)) else { return false };
+        let is_same = match (&read.found, version) {
+            (Found::Version(found), Some(version)) => **found == *version,
+            (Found::Absent, None) => true,
+            _ => false,
+        };
+        if is_same {
+            (read.run, read.ready_run) = (reader.run, reader.run);
+        }
+        is_same
+    }
+
+    /// Inserts a read in both directions.
+    fn insert(
+        &mut self,
+        reader: RunRef<'_>,
+        source: &ReadSourceRef,
+        place: (u64, ReadTarget),
+        found: Found,
+    ) {
+        let known =
+            self.readers.entry(reader.key.clone()).or_insert_with(|| Reader::new(reader.uid));
+        self.sources.entry(source.number).or_default().add(place.1.clone(), reader.key);
+        let ready_run = if found == Found::Awaited { 0 } else { reader.run };
+        let holder = Arc::clone(&source.holder);
+        let read = Read { found, run: reader.run, ready_run, holder };
+        if known.reads.insert(place, read).is_none() {
+            self.reads += 1;
+        }
+    }
+
+    /// Records the found state; two different states in one run make every change count.
+    pub(super) fn found(
+        &mut self,
+        reader: RunRef<'_>,
+        source: u64,
+        target: &ReadTarget,
+        found: Found,
+    ) {
+        let Some(known) = self.readers.get_mut(reader.key) else { return };
+        let place = (source, target.clone());
+        let Some(read) = known.reads.get_mut(&place).filter(|read| read.run == reader.run) else {
+            return;
+        };
+        let is_first = matches!(read.found, Found::Unread | Found::Awaited);
+        if is_first || read.found == found {
+            read.found = found;
+        } else {
+            read.found = Found::Several;
+        }
+    }
+
+    /// Removes the reads that were not made by this run.
+    pub(super) fn commit(&mut self, key: &ObjectKey, run: u64) -> Removed {
+        self.remove_where(key, |_, read| read.run != run)
+    }
+
+    /// Removes a reader.
+    pub(super) fn forget(&mut self, key: &ObjectKey) -> Removed {
+        let removed = self.remove_where(key, |_, _| true);
+        self.readers.remove(key);
+        removed
+    }
+
+    /// Removes some reads of a reader, and the reader with its last read.
+    fn remove_where(
+        &mut self,
+        key: &ObjectKey,
+        is_removed: impl Fn(&(u64, ReadTarget), &Read) -> bool,
+    ) -> Removed {
+        let Some(known) = self.readers.get_mut(key) else { return Removed::new() };
+        let mut removed = Vec::new();
+        known.reads.retain(|place, read| {
+            let is_removed = is_removed(place, read);
+            if is_removed {
+                removed.push((place.clone(), Arc::clone(&read.holder)));
+            }
+            !is_removed
+        });
+        if known.reads.is_empty() {
+            self.readers.remove(key);
+        }
+        self.reads -= removed.len();
+        let mut holders = Removed::with_capacity(removed.len());
+        for ((source, target), holder) in removed {
+            if let Some(table) = self.sources.get_mut(&source) {
+                table.remove(&target, key);
+                if table.is_empty() {
+                    self.sources.remove(&source);
+                }
+            }
+            holders.push(holder);
+        }
+        holders
+    }
+
+    /// Returns the readers that changes concern, in order, and notes the changes as their reasons.
+    pub(super) fn changed(
+        &mut self,
+        source: u64,
+        changes: &[ReadChange<'_>],
+        name: impl Fn(&ObjectKey) -> Arc<str>,
+    ) -> Vec<ObjectKey> {
+        let Self { readers, sources, .. } = self;
+        let Some(table) = sources.get(&source) else { return Vec::new() };
+        let mut woken = BTreeSet::new();
+        for change in changes {
+            let mut cause = None;
+            table.concerned(change, |target, key| {
+                let Some(reader) = readers.get_mut(key) else { return };
+                let read = reader.reads.get(&(source, target));
+                if read.is_some_and(|read| read.found.differs(change.old, change.new)) {
+                    reader.note(cause.get_or_insert_with(|| name(change.key)));
+                    woken.insert(key.clone());
+                }
+            });
+        }
+        woken.into_iter().collect()
+    }
+
+    /// See [`RegisteredReads::take_causes`](super::RegisteredReads::take_causes).
+    pub(super) fn take_causes(&mut self, key: &ObjectKey) {
+        if let Some(reader) = self.readers.get_mut(key).filter(|reader| !reader.woken.is_empty()) {
+            reader.current = std::mem::take(&mut reader.woken);
+        }
+    }
+
+    /// See [`RegisteredReads::causes`](super::RegisteredReads::causes).
+    pub(super) fn causes(&self, key: &ObjectKey) -> Vec<Arc<str>> {
+        self.readers.get(key).map(|reader| reader.current.clone()).unwrap_or_default()
+    }
+
+    /// See [`RegisteredReads::next_causes`](super::RegisteredReads::next_causes).
+    pub(super) fn next_causes(&self, key: &ObjectKey) -> Vec<Arc<str>> {
+        self.readers.get(key).map(|reader| reader.woken.clone()).unwrap_or_default()
+    }
+}
+
+impl Reader {
+    fn new(uid: &str) -> Self {
+        let (woken, current) = (Vec::new(), Vec::new());
+        Self { uid: uid.into(), reads: BTreeMap::new(), woken, current }
+    }
+
+    /// Notes a change as reason of the next reconcile.
+    fn note(&mut self, cause: &Arc<str>) {
+        if self.woken.len() < MOST_CAUSES && !self.woken.contains(cause) {
+            self.woken.push(Arc::clone(cause));
+        }
+    }
+}
+
+impl Read {
+    /// Registers a known read in another run, or once its cache is filled.
+    fn again(&mut self, run: u64, is_ready: bool) {
+        self.run = run;
+        if is_ready && self.ready_run != run {
+            // An earlier state is replaced by the one that is about to be read.
+            self.found = Found::Unread;
+            self.ready_run = run;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Tables of registered reads without a cache.
+
+use super::*;
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new(Some("shop"), name)
+}
+
+/// A source that is running while a read, or the test, holds it.
+struct Source(ReadSourceRef);
+
+impl Source {
+    fn new(number: u64) -> Self {
+        Self(ReadSourceRef { number, holder: Arc::new(()) })
+    }
+
+    /// Number of reads that hold it.
+    fn holders(&self) -> usize {
+        Arc::strong_count(&self.0.holder) - 1
+    }
+}
+
+fn reads(per_object: usize, in_total: usize) -> RegisteredReads {
+    RegisteredReads { limits: Limits { per_object, in_total }, ..RegisteredReads::default() }
+}
+
+/// Registers and makes a read of the object `name`, which is found in this version.
+fn read(reads: &RegisteredReads, reader: RunRef<'_>, source: &Source, name: &str, found: Found) {
+    let target = ReadTarget::Object(key(name));
+    reads.register(reader, &source.0, target.clone(), true);
+    reads.found(reader, source.0.number, &target, found);
+}
+
+/// Returns the readers that a change of the object `name` wakes.
+fn woken(reads: &RegisteredReads, name: &str, old: Option<&str>, new: Option<&str>) -> Vec<String> {
+    let key = key(name);
+    let change = ReadChange { key: &key, old, new, values: Vec::new() };
+    let woken = reads.changed(1, &[change], |key| Arc::from(key.to_string()));
+    woken.iter().map(|key| key.name().to_owned()).collect()
+}
+
+fn version(version: &str) -> Found {
+    Found::Version(version.into())
+}
+
+#[test]
+fn a_change_between_registration_and_read_wakes() {
+    let (reads, source, home) = (reads(10, 10), Source::new(1), key("home"));
+    let reader = RunRef { key: &home, uid: "u", run: 1 };
+    read(&reads, reader, &source, "app", version("2"));
+    assert!(woken(&reads, "app", Some("1"), Some("2")).is_empty(), "it has read this version");
+    // The next run registers, and has not read yet.
+    let next = RunRef { run: 2, ..reader };
+    reads.register(next, &source.0, ReadTarget::Object(key("app")), true);
+    assert_eq!(woken(&reads, "app", Some("1"), Some("2")), ["home"]);
+    reads.found(next, 1, &ReadTarget::Object(key("app")), version("2"));
+    assert_eq!(woken(&reads, "app", Some("2"), Some("2")), ["home"], "the server was set back");
+    assert_eq!(woken(&reads, "app", Some("2"), None), ["home"]);
+    assert_eq!(reads.next_causes(&home), [Arc::from("shop/app")], "named once");
+}
+
+#[test]
+fn a_read_that_finds_the_same_again_belongs_to_the_later_run() {
+    let (reads, source, home) = (reads(10, 10), Source::new(1), key("home"));
+    let reader = RunRef { key: &home, uid: "u", run: 1 };
+    read(&reads, reader, &source, "app", version("2"));
+    let (next, place) = (RunRef { run: 2, ..reader }, (1, ReadTarget::Object(key("app"))));
+    assert!(!reads.confirm(next, &place, Some("3")) && !reads.confirm(next, &place, None));
+    assert!(!reads.confirm(RunRef { uid: "v", ..next }, &place, Some("2")), "a successor");
+    assert!(reads.confirm(next, &place, Some("2")));
+    reads.commit(&home, 2);
+    assert_eq!(woken(&reads, "app", Some("2"), Some("3")), ["home"], "it is kept");
+    reads.commit(&home, 3);
+    assert!(!reads.confirm(RunRef { run: 4, ..reader }, &place, Some("2")), "it is gone");
+}
+
+#[test]
+fn two_states_in_one_run_make_every_change_count() {
+    let (reads, source, home) = (reads(10, 10), Source::new(1), key("home"));
+    let reader = RunRef { key: &home, uid: "u", run: 1 };
+    read(&reads, reader, &source, "app", Found::Absent);
+    read(&reads, reader, &source, "app", version("2"));
+    assert_eq!(woken(&reads, "app", None, Some("2")), ["home"]);
+}
+
+#[test]
+fn a_reader_that_waits_for_its_cache_is_not_woken_by_the_first_list() {
+    let (reads, source, home) = (reads(10, 10), Source::new(1), key("home"));
+    let reader = RunRef { key: &home, uid: "u", run: 1 };
+    let target = ReadTarget::Object(key("app"));
+    reads.register(reader, &source.0, target.clone(), false);
+    assert!(woken(&reads, "app", None, Some("1")).is_empty());
+    // It gave up: the first list is what it waits for.
+    reads.found(reader, 1, &target, Found::Absent);
+    assert_eq!(woken(&reads, "app", None, Some("1")), ["home"]);
+    reads.register(reader, &source.0, target, true);
+    assert_eq!(woken(&reads, "app", Some("1"), None), ["home"], "it is about to read");
+}
+
+#[test]
+fn a_successor_of_the_same_name_has_none_of_the_reads() {
+    let (reads, source, home) = (reads(10, 10), Source::new(1), key("home"));
+    read(&reads, RunRef { key: &home, uid: "u", run: 1 }, &source, "app", Found::Absent);
+    read(&reads, RunRef { key: &home, uid: "v", run: 2 }, &source, "other", Found::Absent);
+    assert!(woken(&reads, "app", None, Some("1")).is_empty());
+    assert_eq!((woken(&reads, "other", None, Some("1")).len(), source.holders()), (1, 1));
+}
+
+#[test]
+fn reads_beyond_the_bounds_become_one_of_the_kind() {
+    for (limits, readers) in [((2, 100), 1), ((100, 2), 2)] {
+        let (reads, source, other) = (reads(limits.0, limits.1), Source::new(1), Source::new(2));
+        let keys = [key("home"), key("next")];
+        let reader = |at: usize| RunRef { key: &keys[at % readers], uid: "u", run: 1 };
+        for at in 0..4 {
+            read(&reads, reader(at), &source, &format!("app-{at}"), Found::Absent);
+        }
+        assert_eq!(woken(&reads, "unread", None, Some("1")).len(), readers, "{limits:?}");
+        assert!(reads.counts().1 <= 2, "{:?}", reads.counts());
+        read(&reads, reader(0), &other, "app", Found::Absent);
+        for name in &keys {
+            reads.commit(name, 2);
+        }
+        assert_eq!((reads.counts(), source.holders(), other.holders()), ((0, 0), 0, 0));
+    }
+}
+
+#[test]
+fn values_of_an_index_wake_their_readers_alone() {
+    let (reads, source) = (reads(10, 10), Source::new(1));
+    let readers = [key("red"), key("blue"), key("other index")];
+    for (reader, (index, value)) in readers.iter().zip([(0, "red"), (0, "blue"), (1, "red")]) {
+        let reader = RunRef { key: reader, uid: "u", run: 1 };
+        let target = ReadTarget::Value(index, value.into());
+        reads.register(reader, &source.0, target.clone(), true);
+        reads.found(reader, 1, &target, Found::Several);
+    }
+    let changed = |values: &[(usize, &str)]| {
+        let values = values.iter().map(|(index, value)| (*index, (*value).to_owned())).collect();
+        let app = key("app");
+        let change = ReadChange { key: &app, old: Some("1"), new: Some("2"), values };
+        let woken = reads.changed(1, &[change], |_| Arc::from("a change"));
+        woken.iter().map(|key| key.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(changed(&[(0, "red")]), ["red"]);
+    assert_eq!(changed(&[(0, "blue"), (0, "red")]), ["blue", "red"]);
+    assert_eq!(changed(&[(1, "red"), (1, "green")]), ["other index"]);
+    reads.forget(&readers[0]);
+    assert!(changed(&[(0, "red")]).is_empty());
+    reads.clear();
+    assert_eq!((reads.counts(), source.holders()), ((0, 0), 0));
+}
