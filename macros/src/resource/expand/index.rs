@@ -22,21 +22,19 @@ pub(super) fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {
         taken.push(constant.clone());
         let value =
             index.value.as_ref().map_or(quote!(::std::string::String), ToTokens::to_token_stream);
-        // The compiler shows that a type is no value of an index where the type of the index begins.
+        // Where the compiler shows that the type is no value of an index.
         let place = at(index.value.as_ref().map_or_else(Span::call_site, Spanned::span));
-        let ty = quote_spanned!(place=> ::windlass::store::Index);
         let doc = format!("`{}` objects by `{}`.", model.kind.value, index.source.text());
         let name = index.plain_name();
         let body = if faulty {
-            quote!(#ty::new(#name, |_| ::core::unimplemented!()))
+            quote_spanned!(place=> ::windlass::store::Index::new(#name, |_| ::core::unimplemented!()))
         } else {
-            index_body(ident, index, &value, &ty)
+            index_body(ident, index, &value, place)
         };
-        let index_ty = quote_spanned!(place=> #ty<#ident, #value>);
         Some(quote! {
             #[doc = #doc]
             #[allow(dead_code)]
-            #vis const #constant: #index_ty = #body;
+            #vis const #constant: ::windlass::store::Index<#ident, #value> = #body;
         })
     });
     let constants: TokenStream = constants.collect();
@@ -52,22 +50,17 @@ pub(super) fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {
 }
 
 /// Generates the body of an index constant.
-fn index_body(
-    object: &Ident,
-    index: &IndexAttr,
-    value: &TokenStream,
-    ty: &TokenStream,
-) -> TokenStream {
+fn index_body(object: &Ident, index: &IndexAttr, value: &TokenStream, place: Span) -> TokenStream {
     let name = index.plain_name();
     match &index.source {
         Place::Text(path) => {
             let parts = path.value.split('.').filter(|part| !part.is_empty());
-            quote!(#ty::on_path(#name, &[#(#parts),*]))
+            quote_spanned!(place=> ::windlass::store::Index::on_path(#name, &[#(#parts),*]))
         }
         Place::Fields(path) => {
             let values = index_values(path, value);
             let p = private();
-            quote!(#ty::new(#name, |__object: &#object| {
+            quote_spanned!(place=> ::windlass::store::Index::new(#name, |__object: &#object| {
                 #[allow(unused_imports)]
                 use #p::path::Inner as _;
                 let __w = #p::path::Walk::of(__object);
