@@ -9,6 +9,7 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Ident, LitStr, Token, Type, bracketed};
 
+use super::subresources;
 use crate::errors::Errors;
 use crate::keys::{WithSpan, left_over, unknown};
 
@@ -236,9 +237,20 @@ fn check(grant: &Grant, errors: &mut Errors) -> bool {
         errors.at(grant.target.span(), message);
         is_good = false;
     }
+    if let Target::Kind(kind, Some(sub)) = &grant.target
+        && let Some(message) = subresources::fault(kind, &sub.value)
+    {
+        errors.at(sub.span, message);
+        is_good = false;
+    }
     for (i, name) in grant.names.iter().enumerate() {
         if grant.names[..i].iter().any(|before| before.value == name.value) {
             errors.at(name.span, format_args!("the name {:?} is written twice", name.value));
+            is_good = false;
+        } else if name.value == "*" && !matches!(grant.target, Target::Url(_)) {
+            let message = "names have no wildcard: RBAC would permit an object that is called `*` only; write the names \
+                           of the objects, or no names for all of them";
+            errors.at(name.span, message);
             is_good = false;
         }
     }

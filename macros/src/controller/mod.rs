@@ -7,6 +7,7 @@ mod expand;
 pub(crate) mod grants;
 mod hints;
 pub(crate) mod settings;
+mod subresources;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;

@@ -335,7 +335,7 @@ fn if_some_set(place: &TokenStream, value: &Expr) -> TokenStream {
     let span = at(value.span());
     let (p, some) = (private(span), local("some", span));
     quote_spanned! {span=>
-        if let ::core::option::Option::Some(#some) = #value {
+        if let ::core::option::Option::Some(#some) = #p::option(#value) {
             #p::Slot(&mut #place).set(#some);
         }
     }
@@ -365,8 +365,10 @@ fn map_entry(map: &Ident, field: &Field) -> TokenStream {
     let put = match &field.value {
         Value::Expr(value) if field.if_some => {
             let some = local("some", at(value.span()));
+            let option = private(at(value.span()));
+            let option = quote_spanned!(at(value.span())=> #option::option(#value));
             quote! {
-                if let ::core::option::Option::Some(#some) = #value {
+                if let ::core::option::Option::Some(#some) = #option {
                     #p::put(#map, #key, #some);
                 }
             }

@@ -209,20 +209,33 @@ fn entries(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Entry> {
     object.entries
 }
 
-/// A field that is set twice is a slip: the first value would be lost.
+/// A field that is set twice is a slip: the first value would be lost. A word may also be the key of a
+/// map, which is the same as the key in quotes.
 fn twice(entries: &[Entry], errors: &mut Errors) {
-    let mut seen: Vec<String> = Vec::new();
+    let mut fields: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
     for entry in entries {
         let Entry::Field(field) = entry else { continue };
-        let (name, shown, span) = match &field.name {
-            Name::Word { text, ident } => (ident.unraw().to_string(), text.clone(), ident.span()),
-            Name::Text(text) => (format!("\"{}\"", text.value()), text.value(), text.span()),
+        let (is_known, shown, span) = match &field.name {
+            Name::Word { text, ident } => {
+                let name = ident.unraw().to_string();
+                let is_known = fields.contains(&name) || texts.contains(text);
+                fields.push(name);
+                words.push(text.clone());
+                (is_known, text.clone(), ident.span())
+            }
+            Name::Text(text) => {
+                let name = text.value();
+                let is_known = words.contains(&name) || texts.contains(&name);
+                texts.push(name.clone());
+                (is_known, name, text.span())
+            }
             Name::Expr(_) => continue,
         };
-        if seen.contains(&name) {
+        if is_known {
             errors.at(span, format_args!("`{shown}` is set above"));
         }
-        seen.push(name);
     }
 }
 

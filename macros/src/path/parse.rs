@@ -82,7 +82,11 @@ fn bracket(input: ParseStream<'_>) -> syn::Result<Segment> {
         Segment::Key(content.parse()?)
     } else if content.peek(LitInt) {
         let place: LitInt = content.parse()?;
-        Segment::Item(place.base10_parse()?, place.span())
+        let number = place.base10_parse().map_err(|_| {
+            let message = "the position of an element is a whole number from 0, such as `[0]`";
+            syn::Error::new(place.span(), message)
+        })?;
+        Segment::Item(number, place.span())
     } else {
         let message = "write `[]` for each element, `[0]` for one, or `[\"name\"]` for a value of a \
                        map";

@@ -2,14 +2,15 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
-use syn::{Expr, ExprLit, Lit};
+use syn::{Expr, ExprLit, Lit, Type};
 
-use super::class::{Class, class, element};
+use super::class::{Class, class, element, integers};
 use super::key::Kind;
 use super::model::Field;
 use crate::errors::Errors;
 
-/// Checks that literal bounds leave a value between them, of the field and of its items.
+/// Checks that literal bounds are values of their type and leave one between them, of the field and of
+/// its items.
 pub(super) fn bounds(field: &Field, errors: &mut Errors) {
     type Value<'a> = fn(&'a Kind, &str) -> Option<&'a TokenStream>;
     let of_field: Value<'_> = |kind, wanted| match kind {
@@ -21,11 +22,18 @@ pub(super) fn bounds(field: &Field, errors: &mut Errors) {
         _ => None,
     };
     let keys = &field.remarks.attrs.keys;
-    let item = element(&field.ty).map_or(Class::Unknown, class);
-    for (of, class) in [(of_field, class(&field.ty)), (of_items, item)] {
+    let ty = (!field.is_replaced()).then_some(&field.ty);
+    for (of, ty) in [(of_field, ty), (of_items, element(&field.ty))] {
+        let class = ty.map_or(Class::Unknown, class);
         let find =
             |wanted: &str| keys.iter().find_map(|key| Bound::new(key.span, of(&key.kind, wanted)?));
-        numbers(class, &find, errors);
+        let values = NUMBERS.iter().flat_map(|name| {
+            keys.iter().filter_map(move |key| of(&key.kind, name)).map(move |value| (*name, value))
+        });
+        let is_good = are_values(values, ty, errors);
+        if is_good {
+            numbers(class, &find, errors);
+        }
         for (least, most) in [
             ("minLength", "maxLength"),
             ("minItems", "maxItems"),
@@ -34,11 +42,80 @@ pub(super) fn bounds(field: &Field, errors: &mut Errors) {
             sizes(find(least), find(most), errors);
         }
         if let Some(unit) = find("multipleOf")
+            && is_good
             && unit.value <= 0.0
         {
             errors.at(unit.place, "multiples are those of a number above 0");
         }
     }
+}
+
+/// Keywords whose values are compared with numbers.
+const NUMBERS: [&str; 5] =
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+
+/// Checks that literals are values of their type; whether all are.
+fn are_values<'a>(
+    values: impl Iterator<Item = (&'static str, &'a TokenStream)>,
+    ty: Option<&Type>,
+    errors: &mut Errors,
+) -> bool {
+    let mut is_good = true;
+    for (keyword, value) in values {
+        if let Some(message) = value_fault(keyword, value, ty) {
+            errors.add(syn::Error::new_spanned(value, message));
+            is_good = false;
+        }
+    }
+    is_good
+}
+
+/// Returns the text against the value of a keyword; `None` for one that is a value of the type, or that
+/// only the compiler knows.
+fn value_fault(keyword: &str, value: &TokenStream, ty: Option<&Type>) -> Option<String> {
+    let expr: Expr = syn::parse2(value.clone()).ok()?;
+    if let Some(name) = no_number(&expr) {
+        return Some(format!(
+            "JSON has no `{name}`, so no value is compared with it: write a number"
+        ));
+    }
+    let (name, least, most) = integers(ty?)?;
+    let literal = number(&expr)?;
+    let text = value.to_string().replace("- ", "-");
+    if keyword == "multipleOf" {
+        return (literal.fract() != 0.0).then(|| {
+            format!("a value of `{name}` is a whole number, and `{text}` is not: multiples are those of a whole number")
+        });
+    }
+    // Whole numbers are compared exactly: not each `u64` is an `f64`.
+    let literal = whole(&expr).unwrap_or(literal as i128);
+    let bound = match keyword {
+        "exclusiveMinimum" => literal.saturating_add(1),
+        "exclusiveMaximum" => literal.saturating_sub(1),
+        _ => literal,
+    };
+    (bound < least || bound > most).then(|| {
+        format!(
+            "`{name}` has the values {least} to {most}, so this bound has no effect or leaves none: write one of them, \
+             or give the field a wider type"
+        )
+    })
+}
+
+/// The path of a float that is no number, as it is written.
+fn no_number(value: &Expr) -> Option<String> {
+    let path = match value {
+        Expr::Path(path) => &path.path,
+        Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => {
+            return no_number(&unary.expr);
+        }
+        _ => return None,
+    };
+    let last = path.segments.last()?;
+    let ty = path.segments.iter().rev().nth(1)?;
+    let is_named = ["NAN", "INFINITY", "NEG_INFINITY"].iter().any(|name| last.ident == name);
+    (is_named && (ty.ident == "f64" || ty.ident == "f32"))
+        .then(|| path.to_token_stream().to_string().replace(' ', ""))
 }
 
 /// A literal bound.
@@ -103,8 +180,19 @@ fn sizes(least: Option<Bound>, most: Option<Bound>, errors: &mut Errors) {
     }
 }
 
+/// The value of a literal without a fraction.
+fn whole(value: &Expr) -> Option<i128> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => digits.base10_parse().ok(),
+        Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => {
+            whole(&unary.expr).map(|value| -value)
+        }
+        _ => None,
+    }
+}
+
 /// The value of a literal.
-fn number(tokens: &impl ToTokens) -> Option<f64> {
+pub(super) fn number(tokens: &impl ToTokens) -> Option<f64> {
     match syn::parse2::<Expr>(tokens.to_token_stream()).ok()? {
         Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => digits.base10_parse().ok(),
         Expr::Lit(ExprLit { lit: Lit::Float(digits), .. }) => digits.base10_parse().ok(),

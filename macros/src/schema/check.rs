@@ -77,6 +77,19 @@ fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &m
         }
         match field {
             None => errors.at(name.span(), no_field(&name.to_string(), model.named())),
+            Some(field) if field.serde.flatten.is_some() => {
+                let message = format!(
+                    "`{name}` is flattened and has no name of its own in JSON, so the rule never sees it: write the rule \
+                     on its type"
+                );
+                errors.at(name.span(), message);
+            }
+            Some(field) if !field.is_read() => {
+                let message = format!(
+                    "`{name}` is skipped and no part of the schema, so the rule never sees it"
+                );
+                errors.at(name.span(), message);
+            }
             Some(field) if is_always_set(field) && model.serde.default.is_none() => {
                 let why = if many == Many::AtLeast { ", and the rule never fails" } else { "" };
                 let message =

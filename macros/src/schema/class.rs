@@ -46,6 +46,23 @@ pub(super) fn class(ty: &Type) -> Class {
     }
 }
 
+/// Returns the name, the least and the greatest value of an integer type.
+pub(super) fn integers(ty: &Type) -> Option<(&'static str, i128, i128)> {
+    let name = last_segment(peeled(ty))?;
+    let (least, most) = match name {
+        "i8" => (i8::MIN.into(), i8::MAX.into()),
+        "i16" => (i16::MIN.into(), i16::MAX.into()),
+        "i32" => (i32::MIN.into(), i32::MAX.into()),
+        "i64" | "isize" => (i64::MIN.into(), i64::MAX.into()),
+        "u8" => (0, u8::MAX.into()),
+        "u16" => (0, u16::MAX.into()),
+        "u32" => (0, u32::MAX.into()),
+        "u64" | "usize" => (0, u64::MAX.into()),
+        _ => return None,
+    };
+    Some((name, least, most))
+}
+
 /// Returns the type below options, boxes and references.
 pub(super) fn peeled(ty: &Type) -> &Type {
     match ty {

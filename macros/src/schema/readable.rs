@@ -6,9 +6,10 @@
 
 use proc_macro2::Span;
 use quote::ToTokens;
-use syn::Type;
 use syn::spanned::Spanned;
+use syn::{Expr, ExprLit, Lit, Type};
 
+use super::bounds::number;
 use super::class::{Class, class, element, is_option};
 use super::key::Kind;
 use super::model::{Data, Field, Model, Variant};
@@ -139,15 +140,56 @@ fn by_a_function(field: &Field, errors: &mut Errors) {
 
 /// A default in the schema beside another one of serde.
 fn two_defaults(field: &Field, errors: &mut Errors) {
-    let Some(Default::Function(function)) = &field.serde.default else { return };
-    let is_default = |kind: &Kind| matches!(kind, Kind::Default(_));
-    if let Some(key) = field.remarks.attrs.keys.iter().find(|key| is_default(&key.kind)) {
-        let function = function.to_token_stream().to_string().replace(' ', "");
-        let message = format!(
-            "serde fills in the value of `{function}`, which is the default of the schema by itself: a second one could \
-             differ, so leave this key out"
-        );
-        errors.at(key.span, message);
+    let value = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
+        Kind::Default(value) => Some((key.span, value)),
+        _ => None,
+    });
+    let (Some((place, value)), Some(default)) = (value, &field.serde.default) else { return };
+    let message = match default {
+        Default::Function(function) => {
+            let function = function.to_token_stream().to_string().replace(' ', "");
+            format!(
+                "serde fills in the value of `{function}`, which is the default of the schema by itself: a second one \
+                 could differ, so leave this key out"
+            )
+        }
+        // Of an option, serde fills in the absence, with the attribute or without.
+        Default::Trait if is_option(&field.ty) || field.serde.not_read => return,
+        Default::Trait if is_default_of_its_type(value, class(&field.ty)) => return,
+        Default::Trait => {
+            let value = value.to_token_stream();
+            format!(
+                "the server fills in `{value}`, and serde, by `#[serde(default)]`, the `Default` of `{}`: leave one of \
+                 the two out, or write the value as a function, `#[serde(default = \"…\")]`, which is the default of \
+                 the schema by itself",
+                plain(&field.ty)
+            )
+        }
+    };
+    errors.at(place, message);
+}
+
+/// Whether the expression is visibly the `Default` of a type of that class.
+fn is_default_of_its_type(value: &Expr, class: Class) -> bool {
+    match (value, class) {
+        (Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }), Class::Bool) => !value.value,
+        (Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), Class::Text) => text.value().is_empty(),
+        (value, Class::Integer | Class::Number) if number(value) == Some(0.0) => true,
+        (Expr::Macro(call), Class::List) => {
+            call.mac.path.is_ident("vec") && call.mac.tokens.is_empty()
+        }
+        (Expr::Call(call), _) if call.args.is_empty() => match &*call.func {
+            Expr::Path(function) => {
+                let segments = &function.path.segments;
+                let is_new = matches!(class, Class::Text | Class::List | Class::Map);
+                segments.len() > 1
+                    && segments
+                        .last()
+                        .is_some_and(|it| it.ident == "default" || it.ident == "new" && is_new)
+            }
+            _ => false,
+        },
+        _ => false,
     }
 }
 

@@ -46,6 +46,12 @@ pub fn start_from<T>(value: impl FieldValue<T>) -> T {
     value.into_field()
 }
 
+/// The value of `name?: value`, of which the compiler expects an option.
+#[inline]
+pub fn option<T>(value: Option<T>) -> Option<T> {
+    value
+}
+
 /// The place of a field's value.
 #[derive(Debug)]
 pub struct Slot<'a, T>(pub &'a mut T);

@@ -21,6 +21,10 @@ impl Documentation {
         let mut is_block = false;
         let mut lines = Vec::new();
         for line in description.split('\n') {
+            // The derives refuse markers of kubebuilder in comments, as they would have no effect.
+            if line.trim_start().starts_with("+kubebuilder:") {
+                continue;
+            }
             let mut line = line.replace('\t', "    ").trim_end().to_owned();
             if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
                 let fence = line.trim_start()[..3].to_owned();
@@ -56,5 +60,19 @@ impl Documentation {
             let space = if line.is_empty() { "" } else { " " };
             out.push_str(&format!("{indent}///{space}{line}\n"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Documentation;
+
+    #[test]
+    fn a_marker_of_kubebuilder_is_left_out_of_the_comment_and_stays_in_the_description() {
+        let text = "The number of pods.\n+kubebuilder:validation:Minimum=1";
+        let docs = Documentation::of(text);
+        assert_eq!(docs.lines, ["The number of pods."]);
+        assert_eq!(docs.description.as_deref(), Some(text));
+        assert!(docs.is_changed());
     }
 }

@@ -19,7 +19,8 @@ use windlass_core::resource::ResourceExt;
 /// Largest number of differences at the head of a module.
 const MOST_NAMED: usize = 100;
 /// Warning about a description that a doc comment cannot have.
-const CHANGED: &str = "blocks of code in its description are marked as text";
+const CHANGED: &str =
+    "blocks of code in its description are marked as text, and markers of kubebuilder left out";
 /// Fields that every object has.
 const COMMON_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 

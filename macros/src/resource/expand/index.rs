@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
 
 use super::{private, private_at};
 use crate::path::{FieldPath, Names, Place, located as at, statements};
@@ -21,12 +22,14 @@ pub(super) fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {
         taken.push(constant.clone());
         let value =
             index.value.as_ref().map_or(quote!(::std::string::String), ToTokens::to_token_stream);
+        // Where the compiler shows that the type is no value of an index.
+        let place = at(index.value.as_ref().map_or_else(Span::call_site, Spanned::span));
         let doc = format!("`{}` objects by `{}`.", model.kind.value, index.source.text());
         let name = index.plain_name();
         let body = if faulty {
-            quote!(::windlass::store::Index::new(#name, |_| ::core::unimplemented!()))
+            quote_spanned!(place=> ::windlass::store::Index::new(#name, |_| ::core::unimplemented!()))
         } else {
-            index_body(ident, index, &value)
+            index_body(ident, index, &value, place)
         };
         Some(quote! {
             #[doc = #doc]
@@ -47,17 +50,17 @@ pub(super) fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {
 }
 
 /// Generates the body of an index constant.
-fn index_body(object: &Ident, index: &IndexAttr, value: &TokenStream) -> TokenStream {
+fn index_body(object: &Ident, index: &IndexAttr, value: &TokenStream, place: Span) -> TokenStream {
     let name = index.plain_name();
     match &index.source {
         Place::Text(path) => {
             let parts = path.value.split('.').filter(|part| !part.is_empty());
-            quote!(::windlass::store::Index::on_path(#name, &[#(#parts),*]))
+            quote_spanned!(place=> ::windlass::store::Index::on_path(#name, &[#(#parts),*]))
         }
         Place::Fields(path) => {
             let values = index_values(path, value);
             let p = private();
-            quote!(::windlass::store::Index::new(#name, |__object: &#object| {
+            quote_spanned!(place=> ::windlass::store::Index::new(#name, |__object: &#object| {
                 #[allow(unused_imports)]
                 use #p::path::Inner as _;
                 let __w = #p::path::Walk::of(__object);

@@ -1,0 +1,12 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[schema(one_of(a, b))]
+pub struct Spec {
+    #[serde(skip)]
+    pub a: Option<String>,
+    pub b: Option<String>,
+}
+
+fn main() {}
