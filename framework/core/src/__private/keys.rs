@@ -71,7 +71,7 @@ pub mod schema {
     pub const atomic: () = ();
     #[doc = "`column`, `column = \"Host\"`, `column(\"Host\", priority = 1, description = \"…\", type = \"date\", format = \"date\")`: a column of `kubectl get` in each kind that contains the type; heading (`name = \"Host\"`) and type follow from the field. They stand behind the columns of the kind, sorted by name in JSON; a column of the kind with the same heading replaces them, and below lists and maps they have no effect"]
     pub const column: () = ();
-    #[doc = "`default = 3`: the server fills in the value; an expression of the field's type. Not beside `#[serde(default = \"function\")]`, whose value is the default by itself"]
+    #[doc = "`default = 3`: the server fills in the value; an expression of the field's type. Not beside `#[serde(default)]` or `#[serde(default = \"function\")]`, whose value is the default by itself"]
     pub const default: () = ();
     #[doc = "`docs = \"https://…\"`: remarks\n\n`docs = \"https://…\"`: remarks"]
     pub const docs: () = ();
