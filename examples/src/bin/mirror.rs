@@ -113,7 +113,7 @@ mod tests {
             let source = object!(ConfigMap { metadata: { name }, data: { color: "blue" } });
             maps.create(&source).await.unwrap();
             let spec = MirrorSpec { source: name.to_owned() };
-            mirrors.create(&Mirror::new(&format!("copy-{name}"), spec)).await.unwrap();
+            mirrors.create(&Mirror::new(format!("copy-{name}"), spec)).await.unwrap();
         }
         running.settled().await;
         let red = Patch::Merge(json!({ "data": { "color": "red" } }));
