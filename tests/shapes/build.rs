@@ -98,9 +98,13 @@ impl Writer {
     }
 
     fn declare(&mut self, attributes: &str, body: &str) {
+        // In turn, so that either derive meets fields of the other. Keys are written for schemars.
+        let has_keys = body.contains("schemars(") || attributes.contains("schemars(");
+        let is_ours = self.named.is_multiple_of(2) && !has_keys;
+        let derive = if is_ours { "Schema" } else { "JsonSchema" };
         let _ = writeln!(
             self.types,
-            "    #[derive(Serialize, Deserialize, JsonSchema)]\n{attributes}    pub(super) {body}"
+            "    #[derive(Serialize, Deserialize, {derive})]\n{attributes}    pub(super) {body}"
         );
     }
 

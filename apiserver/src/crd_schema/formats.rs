@@ -2,7 +2,7 @@
 //!
 //! Names are compared without dashes, as upstream does. Unknown formats are ignored.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::OnceLock;
 
 use base64::Engine;
@@ -48,7 +48,7 @@ pub(crate) fn known(format: &str) -> bool {
 /// Whether the text has the format. Unknown formats accept every text.
 pub(crate) fn valid(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
-        "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
+        "ipv4" => text.contains('.') && address(text).is_some(),
         "ipv6" => text.contains(':') && text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => cidr(text),
         "uri" => uri(text),
@@ -102,10 +102,26 @@ fn cidr(text: &str) -> bool {
         return false;
     }
     let Ok(bits) = bits.parse::<u8>() else { return false };
-    match address.parse::<Ipv4Addr>() {
-        Ok(_) => bits <= 32,
-        Err(_) => bits <= 128 && address.parse::<Ipv6Addr>().is_ok(),
+    self::address(address).is_some_and(|address| match address {
+        IpAddr::V4(_) => bits <= 32,
+        IpAddr::V6(_) => bits <= 128,
+    })
+}
+
+/// Reads an address as upstream's `ParseIPSloppy`: octets in decimal may begin with zeros.
+fn address(text: &str) -> Option<IpAddr> {
+    // The octets at the end of an address of the sixth version, too.
+    let at = text.rfind(':').map_or(0, |colon| colon + 1);
+    let (before, octets) = text.split_at(at);
+    if !octets.contains('.') {
+        return text.parse().ok();
     }
+    let plain = |octet: &str| match octet.trim_start_matches('0') {
+        "" if !octet.is_empty() => "0".to_owned(),
+        rest => rest.to_owned(),
+    };
+    let octets: Vec<String> = octets.split('.').map(plain).collect();
+    format!("{before}{}", octets.join(".")).parse().ok()
 }
 
 /// Whether the text is an absolute URI, or a path that begins with a slash.

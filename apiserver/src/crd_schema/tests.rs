@@ -320,7 +320,11 @@ fn patterns_mean_what_they_mean_in_go() {
 fn formats_accept_and_refuse_as_upstream_does() {
     let table = [
         ("ipv4", "1.2.3.4", "1.2.3"),
+        ("ipv4", "01.2.003.0", "1.2.3.256"),
+        ("ipv4", "::ffff:01.2.3.4", "1.2.3.4.5"),
+        ("ipv4", "1.2.3.4", "::1"),
         ("ipv6", "::1", "1.2.3.4"),
+        ("cidr", "010.0.0.0/8", "10.0.0./8"),
         ("cidr", "10.0.0.0/8", "10.0.0.0/33"),
         ("uri", "https://x/y", "x"),
         ("email", "a@b.c", "x"),

@@ -33,6 +33,9 @@ fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
     let shape = shape(field);
     let json = &field.json;
     let remarks = remarks(&field.remarks, Some(field), &[]);
+    let has_default = field.remarks.has(|kind| matches!(kind, Kind::Default(_)));
+    let of_schema = (has_default && field.serde.default.is_none() && whole.is_none())
+        .then(|| quote!(.default_of_schema()));
     let default = default(field, whole);
     let list_map = list_map(field);
     let left_out = field.serde.skip_if.is_some().then(|| quote!(.left_out()));
@@ -45,7 +48,7 @@ fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
     let aliases = &field.serde.aliases;
     let aliases = (!aliases.is_empty() && !field.serde.not_read)
         .then(|| quote!(.keyword("x-windlass-aliases", __s::json!([#(#aliases),*]))));
-    quote!(#call #remarks #aliases #default #left_out #list_map #one_way)
+    quote!(#call #remarks #aliases #default #of_schema #left_out #list_map #one_way)
 }
 
 /// The expression of a field's shape.

@@ -38,6 +38,7 @@ mod generated {
         pub(super) use schemars::JsonSchema;
         pub(super) use serde::{Deserialize, Serialize};
         pub(super) use serde_json::Value;
+        pub(super) use windlass::Schema;
     }
 
     include!(concat!(env!("OUT_DIR"), "/shapes.rs"));

@@ -25,6 +25,8 @@ pub struct Fields<'g> {
 struct Field {
     name: &'static str,
     is_required: bool,
+    /// Whether serde refuses an object without it, unless it has a default of its own.
+    is_needed: bool,
     node: Map<String, Value>,
 }
 
@@ -46,7 +48,8 @@ impl<'g> Fields<'g> {
         self.close();
         let node = nullable((shape.schema)(self.generator), shape);
         let is_required = self.is_written || !(shape.absent)();
-        self.current = Some(Field { name, is_required, node });
+        let is_needed = is_required && !self.is_written;
+        self.current = Some(Field { name, is_required, is_needed, node });
         self
     }
 
@@ -130,13 +133,19 @@ impl<'g> Fields<'g> {
     #[must_use]
     pub fn default_json(mut self, value: Option<Value>) -> Self {
         if !self.is_written {
-            if value.is_some() && self.current.as_ref().is_some_and(|field| field.is_required) {
-                self.node().insert(NEEDED.to_owned(), true.into());
-            }
             self.set_required(false);
         }
         if let Some(value) = value {
             self.node().insert("default".to_owned(), value);
+        }
+        self
+    }
+
+    /// The default is one of the schema alone: where no server fills it in, serde needs the field.
+    #[must_use]
+    pub fn default_of_schema(mut self) -> Self {
+        if self.current.as_ref().is_some_and(|field| field.is_needed) {
+            self.node().insert(NEEDED.to_owned(), true.into());
         }
         self
     }
