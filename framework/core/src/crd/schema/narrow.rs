@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::lower::{CLOSED, Lower, NEEDED_FIELD, Node, PARTLY_CLOSED};
 use super::merge::is_any;
 use super::union::{CHECKS, Kind, is_nullable, takes_null};
-use super::widest::property;
+use super::widest::{KEEP, property};
 
 /// A pattern that no text matches.
 const NEVER: &str = r"[^\x00-\x{10FFFF}]";
@@ -131,7 +131,7 @@ impl Lower<'_> {
             _ => put(checks, "not", json!({ "anyOf": others })),
         }
         // Where unknown names are kept they must be counted.
-        if outer.contains_key("x-kubernetes-preserve-unknown-fields") {
+        if outer.contains_key(KEEP) {
             put(checks, "maxProperties", mine.len().into());
             let required = inner.get("required").and_then(Value::as_array).map_or(0, Vec::len);
             if required < mine.len() {
@@ -142,7 +142,6 @@ impl Lower<'_> {
 
     /// Warns of names of other alternatives that some variants of a nested enum refuse.
     fn partly_closed(&mut self, inner: &Node, outer: &Node) {
-        const KEEP: &str = "x-kubernetes-preserve-unknown-fields";
         let of = |node: &Node| node.get("properties").and_then(Value::as_object).cloned();
         let (mine, all) = (of(inner).unwrap_or_default(), of(outer).unwrap_or_default());
         let has_more = all.keys().any(|name| !mine.contains_key(name));
@@ -177,7 +176,14 @@ impl Lower<'_> {
     fn item_checks(&mut self, inner: &Node, outer: &Node, checks: &mut Node) {
         let Some(Value::Object(items)) = inner.get("items") else { return };
         self.enter("[]");
-        match outer.get("items").and_then(Value::as_object) {
+        let mut outside = outer.get("items").and_then(Value::as_object).cloned();
+        // Where a list may be a value of another type, API servers keep unknown fields of its items, too.
+        if outer.contains_key(KEEP)
+            && let Some(outside) = &mut outside
+        {
+            outside.insert(KEEP.to_owned(), true.into());
+        }
+        match &outside {
             Some(outside) => {
                 if takes_null(outside) && !is_nullable(items) && !is_any(items) {
                     self.lose(

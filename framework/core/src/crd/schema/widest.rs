@@ -9,7 +9,7 @@ use super::lower::{CLOSED, Lower, Node, any};
 use super::merge::is_any;
 use super::union::{CHECKS, Kind, is_nullable, without_defaults};
 
-const KEEP: &str = "x-kubernetes-preserve-unknown-fields";
+pub(super) const KEEP: &str = "x-kubernetes-preserve-unknown-fields";
 
 impl Lower<'_> {
     /// The narrowest schema without alternatives that allows every value that one of `nodes` allows.

@@ -529,3 +529,22 @@ fn a_value_that_only_serde_checks_is_named_in_a_warning() {
     assert!(warnings::<FlatMap>()[0].contains("beside listed ones"), "{:?}", warnings::<FlatMap>());
     assert!(warnings::<ByNumber>()[0].starts_with(".map: "), "{:?}", warnings::<ByNumber>());
 }
+
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+enum Pauses {
+    Many(Vec<std::time::Duration>),
+    One(i32),
+}
+
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Paused {
+    pauses: Pauses,
+}
+
+#[test]
+fn unknown_fields_of_items_are_refused_where_a_server_would_keep_them() {
+    let found = structural_schema::<Paused>().unwrap().schema;
+    let item = &found["properties"]["pauses"]["anyOf"][0]["items"];
+    assert_eq!(item["maxProperties"], 2, "{found:#}");
+}
