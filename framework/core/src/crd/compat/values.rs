@@ -95,6 +95,17 @@ fn normal(schema: &Map<String, Value>) -> Map<String, Value> {
             normal.insert("allOf".to_owned(), rest.into());
         }
     }
+    // One alternative is a constraint like any other: generated definitions write the choices of a field that may be
+    // null so.
+    for key in ["anyOf", "oneOf"] {
+        let Some(Value::Array(branches)) = normal.get(key) else { continue };
+        let [Value::Object(only)] = branches.as_slice() else { continue };
+        if only.keys().all(|key| is_compared(key) && !normal.contains_key(key)) {
+            let only = only.clone();
+            normal.remove(key);
+            normal.extend(only);
+        }
+    }
     normal
 }
 

@@ -288,3 +288,13 @@ fn descriptions_are_for_people() {
     let changed = ["description-changed .spec.a"];
     field(of("Old."), of("New."), &changed, &changed);
 }
+
+#[test]
+fn choices_of_an_optional_field_may_stand_in_one_alternative() {
+    let plain = json!({ "type": "string", "nullable": true, "enum": ["a", "b"] });
+    let alternative =
+        json!({ "type": "string", "nullable": true, "anyOf": [{ "enum": ["a", "b"] }] });
+    field(plain.clone(), alternative.clone(), &[], &[]);
+    let fewer = json!({ "type": "string", "nullable": true, "anyOf": [{ "enum": ["a"] }] });
+    field(plain, fewer, &["enum-narrowed .spec.a"], &["enum-widened .spec.a"]);
+}
