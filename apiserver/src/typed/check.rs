@@ -129,8 +129,8 @@ impl Checker<'_> {
         let outer = inner.map(|inner| std::mem::replace(&mut self.owner, inner));
         let found = value.as_object().into_iter().flatten().find_map(|(key, value)| {
             match object.fields.get(key.as_str()) {
-                // Checked by the caller, with texts of its own.
-                Some(_) if top && key == "metadata" => None,
+                // Checked by the caller, with texts of its own, which the converter does not have.
+                Some(_) if top && key == "metadata" && !self.converts => None,
                 Some(field) => self.below(key, field.node, value),
                 None => object.element.and_then(|element| self.check(element, value)),
             }

@@ -249,3 +249,18 @@ async fn a_certificate_needs_the_right_to_sign_for_the_signer() {
     client.merge(&format!("{rbac}/clusterroles/r"), json!({"rules": rules})).await;
     assert_eq!(ann.merge(&url, failed).await.code, 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn metadata_of_a_strategic_patch_is_refused_in_the_words_of_its_converter() {
+    let (_server, mut client) = start().await;
+    client.post(PODS, pod("p")).await;
+    for (patch, text) in [
+        (json!({"annotations": {"n": 7}}), "cannot convert int64 to string"),
+        (json!({"generation": "x"}), "unrecognized type: int64"),
+    ] {
+        let url = format!("{PODS}/p");
+        let refused = client.patch("strategic-merge", &url, json!({"metadata": patch})).await;
+        assert_eq!(refused.code, 422, "{}", refused.text);
+        assert!(refused.message().ends_with(text), "{}", refused.text);
+    }
+}

@@ -29,7 +29,43 @@ pub(super) fn check(spec: &Value, causes: &mut Vec<Cause>) {
         }
         _ => {}
     }
+    affinity(spec, causes);
     ports(spec, causes);
+    traffic(spec, causes);
+}
+
+/// Appends the fault of a time for which clients keep their endpoint.
+fn affinity(spec: &Value, causes: &mut Vec<Cause>) {
+    const LONGEST: i64 = 86_400;
+    let seconds = &spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"];
+    if spec["sessionAffinity"] == "ClientIP"
+        && seconds.as_i64().is_some_and(|seconds| !(1..=LONGEST).contains(&seconds))
+    {
+        let at = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
+        let why = format!("must be greater than 0 and less than {LONGEST}");
+        causes.push(invalid_value(at, seconds, &why));
+    }
+}
+
+/// Appends the fault of a policy for traffic from outside of the cluster.
+fn traffic(spec: &Value, causes: &mut Vec<Cause>) {
+    let policy = spec["externalTrafficPolicy"].as_str().unwrap_or_default();
+    let has_addresses = spec["externalIPs"].as_array().is_some_and(|all| !all.is_empty());
+    let is_external = match spec["type"].as_str() {
+        Some("LoadBalancer" | "NodePort") => true,
+        Some("ClusterIP") => has_addresses,
+        _ => false,
+    };
+    let at = "spec.externalTrafficPolicy";
+    match policy {
+        "" if is_external => causes.push(required(at, "")),
+        "" => {}
+        _ if !is_external => {
+            let why = "may only be set for externally-accessible services";
+            causes.push(invalid_value(at, &policy.into(), why));
+        }
+        _ => {}
+    }
 }
 
 /// Appends the faults of ports that others have, or that the type does not allow.
@@ -70,5 +106,32 @@ fn ports(spec: &Value, causes: &mut Vec<Cause>) {
             );
             causes.push(duplicate(&format!("spec.ports[{index}]"), value));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(spec: Value) -> Vec<String> {
+        let mut causes = Vec::new();
+        check(&spec, &mut causes);
+        causes.into_iter().map(|cause| cause.field).collect()
+    }
+
+    #[test]
+    fn affinities_last_at_most_a_day_and_only_external_traffic_has_a_policy() {
+        let affine = |seconds: i64| {
+            json!({"type": "ClusterIP", "sessionAffinity": "ClientIP",
+                "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": seconds}}})
+        };
+        assert_eq!(faults(affine(86_400)), [""; 0]);
+        let at = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
+        assert_eq!(faults(affine(0)), [at]);
+        assert_eq!(faults(affine(86_401)), [at]);
+        let policy = json!({"type": "ClusterIP", "externalTrafficPolicy": "Local"});
+        assert_eq!(faults(policy), ["spec.externalTrafficPolicy"]);
+        let outside = json!({"type": "ClusterIP", "externalTrafficPolicy": "Local", "externalIPs": ["1.2.3.4"]});
+        assert_eq!(faults(outside), [""; 0]);
     }
 }
