@@ -42,7 +42,7 @@ static OLD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(too old resource versi
 static KEY: LazyLock<Regex> = LazyLock::new(|| pattern(r"Key: [^,]+,"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b\d{2,}\b"));
 static AGE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(\d+(s|ms|m\d*s?)|<unknown>|<invalid>)$"));
+    LazyLock::new(|| pattern(r"^(\d+(s|ms|m\d*s?|y\d+d)|<unknown>|<invalid>)$"));
 
 /// An answer before the symbols of its script are known.
 #[derive(Clone, Debug)]
