@@ -71,7 +71,7 @@ pub struct Failure {
     beside: Vec<String>,
     /// Whether the retries are used up. Set by the worker, which counts them.
     pub(super) gave_up: bool,
-    /// What is waited for, if nothing failed. Its text is that of the error.
+    /// Wait of a reconcile in which nothing failed. Its text is that of the error.
     wait: Option<Box<Wait>>,
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Lower<'a> {
     pub(super) path: Vec<String>,
     /// Cycles of types on the way to the current position; the last is the innermost.
     pub(super) cycles: Vec<Cycle>,
-    /// Types that were cut, with the number of their places.
+    /// Types that were cut, with their places.
     pub(super) cut_types: BTreeMap<String, BTreeSet<Vec<String>>>,
     /// Marked fields so far.
     pub(super) marks: Vec<Mark>,
