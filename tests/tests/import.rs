@@ -193,3 +193,11 @@ fn objects_are_read_and_written_without_a_loss() {
     assert_eq!(written["spec"]["endpoints"][0]["targetPort"], "web");
     assert_eq!(written["spec"].as_object().unwrap().len(), 2, "{written}");
 }
+
+#[test]
+fn an_embedded_resource_keeps_its_type_and_metadata() {
+    let object = json!({ "apiVersion": "v1", "kind": "Box", "metadata": { "name": "a" }, "spec": { "size": 2 } });
+    let step = json!({ "functionRef": { "name": "f" }, "step": "s", "object": object });
+    let step: composition::CompositionPipelineItem = serde_json::from_value(step).unwrap();
+    assert_eq!(serde_json::to_value(&step).unwrap()["object"], object);
+}

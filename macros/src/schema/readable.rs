@@ -19,11 +19,13 @@ use crate::errors::Errors;
 /// Checks a type.
 pub(super) fn check(model: &Model, errors: &mut Errors) {
     closed(model, errors);
+    tagged_struct(model, errors);
     let has_default = model.serde.default.is_some();
     for field in model.all_fields().filter(|field| field.serde.flatten.is_none()) {
         absent(field, has_default, errors);
         other_values(field, errors);
         two_defaults(field, errors);
+        default_beside_that_of_type(field, has_default, errors);
     }
     if let (Data::Enum(variants), Some(_), None) =
         (&model.data, &model.serde.tag, &model.serde.content)
@@ -31,6 +33,17 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
         for variant in variants {
             tagged(variant, errors);
         }
+    }
+}
+
+/// Serde writes a tag that no field of the struct has, and the server drops it.
+fn tagged_struct(model: &Model, errors: &mut Errors) {
+    if let (Some(tag), false) = (&model.serde.tag, matches!(model.data, Data::Enum(_))) {
+        let message = format!(
+            "serde writes `{tag}` into the struct, which no field describes, so the API server drops it: add a field of \
+             that name"
+        );
+        errors.at(model.serde.tag_span.unwrap_or_else(Span::call_site), message);
     }
 }
 
@@ -167,6 +180,19 @@ fn two_defaults(field: &Field, errors: &mut Errors) {
         }
     };
     errors.at(place, message);
+}
+
+/// `#[serde(default)]` on the type gives each of its fields a default already.
+fn default_beside_that_of_type(field: &Field, has_default: bool, errors: &mut Errors) {
+    if !has_default || field.serde.default.is_some() || is_option(&field.ty) {
+        return;
+    }
+    let is_default = |kind: &Kind| matches!(kind, Kind::Default(_));
+    if let Some(key) = field.remarks.attrs.keys.iter().find(|key| is_default(&key.kind)) {
+        let message = "serde fills in the field from the `Default` of the type, which is the default of the schema by \
+                       itself: a second one could differ, so leave this key out, or `#[serde(default)]` on the type";
+        errors.at(key.span, message);
+    }
 }
 
 /// Whether the expression is visibly the `Default` of a type of that class.

@@ -44,6 +44,8 @@ pub(super) struct OfType {
     pub(super) rename_all_fields: Rename,
     pub(super) closed: bool,
     pub(super) tag: Option<String>,
+    /// The word `tag`.
+    pub(super) tag_span: Option<Span>,
     pub(super) content: Option<String>,
     pub(super) untagged: bool,
     pub(super) default: Option<self::Default>,
@@ -102,7 +104,10 @@ impl OfType {
                 "rename_all" => read.rename_all = rule(both_ways(meta, errors)?),
                 "rename_all_fields" => read.rename_all_fields = rule(both_ways(meta, errors)?),
                 "deny_unknown_fields" => read.closed = true,
-                "tag" => read.tag = Some(text(meta)?),
+                "tag" => {
+                    read.tag_span = Some(meta.path.span());
+                    read.tag = Some(text(meta)?);
+                }
                 "content" => read.content = Some(text(meta)?),
                 "untagged" => read.untagged = true,
                 "transparent" => read.transparent = true,

@@ -79,7 +79,8 @@ pub trait CustomResource: Resource {
 /// Returns the fields of a kind that an API server checks less strictly than serde, with the reasons,
 /// and remarks on the size of its definition.
 ///
-/// [`CustomResource::crd`] logs the same texts.
+/// [`CustomResource::crd`] logs the same texts as warnings; those about opaque types, of which any object is
+/// stored, in debug logs.
 ///
 /// # Errors
 /// Those of [`CustomResource::crd`].

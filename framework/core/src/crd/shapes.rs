@@ -14,6 +14,8 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
+use super::schema::UNCHECKED;
+
 /// Mark of a field that may be absent or null, although its schema is written by hand.
 pub(super) const OPTIONAL: &str = "x-windlass-optional";
 
@@ -22,6 +24,15 @@ pub(super) const NEEDED: &str = "x-windlass-needed";
 
 /// Mark of an object around a flattened option whose type has rules.
 pub(super) const RULES_OF_OPTION: &str = "x-windlass-rules-of-option";
+
+/// Remark on a value of which the server checks nothing but that it is an object.
+pub(super) const OPAQUE: &str =
+    "an API server stores any object here; serde refuses one that its type does not fit";
+/// Remark on an embedded object.
+pub(super) const EMBEDDED: &str = "an API server checks nothing of this object but its metadata; serde refuses one that its type does not fit";
+/// Remark on a number or a text.
+const INT_OR_STRING: &str =
+    "an API server stores numbers beyond 32 bits here, and serde refuses them for `IntOrString`";
 
 /// Whether a schema is one of this module, with remarks beside it.
 pub(super) fn is_shape(schema: &Value) -> bool {
@@ -106,7 +117,11 @@ pub mod optional {
 ///
 /// No validation happens at all: a wrong field is noticed by the operator that reads the object.
 pub fn object(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+    json_schema!({
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": true,
+        (UNCHECKED): OPAQUE
+    })
 }
 
 /// A list of [`object`]s, replaced as a whole by server-side apply.
@@ -134,7 +149,8 @@ pub fn embedded_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "x-kubernetes-embedded-resource": true,
-        "x-kubernetes-preserve-unknown-fields": true
+        "x-kubernetes-preserve-unknown-fields": true,
+        (UNCHECKED): EMBEDDED
     })
 }
 
@@ -142,7 +158,7 @@ pub fn embedded_object(_: &mut SchemaGenerator) -> Schema {
 ///
 /// For ports and percentages.
 pub fn int_or_string(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "x-kubernetes-int-or-string": true })
+    json_schema!({ "x-kubernetes-int-or-string": true, (UNCHECKED): INT_OR_STRING })
 }
 
 /// An amount such as `500m` or `2Gi`: `Quantity`.

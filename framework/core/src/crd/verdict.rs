@@ -144,5 +144,14 @@ pub(super) fn warn(tried: &str, warning: String) {
     });
 }
 
+/// Logs a remark, or hands it to `collect_warnings`. The author of the type asked for it, so that each
+/// start of an operator says it in debug logs only.
+pub(super) fn note(tried: &str, note: String) {
+    COLLECTED.with(|it| match &mut *it.borrow_mut() {
+        Some(found) => found.push(note),
+        None => tracing::debug!("{tried}: {note}"),
+    });
+}
+
 #[cfg(test)]
 mod tests;

@@ -335,7 +335,15 @@ impl Root<'_> {
         }
         if !is_required || is_status {
             if schema.get("nullable") != Some(&Value::Bool(true)) && !is_status {
-                self.types.loosened.0 += 1;
+                if self.types.exact {
+                    // The fields of the kind itself have no attributes.
+                    let path = &place.path;
+                    self.types
+                        .warnings
+                        .push(format!("{path}: it accepts null as well, as it is optional"));
+                } else {
+                    self.types.loosened.0 += 1;
+                }
             }
             rust = format!("Option<{rust}>");
         }

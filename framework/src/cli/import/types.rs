@@ -312,6 +312,12 @@ impl Types {
     fn object(&mut self, node: &Node, place: &Place) -> Shape {
         let is_kept = node.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
         let has_fields = node.contains_key("properties");
+        // API servers keep `apiVersion`, `kind` and `metadata` of it, which its fields may not list: a struct
+        // of these fields would lose them.
+        let is_embedded = node.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true));
+        if is_embedded && (has_fields || !is_kept) {
+            return self.any();
+        }
         let values = node.get("additionalProperties");
         // An object without fields is one that has none; a type tells it from others.
         let is_struct = has_fields || (!is_kept && values.is_none());

@@ -1,7 +1,7 @@
 // Rust types of backups.velero.io, version v1, printed by `windlass import`.
 //
 // Differences from the imported definition:
-// - 1 optional field accepts null as well (`--exact` prevents it)
+// - .spec: it accepts null as well, as it is optional
 // - the status becomes a subresource, as each derived status is
 
 use std::collections::BTreeMap;

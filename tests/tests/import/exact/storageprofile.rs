@@ -1,7 +1,10 @@
 // Rust types of storageprofiles.shapes.example.dev, version v1, printed by `windlass import`.
 //
 // Differences from the imported definition:
-// - 4 optional fields accept null as well (`--exact` prevents it)
+// - .allowExpansion: it accepts null as well, as it is optional
+// - .mountOptions: it accepts null as well, as it is optional
+// - .reclaimPolicy: it accepts null as well, as it is optional
+// - .topology: it accepts null as well, as it is optional
 
 use std::collections::BTreeMap;
 

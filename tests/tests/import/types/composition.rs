@@ -64,6 +64,14 @@ pub struct CompositionPipelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(embedded)]
     pub input: Option<Map<String, Value>>,
+    /// An object that the step creates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(extend(
+        "properties" = { "spec": { "properties": { "size": { "format": "int64", "minimum": 1, "type": "integer" } }, "type": "object" } },
+        "type" = "object",
+        "x-kubernetes-embedded-resource" = true
+    ))]
+    pub object: Option<Value>,
     pub step: String,
 }
 

@@ -12,7 +12,7 @@ mod structured;
 
 use std::collections::{BTreeMap, HashMap};
 
-use schemars::{Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 /// A Kubernetes type, or an option, list or map of one.
@@ -77,6 +77,29 @@ macro_rules! parsed {
     )* };
 }
 parsed! { SocketAddr SocketAddrV4 SocketAddrV6 }
+
+/// IP addresses. API servers parse them as Go once did, octets with leading zeros included, which std refuses.
+macro_rules! addresses {
+    ($($ty:ident: $pattern:expr;)*) => { $(
+        impl KubernetesSchema for std::net::$ty {
+            fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema {
+                let mut schema = <std::net::$ty>::json_schema(generator);
+                schema.insert("pattern".to_owned(), $pattern.into());
+                schema
+            }
+
+            fn list_schema(generator: &mut SchemaGenerator) -> Schema {
+                object(json!({ "type": "array", "items": Self::kubernetes_schema(generator) }))
+            }
+        }
+    )* };
+}
+addresses! {
+    Ipv4Addr: r"^((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2})$";
+    // The last 32 bits of an IPv6 address may be written as IPv4.
+    Ipv6Addr: r"^([0-9a-fA-F]*:)+([0-9a-fA-F]*|((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2}))$";
+    IpAddr: r"^([0-9a-fA-F]*:)*([0-9a-fA-F]*|((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2}))$";
+}
 
 /// The schema of a map with such values.
 fn map_of(value: Schema) -> Schema {

@@ -13,9 +13,16 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::{KubernetesSchema, object};
+use crate::crd::schema::UNCHECKED;
+use crate::crd::shapes::{EMBEDDED, OPAQUE};
 
 /// Any object, kept whole.
 fn opaque() -> Value {
+    json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true, UNCHECKED: OPAQUE })
+}
+
+/// Any object, of a type that reads all of them.
+fn raw() -> Value {
     json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
@@ -34,7 +41,8 @@ fn embedded<K: Resource>() -> Value {
             "kind": { "type": "string", "enum": [K::KIND] }
         },
         "x-kubernetes-embedded-resource": true,
-        "x-kubernetes-preserve-unknown-fields": true
+        "x-kubernetes-preserve-unknown-fields": true,
+        UNCHECKED: EMBEDDED
     })
 }
 
@@ -70,13 +78,14 @@ fn metadata() -> Value {
             "annotations": texts,
             "finalizers": { "type": "array", "items": { "type": "string" } }
         },
-        "x-kubernetes-preserve-unknown-fields": true
+        "x-kubernetes-preserve-unknown-fields": true,
+        UNCHECKED: "an API server does not check the other fields of the metadata; serde refuses those of other types"
     })
 }
 
 kept! {
     meta::ObjectMeta: metadata,
-    RawExtension: opaque,
+    RawExtension: raw,
     apiextensions::JSON: preserved,
 
     admission::RuleWithOperations: opaque,

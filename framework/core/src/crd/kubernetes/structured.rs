@@ -1,5 +1,6 @@
 //! Kubernetes types with upstream's structure.
 
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{
     ConfigMapKeySelector, Container, EnvVar, LocalObjectReference, ObjectReference, ResourceClaim,
     ResourceRequirements, SecretKeySelector, SecretReference, Toleration,
@@ -14,11 +15,18 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::{KubernetesSchema, object};
+use crate::crd::schema::UNCHECKED;
 use crate::crd::shapes;
 
 impl KubernetesSchema for IntOrString {
     fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema {
         shapes::int_or_string(generator)
+    }
+}
+
+impl KubernetesSchema for ByteString {
+    fn kubernetes_schema(_: &mut SchemaGenerator) -> Schema {
+        object(json!({ "type": "string", "format": "byte" }))
     }
 }
 
@@ -151,7 +159,8 @@ macro_rules! listed {
                     "type": "object",
                     "required": [$key],
                     "properties": { $key: text() },
-                    "x-kubernetes-preserve-unknown-fields": true
+                    "x-kubernetes-preserve-unknown-fields": true,
+                    UNCHECKED: concat!("an API server checks nothing of this object but its `", $key, "`; serde refuses one that its type does not fit")
                 }))
             }
 

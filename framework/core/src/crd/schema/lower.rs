@@ -98,6 +98,12 @@ impl<'a> Lower<'a> {
         self.faults.warn(format!("{place}: {message}"));
     }
 
+    /// Adds a remark at the current position: an API server checks less than serde, as was asked for.
+    pub(super) fn note(&mut self, message: &str) {
+        let place = self.place();
+        self.faults.note(format!("{place}: {message}"));
+    }
+
     /// Steps to the current position.
     pub(super) fn path(&self) -> &[String] {
         &self.path

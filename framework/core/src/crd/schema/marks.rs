@@ -25,6 +25,10 @@ const REST: &str = "x-windlass-rest";
 /// the conditions that the value has by itself.
 const PARSED: &str = "x-windlass-parsed";
 
+/// Mark of a value that an API server does not check, because its type is kept whole; its value says which
+/// values serde refuses.
+pub(in crate::crd) const UNCHECKED: &str = "x-windlass-unchecked";
+
 /// Keywords by which a schema says what a conversion accepts.
 const CONDITIONS: [&str; 14] = [
     "pattern",
@@ -99,6 +103,9 @@ impl Lower<'_> {
                 "serde makes {name} of the value, and its schema does not say which values are refused: give it a \
                  `pattern` or a `rule`"
             ));
+        }
+        if let Some(Value::String(text)) = raw.get(UNCHECKED) {
+            self.note(text);
         }
         for key in [COLUMN, SELECTABLE] {
             let Some(value) = raw.get(key) else { continue };

@@ -28,7 +28,7 @@ pub use keywords::FORMATS;
 use lower::Lower;
 pub(crate) use lower::STRUCTURAL;
 pub(super) use marks::Mark;
-pub(in crate::crd) use marks::parsed;
+pub(in crate::crd) use marks::{UNCHECKED, parsed};
 pub(super) use merge::tighten;
 pub(in crate::crd) use names::mark_keys;
 
@@ -108,6 +108,8 @@ pub(super) struct Faults {
     errors: Vec<String>,
     /// Faults that the API server will not check, each once.
     warnings: Vec<String>,
+    /// Fields that the API server will not check because their types are kept whole, each once.
+    notes: Vec<String>,
 }
 
 impl Faults {
@@ -126,18 +128,29 @@ impl Faults {
         }
     }
 
-    /// Returns all errors as one; warnings are logged, or collected.
-    pub(super) fn into_result(self, tried: &str) -> Result<(), Error> {
+    /// Adds a field that the API server will not check because its type is kept whole.
+    pub(super) fn note(&mut self, message: String) {
+        if !self.notes.contains(&message) {
+            self.notes.push(message);
+        }
+    }
+
+    /// Returns all errors as one; warnings and notes are logged, or collected.
+    pub(super) fn into_result(mut self, tried: &str) -> Result<(), Error> {
+        let notes = std::mem::take(&mut self.notes);
         for warning in self.into_warnings(tried)? {
             super::verdict::warn(tried, warning);
+        }
+        for note in notes {
+            super::verdict::note(tried, note);
         }
         Ok(())
     }
 
-    /// Returns the warnings, or all errors as one.
+    /// Returns the warnings and the notes, or all errors as one.
     fn into_warnings(self, tried: &str) -> Result<Vec<String>, Error> {
         if self.errors.is_empty() {
-            return Ok(self.warnings);
+            return Ok([self.warnings, self.notes].concat());
         }
         let message = format!("cannot {tried}: {}", self.errors.join("; "));
         Err(Error::new(ErrorKind::Usage, message))

@@ -9,14 +9,18 @@ use super::lower::{Lower, Node};
 /// Mark of a map whose keys serde checks by their type; its value says how.
 const KEYS: &str = "x-windlass-keys";
 
-/// Marks the schema of a map whose keys have a type that no keyword of schemas says: truth values or single
-/// characters. The `id` is schemars' name of the type, which contains those of its parts, so that maps inside of
+/// Marks the schema of a map whose keys have a type that no keyword of schemas says: truth values, single
+/// characters or addresses. The `id` is schemars' name of the type, which contains those of its parts, so that maps inside of
 /// other containers are found too.
 pub(in crate::crd) fn mark_keys(schema: &mut Schema, id: &str) {
     let keys = if id.contains("Map<boolean, ") {
         "`true` and `false`"
     } else if id.contains("Map<char, ") {
         "single characters"
+    } else if ["Map<ip, ", "Map<ipv4, ", "Map<ipv6, "].iter().any(|map| id.contains(map)) {
+        "IP addresses"
+    } else if id.contains("Map<SocketAddr") {
+        "addresses with ports"
     } else {
         return;
     };

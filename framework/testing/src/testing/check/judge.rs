@@ -97,8 +97,8 @@ async fn again(target: &Target<'_>, written: &Value, tally: &mut Tally) {
         Ok(stored) => match (target.decode)(&stored) {
             Ok(read) if plain(&read) == plain(written) => {}
             Ok(read) if plain(&stored) == plain(written) => tally.misread.push(format!(
-                "serde writes {written} and reads that as {read}: one variant of an enum without a tag takes the \
-                 values of another"
+                "serde writes {written} and reads that as {read}: `from` and `into` are no inverses of each other, or one \
+                 variant of an enum without a tag takes the values of another"
             )),
             Ok(read) => tally.differences.push(format!(
                 "serde writes {written}, the API server stores {stored}, and serde reads that as {read}"

@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use k8s_openapi::api::core::v1::{
     EnvVar, LocalObjectReference, Pod, PodTemplateSpec, ResourceRequirements, SecretKeySelector,
@@ -106,9 +107,88 @@ fn each_type_has_its_form() {
 #[test]
 fn a_server_accepts_all_of_them() {
     let found = structural_schema::<S>().unwrap();
-    assert_eq!(found.warnings, Vec::<String>::new());
     let faults = check_crd(&definition(&found.schema), None);
     assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// Places of the warnings of a type.
+fn places<T: schemars::JsonSchema>() -> Vec<String> {
+    let warnings = structural_schema::<T>().unwrap().warnings;
+    let place = |warning: &String| warning.split_once(": ").unwrap().0.to_owned();
+    warnings.iter().map(place).collect()
+}
+
+#[test]
+fn each_place_of_which_the_server_checks_a_part_is_named() {
+    assert_eq!(
+        places::<S>(),
+        [".env.[]", ".metadata", ".pod", ".port", ".template"],
+        "{:?}",
+        structural_schema::<S>().unwrap().warnings
+    );
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Kept {
+    #[schema(opaque)]
+    template: Option<PodTemplateSpec>,
+    #[schema(opaque)]
+    templates: BTreeMap<String, PodTemplateSpec>,
+    #[schema(int_or_string)]
+    port: IntOrString,
+    raw: Option<RawExtension>,
+    value: serde_json::Value,
+}
+
+#[test]
+fn values_that_are_opaque_by_a_key_are_named_too() {
+    assert_eq!(places::<Kept>(), [".port", ".template", ".templates.*"]);
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Addressed {
+    v4: Ipv4Addr,
+    v6: Option<Ipv6Addr>,
+    any: Vec<IpAddr>,
+    by_address: BTreeMap<IpAddr, String>,
+    by_socket: BTreeMap<SocketAddr, String>,
+}
+
+#[test]
+fn addresses_are_those_that_serde_reads() {
+    let found = structural_schema::<Addressed>().unwrap();
+    let pattern = |path: &str| {
+        let pattern = found.schema["properties"].pointer(path).unwrap().as_str().unwrap();
+        windlass_cel::library::regex::Regex::compile(pattern).unwrap()
+    };
+    let texts = [
+        "1.2.3.4",
+        "01.2.3.4",
+        "0.0.0.0",
+        "1.2.3.04",
+        "::1",
+        "fe80::0012",
+        "::",
+        "::ffff:1.2.3.4",
+        "::ffff:1.02.3.4",
+        "1:2:3:4:5:6:7:8",
+        "1:2:3:4:5:6:1.2.3.4",
+    ];
+    for text in texts {
+        assert_eq!(
+            pattern("/v4/pattern").is_match(text),
+            text.parse::<Ipv4Addr>().is_ok(),
+            "{text}"
+        );
+        assert_eq!(
+            pattern("/v6/pattern").is_match(text),
+            text.parse::<Ipv6Addr>().is_ok(),
+            "{text}"
+        );
+        let is_any = pattern("/any/items/pattern").is_match(text);
+        assert_eq!(is_any, text.parse::<IpAddr>().is_ok(), "{text}");
+    }
+    assert_eq!(places::<Addressed>(), [".by_address", ".by_socket"]);
 }
 
 #[test]

@@ -93,7 +93,8 @@ fn an_optional_field_with_a_schema_by_hand_may_be_absent_and_null() {
     let null =
         json!({ "needed": {}, "by_default": null, "by_skipping": null, "by_function": null });
     kept::<ByHand>(&[null]);
-    assert!(warnings::<ByHand>().is_empty(), "{:?}", warnings::<ByHand>());
+    let others: Vec<_> = warnings::<ByHand>();
+    assert!(others.iter().all(|it| it.contains("stores any object here")), "{others:?}");
 }
 
 #[test]
