@@ -192,21 +192,21 @@ fn deprecated(model: &ResourceModel, errors: &mut Errors) {
 
 /// The API server refuses other keys and values of labels, and other keys of annotations.
 fn definition_metadata(model: &ResourceModel, errors: &mut Errors) {
-    for (what, pairs) in [("label", &model.labels), ("annotation", &model.annotations)] {
+    for (what, pairs) in [("a label", &model.labels), ("an annotation", &model.annotations)] {
         let mut taken: Vec<&str> = Vec::new();
         for (key, value) in pairs {
             if !names::is_label_key(&key.value) {
                 let message = format!(
-                    "`{}` is no key of a {what}: write `name` or `domain/name`, such as \
+                    "`{}` is no key of {what}: write `name` or `domain/name`, such as \
                      `example.dev/team`",
                     key.value
                 );
                 errors.at(key.span, message);
             } else if taken.contains(&key.value.as_str()) {
-                errors.at(key.span, format_args!("there is already a {what} `{}`", key.value));
+                errors.at(key.span, format_args!("there is already {what} `{}`", key.value));
             }
             taken.push(&key.value);
-            if what == "label" && !names::is_label_value(&value.value) {
+            if what == "a label" && !names::is_label_value(&value.value) {
                 let message = format!(
                     "`{}` is no value of a label: letters, digits, `-`, `_` and `.`, at most 63; an \
                      `annotation(…)` may have any text",

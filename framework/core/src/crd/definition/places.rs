@@ -128,6 +128,13 @@ impl Column {
                  it; leave out `type`, which then follows from the field"
             ));
         }
+        let format = field.as_ref().and_then(|field| field.get("format")).and_then(Value::as_str);
+        if self.kind == Some("date") && found == Some("string") && format != Some("date-time") {
+            faults.warn(format!(
+                "{what}: kubectl shows `<invalid>` for each text of `{path}` that is no time; give the field the type \
+                 `ApiTime`, or `#[schema(format = \"date-time\")]`"
+            ));
+        }
         CustomResourceColumnDefinition {
             name: self.name.to_owned(),
             type_: self.kind.unwrap_or_else(|| column_type(&path, field.as_ref())).to_owned(),

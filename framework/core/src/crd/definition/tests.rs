@@ -71,6 +71,10 @@ fn types_of_columns_scale_and_selectable_fields_are_compared_with_the_fields() {
     const COLUMNS: &[Column] = &[column(Place::Text(".spec.host"), Some("integer"))];
     let found = fault(&Definition { columns: COLUMNS, ..PLAIN });
     assert!(found.contains("column `X`: `.spec.host` is of type string"), "{found}");
+    const DATE: &[Column] = &[column(Place::Text(".spec.host"), Some("date"))];
+    let (_, warnings) =
+        crate::crd::verdict::collect_warnings(|| crd(&Definition { columns: DATE, ..PLAIN }));
+    assert!(warnings.iter().any(|it| it.contains("kubectl shows `<invalid>`")), "{warnings:?}");
     let scale = Scale {
         spec: Place::Text(".spec.host"),
         status: Place::Text(".spec.replicas"),

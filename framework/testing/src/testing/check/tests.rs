@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
 use super::{check, check_from, try_check};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -341,4 +344,21 @@ async fn the_order_of_a_set_is_no_difference() {
     // Each set has an order of its own: of 200 objects some would differ.
     let report = check::<Tagged>().await;
     assert!(report.tried().1 > 50, "{report}");
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct PodsSpec {
+    template: PodTemplateSpec,
+    port: Option<IntOrString>,
+    pod: Option<Pod>,
+}
+
+kind!(Pods, "pods", PodsSpec);
+
+#[tokio::test]
+async fn a_kind_with_opaque_types_passes_and_their_places_are_named() {
+    let report = check::<Pods>().await;
+    let places: Vec<_> =
+        report.unchecked().iter().map(|it| it.split(':').next().unwrap()).collect();
+    assert_eq!(places, [".spec.pod", ".spec.port", ".spec.template"], "{report}");
 }
