@@ -247,6 +247,14 @@ pub fn track_update(
     }
 }
 
+/// Whether an object has the types of its kind, so that its fields can have owners.
+pub(crate) fn is_typed(schema: &TypeSchema, object: &Value) -> bool {
+    let mut object = object.clone();
+    managed::take(&mut object);
+    schema.canonicalize(&mut object);
+    validate::validate(schema.table(), schema.root(), &object, true).is_ok()
+}
+
 /// Returns the owners before a write.
 fn given_owners(old: Option<&Value>, new: &Value, subresource: bool) -> Managed {
     let of_old = || old.map(|old| Managed::decode(old).unwrap_or_default()).unwrap_or_default();

@@ -88,6 +88,16 @@ impl Schema {
     ///
     /// With `old`, the object's stored state, invalid values that did not change are tolerated.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> ValidationResult {
+        self.validate_after(&[], new, old)
+    }
+
+    /// Validates an object whose metadata has these faults, which can keep rules from being checked.
+    pub(crate) fn validate_after(
+        &self,
+        metadata: &[Cause],
+        new: &Value,
+        old: Option<&Value>,
+    ) -> ValidationResult {
         let mut causes = validate::validate(&self.root, new, old);
         // These checks are not part of JSON schema, and follow it.
         lists::embedded(new, &self.root, "", &mut causes);
@@ -103,7 +113,7 @@ impl Schema {
         if rules.is_empty() {
             return ValidationResult { causes, tolerated: Vec::new() };
         }
-        if causes.iter().any(blocks_rules) {
+        if metadata.iter().chain(&causes).any(blocks_rules) {
             let text = "some validation rules were not checked because the object was invalid; \
                         correct the existing errors to complete validation";
             causes.push(cause::invalid("", &Value::Null, text));

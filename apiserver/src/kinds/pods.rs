@@ -15,13 +15,35 @@ pub(crate) fn pod(object: &mut Value) {
             requests(container);
         }
     }
-    let status = child(object, "status");
-    default(status, "phase", json!("Pending"));
+    if spec["hostNetwork"] == true {
+        for list in ["containers", "initContainers"] {
+            items(spec, list).for_each(host_ports);
+        }
+    }
+    child(object, "status");
+}
+
+/// Opens the ports of a container on the node.
+fn host_ports(container: &mut Value) {
+    for port in items(container, "ports") {
+        if port["hostPort"].as_i64().unwrap_or_default() == 0 {
+            port["hostPort"] = port["containerPort"].clone();
+        }
+    }
+}
+
+/// Sets the status of a new Pod.
+pub(crate) fn start(object: &mut Value) {
+    default(child(object, "status"), "phase", json!("Pending"));
     gated(object);
-    let status = child(object, "status");
-    if status["qosClass"].is_null() {
-        let class = qos(&object["spec"]);
-        object["status"]["qosClass"] = json!(class);
+    let class = qos(&object["spec"]);
+    object["status"]["qosClass"] = json!(class);
+}
+
+/// Keeps the class of a Pod in a status that lacks it.
+pub(crate) fn keep_class(old: &Value, new: &mut Value) {
+    if let Some(class) = old["status"]["qosClass"].as_str() {
+        default(child(new, "status"), "qosClass", json!(class));
     }
 }
 
@@ -246,8 +268,26 @@ mod tests {
         let mut object = json!({"spec": {"containers": [
             {"name": "a", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]}});
         pod(&mut object);
+        start(&mut object);
         assert_eq!(object["status"]["qosClass"], "Guaranteed");
         assert_eq!(object["spec"]["containers"][0]["resources"]["requests"]["cpu"], "1");
+    }
+
+    #[test]
+    fn only_a_new_pod_becomes_pending() {
+        let mut object = json!({"spec": {"containers": []}, "status": {"message": "m"}});
+        pod(&mut object);
+        assert_eq!(object["status"], json!({"message": "m"}));
+        start(&mut object);
+        assert_eq!(object["status"]["phase"], "Pending");
+    }
+
+    #[test]
+    fn ports_in_the_network_of_the_node_are_open_there() {
+        let mut object = json!({"spec": {"hostNetwork": true, "containers": [
+            {"name": "a", "ports": [{"containerPort": 80}]}]}});
+        pod(&mut object);
+        assert_eq!(object["spec"]["containers"][0]["ports"][0]["hostPort"], 80);
     }
 
     #[test]

@@ -1,17 +1,11 @@
-//! Validation of workloads for the most common mistakes: selectors, template labels, containers.
-//!
-//! The rest of the built-in validation is not implemented: tests that need it run against a real
-//! server.
-
-use std::collections::BTreeSet;
+//! Validation of workloads with a selector and a template, and of the ports of Services.
 
 use serde_json::Value;
 
 use super::{Kind, validate};
-use crate::names;
 use crate::selectors;
 use crate::served::Cause;
-use crate::status::{cause, invalid_value, required, unsupported};
+use crate::status::{forbidden_field, invalid_value, required, unsupported};
 
 /// Returns the faults of a workload or Service; none for other kinds.
 pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
@@ -19,8 +13,6 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
         ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") => {
             workload(kind, object)
         }
-        ("batch", "Job") => containers(&object["spec"]["template"]["spec"], "spec.template.spec"),
-        ("", "Pod") => containers(&object["spec"], "spec"),
         ("", "Service") => service(&object["spec"]),
         _ => Vec::new(),
     }
@@ -55,47 +47,41 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
         let why = format!("empty selector is invalid for {name}");
         causes.push(invalid_value("spec.selector", selector, &why));
     }
-    if !validate::is_selector(selector) {
-        causes.push(invalid_value("spec.selector", selector, "invalid label selector"));
-    } else if selector.is_null() || !selectors::selects(selector, template) {
+    let is_selector = validate::is_selector(selector);
+    let is_stateful = kind.name() == "StatefulSet";
+    if !is_selector && kind.name() != "DaemonSet" {
+        let why = if is_stateful { "" } else { "invalid label selector" };
+        causes.push(invalid_value("spec.selector", selector, why));
+    } else if is_selector && (selector.is_null() || !selectors::selects(selector, template)) {
         let labels = &template["metadata"]["labels"];
         let why = "`selector` does not match template `labels`";
         causes.push(invalid_value("spec.template.metadata.labels", labels, why));
     }
-    causes.extend(containers(&template["spec"], "spec.template.spec"));
-    if let Some(policy) =
-        template["spec"]["restartPolicy"].as_str().filter(|held| *held != "Always")
-    {
-        causes.push(unsupported("spec.template.spec.restartPolicy", policy, &["Always"]));
+    // With a bad selector only a DaemonSet's template is looked at.
+    if is_selector || kind.name() == "DaemonSet" {
+        validate::pod::template(template, "spec.template", &mut causes);
+        if is_stateful {
+            // Upstream checks the labels of this kind once more.
+            validate::pod::labels(template, "spec.template", &mut causes);
+        }
+    }
+    if is_selector || matches!(kind.name(), "DaemonSet" | "StatefulSet") {
+        endless(kind, &template["spec"], &mut causes);
     }
     causes
 }
 
-/// Returns the faults of the containers of a pod spec.
-fn containers(spec: &Value, path: &str) -> Vec<Cause> {
-    let Some(list) = spec["containers"].as_array().filter(|list| !list.is_empty()) else {
-        return vec![required(&format!("{path}.containers"), "")];
-    };
-    let mut causes = Vec::new();
-    let mut seen = BTreeSet::new();
-    for (index, container) in list.iter().enumerate() {
-        let text = |field: &str| container[field].as_str().unwrap_or_default();
-        let field = |name: &str| format!("{path}.containers[{index}].{name}");
-        let name = text("name");
-        if name.is_empty() {
-            causes.push(required(&field("name"), ""));
-        } else if !seen.insert(name) {
-            let message = format!("Duplicate value: {name:?}");
-            causes.push(cause("FieldValueDuplicate", &field("name"), message));
-        } else {
-            let faults = names::label(name).into_iter();
-            causes.extend(faults.map(|why| invalid_value(&field("name"), &name.into(), &why)));
-        }
-        if text("image").is_empty() {
-            causes.push(required(&field("image"), ""));
-        }
+/// Appends the faults of a template whose Pods would end.
+fn endless(kind: &Kind, pod: &Value, causes: &mut Vec<Cause>) {
+    if let Some(policy) = pod["restartPolicy"].as_str().filter(|held| *held != "Always") {
+        causes.push(unsupported("spec.template.spec.restartPolicy", policy, &["Always"]));
     }
-    causes
+    if !pod["activeDeadlineSeconds"].is_null() {
+        // Deployments are called ReplicaSets in this text, upstream too.
+        let name = if kind.name() == "Deployment" { "ReplicaSet" } else { kind.name() };
+        let why = format!("activeDeadlineSeconds in {name} is not Supported");
+        causes.push(forbidden_field("spec.template.spec.activeDeadlineSeconds", &why));
+    }
 }
 
 /// Returns the faults of a Service's ports.

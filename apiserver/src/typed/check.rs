@@ -1,11 +1,22 @@
 //! Check of values against the JSON type that their schema declares.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use serde_json::{Number, Value};
 use windlass_cel::library::timestamp::Timestamp;
 
 use super::TypeSchema;
 use super::table::{Id, Object, Scalar, Table, TypeShape};
 use crate::go;
+
+/// Types of texts, by structure and field.
+static NAMES: LazyLock<BTreeMap<(&str, &str), &str>> = LazyLock::new(|| {
+    let lines = include_str!("names.txt").lines().filter(|line| !line.starts_with('#'));
+    let parts = lines
+        .filter_map(|line| line.split_once(' ')?.1.split_once(' ').zip(line.split(' ').next()));
+    parts.map(|((field, name), owner)| ((owner, field), name)).collect()
+});
 
 /// Returns the first value of a wrong type, in the words of Go's decoder. Nulls fit everywhere.
 ///
@@ -33,8 +44,8 @@ pub(super) fn unconvertible(schema: &TypeSchema, value: &Value) -> Option<String
     checker.check(schema.root(), value)
 }
 
-/// Returns why the converter cannot make a value of a shape.
-fn conversion(table: &Table, id: Id, value: &Value) -> String {
+/// Returns why the converter cannot make a value of a shape, whose type has this name in Go.
+fn conversion(table: &Table, id: Id, value: &Value, named: &str) -> String {
     let found = match value {
         Value::Bool(_) => "bool",
         Value::Number(number) if number.is_f64() => "float64",
@@ -53,7 +64,11 @@ fn conversion(table: &Table, id: Id, value: &Value) -> String {
             let wanted = go_type(table, id);
             match (wanted.as_str(), value) {
                 // Go converts between these types, but the converter does not.
-                ("string", Value::Number(_)) => format!("cannot convert {found} to string"),
+                ("string", Value::Number(_)) => format!("cannot convert {found} to {named}"),
+                ("int32" | "int64", Value::Number(_)) => {
+                    format!("cannot convert {found} to {wanted}")
+                }
+                ("[]uint8", _) => format!("cannot restore slice from {found}"),
                 _ => format!("unrecognized type: {wanted}"),
             }
         }
@@ -90,7 +105,7 @@ impl Checker<'_> {
                 self.check_format(id, format, text)
             }
             (TypeShape::Scalar(Scalar::Integer, format), Value::Number(number))
-                if !is_integer(number, format.as_deref()) =>
+                if !is_integer(number, format.as_deref()) && !self.converts =>
             {
                 let field = format!("{}.{}", self.owner, self.path);
                 let wanted = go_type(table, id);
@@ -98,12 +113,30 @@ impl Checker<'_> {
                     "json: cannot unmarshal number {number} into Go struct field {field} of type {wanted}"
                 ))
             }
+            // The converter cuts what is too large, but not what is behind the point.
+            (TypeShape::Scalar(Scalar::Integer, _), Value::Number(number))
+                if number.as_f64().is_some_and(|number| number.fract() != 0.0) =>
+            {
+                Some(conversion(table, id, value, ""))
+            }
             (TypeShape::Scalar(scalar, _), value) if fits(*scalar, value) => None,
-            (_, other) if self.converts => Some(conversion(table, id, other)),
+            (_, other) if self.converts => {
+                Some(conversion(table, id, other, &self.named(go_type(table, id))))
+            }
             (_, other) => {
                 let field = format!("{}.{}", self.owner, self.path);
-                Some(go::mismatch(other, &field, &go_type(table, id)))
+                Some(go::mismatch(other, &field, &self.named(go_type(table, id))))
             }
+        }
+    }
+
+    /// Returns a type's name in Go, by which the field that is visited may have a name of its own.
+    fn named(&self, plain: String) -> String {
+        let field = self.path.rsplit('.').next().unwrap_or_default();
+        match (plain.as_str(), NAMES.get(&(self.owner.as_str(), field))) {
+            ("string", Some(name)) => (*name).to_owned(),
+            ("[]string", Some(name)) => format!("[]{name}"),
+            _ => plain,
         }
     }
 

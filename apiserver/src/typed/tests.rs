@@ -276,3 +276,27 @@ fn a_schema_nested_without_end_is_cut_off() {
     }
     assert!(TypeSchema::from_openapi(&schema).unknown_fields(&json!({ "a": {} })).is_empty());
 }
+
+#[test]
+fn texts_with_a_type_of_their_own_are_named_in_both_wordings() {
+    let types = TypeSchema::builtin("v1", "Service").unwrap();
+    let of = |value| json!({"spec": value});
+    let decoded = |value| types.mismatch(&of(value)).unwrap();
+    let converted = |value| types.unconvertible(&of(value)).unwrap();
+    let at = "json: cannot unmarshal number into Go struct field ServiceSpec.spec";
+    assert_eq!(decoded(json!({"type": 3})), format!("{at}.type of type v1.ServiceType"));
+    assert_eq!(decoded(json!({"clusterIP": 3})), format!("{at}.clusterIP of type string"));
+    assert_eq!(converted(json!({"type": 3})), "cannot convert int64 to v1.ServiceType");
+    assert_eq!(converted(json!({"type": true})), "unrecognized type: string");
+}
+
+#[test]
+fn the_converter_cuts_no_fraction_and_makes_bytes_of_texts_only() {
+    let types = TypeSchema::builtin("apps/v1", "Deployment").unwrap();
+    let replicas = |value| types.unconvertible(&json!({"spec": {"replicas": value}}));
+    assert_eq!(replicas(json!(1.5)).unwrap(), "cannot convert float64 to int32");
+    assert_eq!(replicas(json!(2.0)), None);
+    let types = TypeSchema::builtin("v1", "ConfigMap").unwrap();
+    let found = types.unconvertible(&json!({"binaryData": {"k": 4}})).unwrap();
+    assert_eq!(found, "cannot restore slice from int64");
+}

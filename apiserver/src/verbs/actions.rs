@@ -7,11 +7,20 @@ use super::decode::Body;
 use super::subresources::{accounts, certificates, eviction, pods};
 use super::{Call, ObjectResponse, admit};
 use crate::core::Core;
-use crate::kinds::{Kind, meta};
+use crate::kinds::{Kind, meta, validate};
 use crate::served::Cause;
 use crate::status::{self, About, ApiError, cause, forbidden_field, invalid_value};
 
 const MEBIBYTE: usize = 1024 * 1024;
+/// Fields of a Job that never change.
+const JOB: &[&str] = &[
+    "spec.selector",
+    "spec.completionMode",
+    "spec.podFailurePolicy",
+    "spec.backoffLimitPerIndex",
+    "spec.managedBy",
+    "spec.successPolicy",
+];
 
 /// Executes a POST to a subresource of an object.
 pub(crate) fn act(
@@ -141,7 +150,15 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
     let kind = &call.kind;
     let paths: &[&str] = match (kind.served.group.as_str(), kind.name()) {
         ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => &["spec.selector"],
-        ("batch", "Job") => &["spec.selector", "spec.completionMode"],
+        ("batch", "Job") => {
+            let is_indexed = new["spec"]["completionMode"] == "Indexed";
+            // A Job that has not begun may still be given other nodes and resources.
+            let is_fixed = old["spec"]["suspend"] != true;
+            let paths: [(bool, &[&str]); 3] =
+                [(true, JOB), (!is_indexed, &["spec.completions"]), (is_fixed, &["spec.template"])];
+            let paths = paths.iter().filter(|(holds, _)| *holds).flat_map(|(_, paths)| *paths);
+            return paths.filter_map(|path| immutable(path)).collect();
+        }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             return immutable("roleRef")
                 .map(|_| {
@@ -155,7 +172,7 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
                 .into_iter()
                 .collect();
         }
-        ("", "Pod") if call.subresource.is_empty() => return pod_change(old, new),
+        ("", "Pod") if call.subresource.is_empty() => return validate::pod::change(old, new),
         ("", "Pod") => return pods::check_change(call, old, new),
         ("scheduling.k8s.io", "PriorityClass") if old["value"] != new["value"] => {
             return vec![forbidden_field("value", "may not be changed in an update.")];
@@ -185,92 +202,4 @@ fn frozen(old: &Value, new: &Value, fields: &[&str]) -> Vec<Cause> {
     let changed = fields.iter().filter(|field| old[**field] != new[**field]);
     let mark = (new["immutable"] != true).then_some(&"immutable");
     mark.into_iter().chain(changed).map(|field| forbidden_field(field, why)).collect()
-}
-
-/// Returns the fault of a change of a Pod's deadline: it is only set or brought forward.
-fn deadline_change(old: &Value, new: &Value) -> Option<Cause> {
-    let field = "spec.activeDeadlineSeconds";
-    let seconds = |pod: &Value| pod["spec"]["activeDeadlineSeconds"].as_i64();
-    let why = match (seconds(old), seconds(new)) {
-        (_, Some(new)) if !(0..=i64::from(i32::MAX)).contains(&new) => {
-            "must be between 0 and 2147483647, inclusive"
-        }
-        (Some(old), Some(new)) if old < new => "must be less than or equal to previous value",
-        (Some(_), None) => "must not update from a positive integer to nil value",
-        _ => return None,
-    };
-    Some(invalid_value(field, &new["spec"]["activeDeadlineSeconds"], why))
-}
-
-/// Returns the faults of changes of lists: tolerations are only added, scheduling gates only removed.
-fn list_changes(old: &Value, new: &Value) -> Vec<Cause> {
-    let list = |pod: &Value, name: &str| pod["spec"][name].as_array().cloned().unwrap_or_default();
-    let timeless = |mut toleration: Value| {
-        if let Value::Object(fields) = &mut toleration {
-            fields.remove("tolerationSeconds");
-        }
-        toleration
-    };
-    let kept: Vec<Value> = list(new, "tolerations").into_iter().map(timeless).collect();
-    let mut causes = Vec::new();
-    if list(old, "tolerations").into_iter().any(|held| !kept.contains(&timeless(held))) {
-        let why = "existing toleration can not be modified except its tolerationSeconds";
-        causes.push(forbidden_field("spec.tolerations", why));
-    }
-    let gates = list(old, "schedulingGates");
-    let name = |gate: &Value| gate["name"].as_str().unwrap_or_default().to_owned();
-    let held: Vec<String> = gates.iter().map(name).collect();
-    for (index, gate) in list(new, "schedulingGates").iter().enumerate() {
-        let name = name(gate);
-        if !held.contains(&name) {
-            let field = format!("spec.schedulingGates[{index}].name");
-            let why = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-            causes.push(forbidden_field(&field, &why));
-        }
-    }
-    causes
-}
-
-/// Returns the faults of a Pod whose update changes more than it may.
-fn pod_change(old: &Value, new: &Value) -> Vec<Cause> {
-    let count = |object: &Value, list: &str| object["spec"][list].as_array().map_or(0, Vec::len);
-    for list in ["containers", "initContainers"] {
-        if count(old, list) != count(new, list) {
-            let field = format!("spec.{list}");
-            let why = "pod updates may not add or remove containers";
-            return vec![forbidden_field(&field, why)];
-        }
-    }
-    let mut causes: Vec<Cause> = deadline_change(old, new).into_iter().collect();
-    // Upstream stops at a new deadline that is bad, but not at one that is gone.
-    if !causes.is_empty() && !new["spec"]["activeDeadlineSeconds"].is_null() {
-        return causes;
-    }
-    causes.extend(list_changes(old, new));
-    // The same as the old one, once the fields that may change are taken from it.
-    let mut allowed = new["spec"].clone();
-    for list in ["containers", "initContainers"] {
-        let before = old["spec"][list].as_array().cloned().unwrap_or_default();
-        let after = allowed.get_mut(list).and_then(Value::as_array_mut);
-        for (container, held) in after.into_iter().flatten().zip(before) {
-            container["image"] = held["image"].clone();
-        }
-    }
-    for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
-        let held = &old["spec"][field];
-        match allowed.as_object_mut() {
-            Some(fields) if held.is_null() => drop(fields.remove(field)),
-            Some(fields) => drop(fields.insert(field.to_owned(), held.clone())),
-            None => {}
-        }
-    }
-    if allowed == old["spec"] {
-        return causes;
-    }
-    let why = "pod updates may not change fields other than `spec.containers[*].image`,\
-               `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
-               (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
-               (allow it to be set to 1 if it was previously negative)";
-    causes.push(forbidden_field("spec", why));
-    causes
 }

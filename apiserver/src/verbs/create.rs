@@ -11,7 +11,8 @@ use super::suspend::convert;
 use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
 use crate::kinds::{
-    Generation, Kind, admission, custom, defaults, meta, services, validate, workloads,
+    Generation, Kind, admission, custom, defaults, meta, pods as pod_kinds, services, validate,
+    workloads,
 };
 use crate::names;
 use crate::served::Cause;
@@ -50,7 +51,7 @@ pub(crate) fn create_decoded(
     admit::definition(core, call, &object)?;
     admit::grants::check(core, call, None, &object)?;
     // Read before the field is removed below; refused only after validation.
-    let version = meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or(0);
+    let version = meta::text(&object, "resourceVersion").to_owned();
     let generates =
         meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
     let sent = object.get("status").cloned();
@@ -71,7 +72,7 @@ pub(crate) fn create_decoded(
         // Each attempt starts from the same object: it gets a new uid and a new name.
         let mut attempt = object.clone();
         prepare(core, call, &mut attempt, generates.then_some(number));
-        match store(core, call, attempt, version, applied) {
+        match store(core, call, attempt, &version, applied) {
             Err(error) if generates && error.reason() == "AlreadyExists" => {}
             Err(error) if has_prefix && error.reason() == "AlreadyExists" => {
                 return Err(error.not_generated());
@@ -184,6 +185,9 @@ fn reset_status(call: &Call, object: &mut Value) {
 /// Sets the initial status of a new object's kind.
 fn start_status(call: &Call, object: &mut Value) {
     defaults::apply(&call.kind, object);
+    if call.kind.is("", "pods") {
+        pod_kinds::start(object);
+    }
     decode::canonicalize(&call.kind, object);
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         object["status"] = crate::crds::initial_status(object);
@@ -195,7 +199,7 @@ fn store(
     core: &Core,
     call: &Call,
     mut object: Value,
-    version: u64,
+    version: &str,
     applied: bool,
 ) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
@@ -217,20 +221,25 @@ fn store(
         warnings.extend(format_warnings(&object, None));
     }
     decode::persist(kind, &mut object);
-    if version > 0 {
+    if version.parse::<u64>().is_ok_and(|version| version > 0) {
         let text = "resourceVersion should not be set on objects to be created";
-        return Err(ApiError::unclassified(text));
+        return Err(ApiError::unclassified(text).warned(warnings));
     }
     let key = storage::key(&call.namespace, &name);
     let about = About::resource(&kind.served, &name);
     if let Some(held) = core.store.get(&kind.storage, &key) {
-        return Err(ApiError::already_exists(about, meta::terminating(&held.value)));
+        let taken = ApiError::already_exists(about, meta::terminating(&held.value));
+        return Err(taken.warned(warnings));
     }
     // After the policies, which may take long: no other request waits for them.
     let counting = admit::quota::lock(core, call);
     admit::quota::check(core, call, &object)?;
     // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
+        // Nothing stores the object, so nothing gives it another version.
+        if version == "0" {
+            meta::set(&mut object, "resourceVersion", version.into());
+        }
         return Ok(ObjectResponse::created(object).warned(warnings));
     }
     let mut object = convert::stored(core, call, object)?;
@@ -289,7 +298,8 @@ pub(crate) fn certificate_warning(kind: &Kind, secret: &Value) -> Option<String>
 fn check(call: &Call, object: &Value) -> Vec<Cause> {
     let mut causes = meta::check_new(&call.kind, object);
     if let Some(definition) = &call.kind.custom {
-        causes.extend(definition.schema.validate(object, None).causes);
+        let found = definition.schema.validate_after(&causes, object, None).causes;
+        causes.extend(found);
         causes.extend(custom::check_scale(&call.kind, object));
     }
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {

@@ -136,8 +136,7 @@ pub(crate) fn object(
         warnings.extend(foreign_fields(call, &object));
     }
     check_kind(call, &object, &text, patched)?;
-    let fault = meta::wrong_type(&call.kind, &object);
-    let fault = fault.or_else(|| call.kind.types.mismatch(&object));
+    let fault = wrong_type(&call.kind, &object);
     if let Some(text) = fault.or_else(|| embedded_fault(call, &mut object)) {
         return Err(BodyFault::Type(text));
     }
@@ -156,6 +155,17 @@ pub(crate) fn object(
         warnings.extend(meta::finalizer_warnings(&object));
     }
     Ok(object)
+}
+
+/// Returns the first field of a wrong type, in the order of sorted keys, as patches leave them.
+fn wrong_type(kind: &Kind, object: &Value) -> Option<String> {
+    let Some(fault) = meta::wrong_type(kind, object) else { return kind.types.mismatch(object) };
+    // The metadata of custom resources is decoded by itself.
+    let fields = object.as_object().filter(|_| !kind.served.custom);
+    let fields = fields.into_iter().flatten().filter(|(key, _)| key.as_str() < "metadata");
+    let before: serde_json::Map<String, Value> =
+        fields.map(|(key, value)| (key.clone(), value.clone())).collect();
+    kind.types.mismatch(&Value::Object(before)).or(Some(fault))
 }
 
 /// Returns the complaints about repeated and unknown fields, in the order in which Go finds them.
@@ -384,6 +394,16 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_wrong_types_the_first_in_the_order_of_keys_is_told() {
+        let kinds = crate::kinds::builtin::kinds();
+        let kind = kinds.iter().find(|kind| kind.name() == "ConfigMap").unwrap();
+        let both = serde_json::json!({"data": "x", "metadata": {"name": false}});
+        assert!(wrong_type(kind, &both).unwrap().contains("ConfigMap.data"));
+        let later = serde_json::json!({"metadata": {"name": false}, "x": 1});
+        assert!(wrong_type(kind, &later).unwrap().contains("ObjectMeta.metadata.name"));
+    }
 
     #[test]
     fn an_excerpt_is_text_only_when_it_looks_like_an_object() {

@@ -20,6 +20,11 @@ pub(crate) fn track(core: &Core, call: &Call, old: Option<&Value>, new: &mut Val
     );
 }
 
+/// Whether an object has the types that tracking needs: the managed fields of others are dropped.
+pub(crate) fn are_typed(call: &Call, object: &Value) -> bool {
+    crate::apply::is_typed(types(call), object)
+}
+
 /// Returns the types of the call's kind.
 pub(crate) fn types(call: &Call) -> &TypeSchema {
     &call.kind.types

@@ -170,8 +170,17 @@ fn apply(
             .filter(|_| call.kind.custom.is_some() && call.subresource.is_empty())
             .map(|field| (field, merged["metadata"][field].clone()))
             .collect();
-        let decoded = decode::object(call, merged.into(), false, warnings);
-        let mut object = decoded.map_err(|fault| fault.of_apply(call, &intent["metadata"]))?;
+        let decoded = decode::object(call, merged.clone().into(), false, warnings);
+        let mut object = decoded.map_err(|fault| {
+            // The applied object is no text, so the converter reads it.
+            let fault = match (fault, fields::types(call).unconvertible(&merged)) {
+                (BodyFault::Type(_), Some(why)) if call.kind.custom.is_none() => {
+                    BodyFault::Type(why)
+                }
+                (fault, _) => fault,
+            };
+            fault.of_apply(call, &intent["metadata"])
+        })?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
         for (field, value) in empty {

@@ -285,11 +285,13 @@ fn store(
             return Err(ApiError::invalid(about, vec![cause]));
         }
         let mut next = held.clone();
-        if replicas == 0 && call.kind.served.custom {
-            // A Scale shows no zero: the field has no owner then.
+        if replicas == 0 {
+            // A Scale shows no zero: the field has no owner then, unless it was zero before.
             let mut unowned = held.clone();
             remove(&mut unowned, &paths.spec);
-            fields::track(core, call, Some(held), &mut unowned);
+            let was_zero = present["spec"]["replicas"].as_i64().unwrap_or(0) == 0;
+            let before = if was_zero { unowned.clone() } else { held.clone() };
+            fields::track(core, call, Some(&before), &mut unowned);
             next = unowned;
             write(&mut next, &paths.spec, json!(replicas));
             return Ok(NextState::Apply(next));

@@ -14,6 +14,7 @@ use super::suspend::convert;
 use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
+use crate::kinds::pods::keep_class;
 use crate::kinds::{Generation, Kind, admission, custom, meta, services, validate, workloads};
 use crate::served::Cause;
 use crate::status::{ApiError, invalid_value};
@@ -63,7 +64,9 @@ pub(crate) fn replace(
             precondition(call, &Value::Null, &object)?;
             SentVersion::of(&object)?;
             let mut fresh = object.clone();
-            meta::set(&mut fresh, "resourceVersion", Value::Null);
+            if meta::text(&fresh, "resourceVersion") != "0" {
+                meta::set(&mut fresh, "resourceVersion", Value::Null);
+            }
             Ok(NextState::Update(fresh))
         }
         None => Err(call.not_found()),
@@ -237,6 +240,7 @@ fn attempt(
 
 /// Returns the next state with the fields that the server owns.
 fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<Value, ApiError> {
+    let kind = &call.kind;
     let (mut object, applied) = match next {
         NextState::Update(object) => (object, false),
         NextState::Apply(object) => (object, true),
@@ -245,6 +249,8 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
     // written.
     let owns_all = matches!(call.subresource.as_str(), "ephemeralcontainers" | "resize")
         || call.subresource.is_empty() && call.kind.is("", "namespaces");
+    // As the client sent it: the endpoint may drop the parts that do not have the type.
+    let is_odd = !applied && kind.custom.is_some() && !fields::are_typed(call, &object);
     if owns_all && !applied {
         fields::track(core, call, Some(shown), &mut object);
     }
@@ -252,6 +258,9 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
     confine(core, call, shown, &mut object);
     if !owns_all && !applied {
         fields::track(core, call, Some(shown), &mut object);
+    }
+    if is_odd {
+        meta::set(&mut object, "managedFields", Value::Null);
     }
     let operation = Operation::Update(shown, &object);
     if let Some(changed) = admit::webhooks::mutate(core, call, operation)? {
@@ -300,6 +309,9 @@ fn confine(core: &Core, call: &Call, shown: &Value, object: &mut Value) {
             let metadata = object["metadata"].clone();
             *object = shown.clone();
             put_part(object, field, value);
+            if kind.is("", "pods") {
+                keep_class(shown, object);
+            }
             meta::set(object, "managedFields", metadata["managedFields"].clone());
             // Updates of these kinds' status may change labels and annotations, too.
             let fields: &[&str] = if kind.is("", "namespaces") || kind.is("", "nodes") {
@@ -390,7 +402,7 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     let mut causes = meta::check_change(&call.kind, old, new);
     let mut warnings = Vec::new();
     if let Some(definition) = &call.kind.custom {
-        let result = definition.schema.validate(new, Some(old));
+        let result = definition.schema.validate_after(&causes, new, Some(old));
         causes.extend(result.causes);
         warnings = result.tolerated;
         causes.extend(custom::check_scale(&call.kind, new));

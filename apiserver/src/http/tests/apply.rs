@@ -231,3 +231,31 @@ async fn tables_and_discovery_are_served_as_kubectl_asks_for_them() {
     assert_eq!(client.get("/apis/g.io/v1").await.value["kind"], "APIResourceList");
     assert!(client.get("/openapi/v3").await.text.contains("apis/g.io/v1"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_scale_to_zero_leaves_the_replicas_without_an_owner() {
+    let (_server, mut client) = start().await;
+    let url = "/apis/apps/v1/namespaces/default/deployments";
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [
+        {"name": "c", "image": "i"}]}});
+    let spec =
+        json!({"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": template});
+    client.post(url, json!({"metadata": {"name": "d"}, "spec": spec})).await;
+    for (replicas, owners) in [(2, 2), (0, 1)] {
+        let scale = json!({"spec": {"replicas": replicas}});
+        client.patch("merge", &format!("{url}/d/scale"), scale).await;
+        let held = client.get(&format!("{url}/d")).await.value;
+        assert_eq!(held["spec"]["replicas"], replicas);
+        let managers = held["metadata"]["managedFields"].as_array().map_or(0, Vec::len);
+        assert_eq!(managers, owners, "{replicas}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_applied_number_with_a_fraction_is_told_as_the_converter_does() {
+    let (_server, mut client) = start().await;
+    let url = "/apis/apps/v1/namespaces/default/deployments/d?fieldManager=m";
+    let body = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 1.5}});
+    let reply = client.patch("apply", url, body).await;
+    assert!(reply.message().ends_with("cannot convert float64 to int32"), "{}", reply.text);
+}

@@ -272,3 +272,74 @@ async fn scalars_that_are_zero_are_left_out_of_objects_and_of_what_managers_own(
     assert_eq!(made.value["spec"]["hostNetwork"], Value::Null);
     assert!(!made.text.contains("f:hostNetwork"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_refusal_of_a_taken_name_keeps_its_warnings() {
+    let (_server, mut client) = start().await;
+    let url = "/api/v1/namespaces/default/services";
+    let body = json!({"metadata": {"name": "s"}, "spec": {
+        "externalName": "a.example", "ports": [{"port": 80}]}});
+    assert_eq!(client.post(url, body.clone()).await.warnings().len(), 1);
+    let taken = client.post(url, body).await;
+    assert_eq!((taken.code, taken.warnings().len()), (409, 1), "{}", taken.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_is_checked_like_a_pod_unless_the_selector_is_bad() {
+    let (_server, mut client) = start().await;
+    let deployment = |selector: &str| {
+        json!({"metadata": {"name": "d"}, "spec": {
+            "selector": {"matchLabels": {"a": selector}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {
+                "volumes": [{"name": "v", "secret": {}}],
+                "containers": [{"name": "c", "image": "i"}]}}}})
+    };
+    let url = "/apis/apps/v1/namespaces/default/deployments";
+    let reply = client.post(url, deployment("b")).await;
+    let field = "spec.template.spec.volumes[0].secret.secretName";
+    assert_eq!(reply.value["details"]["causes"][0]["field"], field, "{}", reply.text);
+    let reply = client.post(url, deployment("x y")).await;
+    let causes = reply.value["details"]["causes"].as_array().cloned().unwrap_or_default();
+    let fields: Vec<&str> = causes.iter().filter_map(|cause| cause["field"].as_str()).collect();
+    assert_eq!(fields, ["spec.selector", "spec.selector.matchLabels"], "{}", reply.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_template_of_a_job_that_runs_does_not_change() {
+    let (_server, mut client) = start().await;
+    let job = |suspend: bool| {
+        json!({"metadata": {"name": format!("j-{suspend}")}, "spec": {
+            "suspend": suspend, "template": {"spec": {
+                "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}})
+    };
+    let url = "/apis/batch/v1/namespaces/default/jobs";
+    for (suspend, code) in [(false, 422), (true, 200)] {
+        client.post(url, job(suspend)).await;
+        let more = json!({"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}});
+        let reply = client.patch("merge", &format!("{url}/j-{suspend}"), more).await;
+        assert_eq!(reply.code, code, "{}", reply.text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_phase_of_a_pod_is_what_its_status_says() {
+    let (_server, mut client) = start().await;
+    let url = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [
+        {"name": "c", "image": "i"}]}});
+    let made = client.post(url, pod.clone()).await.value;
+    assert_eq!(made["status"]["phase"], "Pending");
+    let written = client.put(&format!("{url}/p/status"), pod).await.value;
+    assert_eq!(written["status"], json!({"qosClass": "BestEffort"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_of_a_creation_keeps_the_version_zero_that_it_was_sent() {
+    let (_server, mut client) = start().await;
+    let body = json!({"metadata": {"name": "s", "resourceVersion": "0"}, "spec": {
+        "ports": [{"port": 80}]}});
+    let url = "/api/v1/namespaces/default/services";
+    let reply = client.put(&format!("{url}/s?dryRun=All"), body.clone()).await;
+    assert_eq!((reply.code, reply.version()), (201, 0), "{}", reply.text);
+    assert_ne!(client.post(url, body).await.version(), 0);
+}

@@ -60,6 +60,19 @@ fn is_huge(name: &str) -> bool {
     name.strip_prefix("requests.").unwrap_or(name).starts_with("hugepages-")
 }
 
+/// Whether a resource without a domain is a known one.
+pub(super) fn is_known(name: &str) -> bool {
+    COMPUTE.contains(&name)
+        || COUNTS.contains(&name)
+        || is_huge(name)
+        || matches!(name, "storage" | "requests.storage")
+}
+
+/// Whether a resource counts objects.
+pub(super) fn is_counted(name: &str) -> bool {
+    COUNTS.contains(&name)
+}
+
 /// Appends the faults of a quota.
 fn quota(spec: &Value, causes: &mut Vec<Cause>) {
     for (name, amount) in spec["hard"].as_object().into_iter().flatten() {

@@ -1,7 +1,5 @@
 //! Checks of kinds of the core group, and of events.
 
-use std::collections::BTreeSet;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -10,7 +8,6 @@ use super::fields::is_empty;
 use super::services;
 use crate::go;
 use crate::kinds::Kind;
-use crate::kinds::quantity::Quantity;
 use crate::names;
 use crate::served::Cause;
 use crate::status::{invalid_value, required};
@@ -32,7 +29,6 @@ pub(super) fn check(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
         {
             causes.push(required("spec.resources[storage]", ""));
         }
-        "Pod" => pod(&object["spec"], causes),
         "Event" if kind.served.group.is_empty() => event(object, causes),
         "Event" => new_event(object, causes),
         _ => {}
@@ -64,25 +60,36 @@ pub(super) fn slice(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Returns the faults of a key of data.
+pub(super) fn key_faults(key: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if key.len() > 253 {
+        faults.push("must be no more than 253 characters".to_owned());
+    }
+    if !key.bytes().all(is_letter) || key.is_empty() {
+        let why = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' \
+                   (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+                   '[-._a-zA-Z0-9]+')";
+        faults.push(why.to_owned());
+    }
+    let why = match key {
+        "." => "must not be '.'",
+        ".." => "must not be '..'",
+        other if other.starts_with("..") => "must not start with '..'",
+        _ => return faults,
+    };
+    faults.push(why.to_owned());
+    faults
+}
+
 /// Appends the faults of the keys of data.
 fn keys(object: &Value, causes: &mut Vec<Cause>) {
     for part in ["data", "binaryData"] {
         for key in object[part].as_object().into_iter().flatten().map(|(key, _)| key) {
             let at = format!("{part}[{key}]");
-            let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-            if !key.bytes().all(is_letter) || key.is_empty() {
-                let detail = "a valid config key must consist of alphanumeric characters, '-', '_' \
-                              or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used \
-                              for validation is '[-._a-zA-Z0-9]+')";
-                causes.push(invalid_value(&at, &key.as_str().into(), detail));
-            }
-            let detail = match key.as_str() {
-                "." => "must not be '.'",
-                ".." => "must not be '..'",
-                other if other.starts_with("..") => "must not start with '..'",
-                _ => continue,
-            };
-            causes.push(invalid_value(&at, &key.as_str().into(), detail));
+            let faults = key_faults(key).into_iter();
+            causes.extend(faults.map(|why| invalid_value(&at, &key.as_str().into(), &why)));
         }
     }
     for key in object["binaryData"].as_object().into_iter().flatten().map(|(key, _)| key) {
@@ -121,67 +128,6 @@ fn secret(object: &Value, causes: &mut Vec<Cause>) {
             let why = go::json_error(&error, &bytes);
             let at = format!("data[{DOCKER}]");
             causes.push(invalid_value(&at, &"<secret contents redacted>".into(), &why));
-        }
-    }
-}
-
-/// Appends the faults of volumes and variables of a Pod.
-fn pod(spec: &Value, causes: &mut Vec<Cause>) {
-    let volumes = spec["volumes"].as_array().map_or(&[][..], Vec::as_slice);
-    let volumes: BTreeSet<&str> =
-        volumes.iter().filter_map(|volume| volume["name"].as_str()).collect();
-    for (index, container) in spec["containers"].as_array().into_iter().flatten().enumerate() {
-        let at = format!("spec.containers[{index}]");
-        let items = |list: &str| container[list].as_array().cloned().unwrap_or_default();
-        for (number, mount) in items("volumeMounts").iter().enumerate() {
-            if !mount["name"].as_str().is_some_and(|name| volumes.contains(name)) {
-                let at = format!("{at}.volumeMounts[{number}].name");
-                let message = format!("Not found: {}", mount["name"]);
-                causes.push(crate::status::cause("FieldValueNotFound", &at, message));
-            }
-        }
-        for (number, variable) in items("env").iter().enumerate() {
-            if !is_empty(&variable["value"]) && variable["valueFrom"].is_object() {
-                let at = format!("{at}.env[{number}].valueFrom");
-                let detail = "may not be specified when `value` is not empty";
-                causes.push(invalid_value(&at, &"".into(), detail));
-            }
-        }
-        for part in ["limits", "requests"] {
-            for (name, amount) in container["resources"][part].as_object().into_iter().flatten() {
-                if Quantity::parse(amount).is_some_and(Quantity::is_negative) {
-                    let at = format!("{at}.resources.{part}[{name}]");
-                    causes.push(invalid_value(&at, amount, "must be greater than or equal to 0"));
-                }
-            }
-        }
-        for (name, request) in container["resources"]["requests"].as_object().into_iter().flatten()
-        {
-            let limit = Quantity::parse(&container["resources"]["limits"][name]);
-            if let Some((held, limit)) = Quantity::parse(request).zip(limit)
-                && held > limit
-            {
-                let at = format!("{at}.resources.requests");
-                let detail = format!("must be less than or equal to {name} limit of {limit}");
-                causes.push(invalid_value(&at, &held.to_string().into(), &detail));
-            }
-        }
-        for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-            let held = &container[probe];
-            let has = |handler: &&str| held[*handler].is_object();
-            if held.is_object() && !["exec", "httpGet", "tcpSocket", "grpc"].iter().any(has) {
-                let at = format!("{at}.{probe}");
-                causes.push(required(&at, "must specify a handler type"));
-            }
-        }
-    }
-    for (index, toleration) in spec["tolerations"].as_array().into_iter().flatten().enumerate() {
-        let operator = &toleration["operator"];
-        if is_empty(&toleration["key"]) && operator != "Exists" && !operator.is_null() {
-            let at = format!("spec.tolerations[{index}].operator");
-            let detail = "operator must be Exists when `key` is empty, which means \"match all \
-                          values and all keys\"";
-            causes.push(invalid_value(&at, operator, detail));
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::names;
 use crate::served::Cause;
-use crate::status::{invalid_value, required, unsupported};
+use crate::status::{forbidden_field, invalid_value, required, unsupported};
 
 /// A check, with its arguments.
 #[derive(Debug)]
@@ -77,13 +77,24 @@ impl Check {
     }
 }
 
-/// Operators of the expressions of a label selector.
-const OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
-
-/// Whether a label selector can be evaluated: its expressions have known operators.
+/// Whether a label selector can be evaluated: keys and values are valid, and operators known.
 pub(in crate::kinds) fn is_selector(selector: &Value) -> bool {
+    let is_value =
+        |value: &Value| value.as_str().is_some_and(|text| names::label_value(text).is_empty());
+    let mut labels = selector["matchLabels"].as_object().into_iter().flatten();
     let mut terms = selector["matchExpressions"].as_array().into_iter().flatten();
-    terms.all(|term| term["operator"].as_str().is_some_and(|name| OPERATORS.contains(&name)))
+    labels.all(|(key, value)| names::qualified(key).is_empty() && is_value(value))
+        && terms.all(|term| {
+            let has_values = !is_empty(&term["values"]);
+            let mut values = term["values"].as_array().into_iter().flatten();
+            let is_known = match term["operator"].as_str().unwrap_or_default() {
+                "In" | "NotIn" => has_values,
+                "Exists" | "DoesNotExist" => !has_values,
+                _ => false,
+            };
+            let key = term["key"].as_str().unwrap_or_default();
+            is_known && names::qualified(key).is_empty() && values.all(is_value)
+        })
 }
 
 /// Whether a field has no value, as Go's structures see it.
@@ -169,10 +180,6 @@ fn port(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cause>) {
         Value::Number(number) => number.as_i64().unwrap_or_default(),
         _ => return,
     };
-    // A required port that is 0 has its own fault.
-    if !is_needed && held == 0 && at.ends_with("containerPort") {
-        return;
-    }
     if !(1..=65535).contains(&held) {
         causes.push(invalid_value(at, &held.into(), "must be between 1 and 65535, inclusive"));
     }
@@ -199,7 +206,11 @@ fn selector(value: &Value, at: &str, causes: &mut Vec<Cause>) {
                 let detail = "must be specified when `operator` is 'In' or 'NotIn'";
                 causes.push(required(&format!("{at}.values"), detail));
             }
-            other if OPERATORS.contains(&other) => {}
+            "Exists" | "DoesNotExist" if has_values => {
+                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                causes.push(forbidden_field(&format!("{at}.values"), detail));
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
             other => {
                 let at = format!("{at}.operator");
                 causes.push(invalid_value(&at, &other.into(), "not a valid selector operator"));
@@ -208,6 +219,10 @@ fn selector(value: &Value, at: &str, causes: &mut Vec<Cause>) {
         let key = &item["key"];
         let faults = names::qualified(key.as_str().unwrap_or_default());
         causes.extend(faults.iter().map(|why| invalid_value(&format!("{at}.key"), key, why)));
+        for (number, value) in item["values"].as_array().into_iter().flatten().enumerate() {
+            let faults = names::label_value(value.as_str().unwrap_or_default());
+            named(faults, value, &format!("{at}.values[{number}]"), causes);
+        }
     }
 }
 

@@ -7,10 +7,10 @@
 mod amounts;
 mod content;
 mod fields;
+pub(crate) mod pod;
 mod policies;
 mod rights;
 mod services;
-mod sources;
 mod status;
 mod table;
 mod webhooks;
@@ -43,8 +43,13 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
         "" | "events.k8s.io" => {
             content::check(kind, object, &mut causes);
             amounts::check(kind.name(), object, &mut causes);
-            if kind.name() == "Pod" {
-                sources::check(&object["spec"], &mut causes);
+            match kind.name() {
+                "Pod" => pod::check(&object["spec"], "spec", true, &mut causes),
+                "PodTemplate" => pod::template(&object["template"], "template", &mut causes),
+                "ReplicationController" if object["spec"]["template"].is_object() => {
+                    pod::template(&object["spec"]["template"], "spec.template", &mut causes);
+                }
+                _ => {}
             }
         }
         "apps" | "batch" | "autoscaling" | "policy" | "networking.k8s.io" => {

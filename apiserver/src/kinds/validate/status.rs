@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::names;
 use crate::served::Cause;
 use crate::status::invalid_value;
 
@@ -87,6 +88,9 @@ pub(super) fn check(kind: &str, status: &Value, causes: &mut Vec<Cause>) {
         let found = table.iter().find(|(name, _)| *name == kind);
         found.map_or(&[][..], |(_, fields)| *fields)
     };
+    if kind == "Pod" {
+        conditions(&status["conditions"], causes);
+    }
     for field in fields(&NUMBERS) {
         if number(field) < 0 {
             let why = "must be greater than or equal to 0";
@@ -111,6 +115,18 @@ pub(super) fn check(kind: &str, status: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Appends the faults of the types of a Pod's conditions: those of others have qualified names.
+fn conditions(conditions: &Value, causes: &mut Vec<Cause>) {
+    for (index, condition) in conditions.as_array().into_iter().flatten().enumerate() {
+        let kind = condition["type"].as_str().unwrap_or_default();
+        if !["PodScheduled", "Ready", "Initialized"].contains(&kind) {
+            let at = format!("status.conditions[{index}].Type");
+            let faults = names::qualified(kind);
+            causes.extend(faults.iter().map(|why| invalid_value(&at, &kind.into(), why)));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +140,15 @@ mod tests {
         causes.clear();
         check("ReplicaSet", &json!({"replicas": 2, "readyReplicas": 2}), &mut causes);
         assert_eq!(causes, []);
+    }
+
+    #[test]
+    fn conditions_of_others_have_qualified_types() {
+        let mut causes = Vec::new();
+        let good = json!([{"type": "Ready"}, {"type": "my.example/c"}]);
+        check("Pod", &json!({"conditions": good}), &mut causes);
+        assert_eq!(causes, []);
+        check("Pod", &json!({"conditions": [{}]}), &mut causes);
+        assert_eq!(causes[0].field, "status.conditions[0].Type");
     }
 }

@@ -84,6 +84,11 @@ pub(super) fn check(group: &str, kind: &str, object: &Value) -> Vec<Cause> {
     causes
 }
 
+/// Appends the faults of the fields of a pod spec at a path.
+pub(super) fn pod(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
+    section("@pod", spec, at, causes);
+}
+
 /// Applies the rules of a section to a value at a path.
 fn section(name: &str, value: &Value, at: &str, causes: &mut Vec<Cause>) {
     for rule in RULES.get(name).into_iter().flatten() {

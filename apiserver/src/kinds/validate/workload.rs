@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::fields::{self, is_empty};
+use super::pod;
 use crate::selectors;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
@@ -17,6 +18,7 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
         "Deployment" => deployment(spec, causes),
         "Job" => {
             selection(object, causes);
+            pod::template(&spec["template"], "spec.template", causes);
             restarts(&spec["template"]["spec"], "spec.template.spec", causes);
         }
         "CronJob" => cron_job(spec, causes),
@@ -50,10 +52,23 @@ fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
         }
         "Recreate" => {}
         other => {
-            let shown = json!({"Type": other, "RollingUpdate": rolling});
+            let rolling = if rolling.is_object() {
+                // Amounts behind no pointer in the server's own type: absent ones are 0.
+                let amount = |field: &str| match &rolling[field] {
+                    Value::Null => json!(0),
+                    held => held.clone(),
+                };
+                let shown = json!({
+                    "MaxUnavailable": amount("maxUnavailable"), "MaxSurge": amount("maxSurge"),
+                });
+                go_order(&shown, &["MaxUnavailable", "MaxSurge"])
+            } else {
+                "null".to_owned()
+            };
             let message = format!(
-                "Unsupported value: {}: supported values: \"Recreate\", \"RollingUpdate\"",
-                go_order(&shown, &["Type", "RollingUpdate"])
+                "Unsupported value: {{\"Type\":{},\"RollingUpdate\":{rolling}}}: supported values: \
+                 \"Recreate\", \"RollingUpdate\"",
+                Value::from(other)
             );
             causes.push(cause("FieldValueNotSupported", "spec.strategy", message));
         }
@@ -106,8 +121,9 @@ fn selection(job: &Value, causes: &mut Vec<Cause>) {
 
 /// Appends the faults of a `CronJob`.
 fn cron_job(spec: &Value, causes: &mut Vec<Cause>) {
-    let pod = &spec["jobTemplate"]["spec"]["template"]["spec"];
-    restarts(pod, "spec.jobTemplate.spec.template.spec", causes);
+    let template = &spec["jobTemplate"]["spec"]["template"];
+    pod::template(template, "spec.jobTemplate.spec.template", causes);
+    restarts(&template["spec"], "spec.jobTemplate.spec.template.spec", causes);
     let zone = spec["timeZone"].as_str();
     // Without a table of zones on this machine no zone can be told from another.
     let knows_zones = !jiff::tz::db().is_definitively_empty();

@@ -46,13 +46,25 @@ pub(super) fn patched(call: &Call, form: Form, patch: &Value, object: &Value) ->
         _ if call.kind.custom.is_some() => return object.to_string(),
         Form::Merge => Reached::by_merge(patch),
         Form::Json => Reached::by_operations(patch),
-        Form::Strategic => return as_go(patch),
+        Form::Strategic => return as_go(&used(patch)),
         Form::Apply => return object.to_string(),
     };
     let types = fields::types(call);
     let mut out = String::new();
     print(types.table(), Some(types.root()), object, Some(&reached), &mut out);
     out
+}
+
+/// Returns a strategic merge patch as its use leaves it: the merge takes directives, and the lists whose
+/// order they give, out of its maps.
+fn used(patch: &Value) -> Value {
+    const ORDER: &str = "$setElementOrder/";
+    let Value::Object(map) = patch else { return patch.clone() };
+    let is_taken = |key: &str| {
+        key == "$retainKeys" || key.starts_with(ORDER) || map.contains_key(&format!("{ORDER}{key}"))
+    };
+    let left = map.iter().filter(|(key, _)| !is_taken(key));
+    Value::Object(left.map(|(key, value)| (key.clone(), used(value))).collect())
 }
 
 /// Returns a value as Go's `%v` prints it.
@@ -135,5 +147,19 @@ fn position(table: &Table, id: Option<Id>, key: &str) -> u64 {
         "startupProbe" => 115,
         "terminationMessagePolicy" => 135,
         _ => place,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_patch_is_shown_without_the_lists_that_its_merge_has_taken_out() {
+        let patch = json!({"spec": {"x": 1,
+            "$setElementOrder/containers": [{"name": "a"}], "containers": [{"name": "a"}]}});
+        assert_eq!(as_go(&used(&patch)), "map[spec:map[x:1]]");
     }
 }
