@@ -340,11 +340,13 @@ fn show_owner(owner: &Value) -> String {
 /// Returns the faults of the finalizers of a new object.
 fn check_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = finalizer_names(object);
-    if !kind.served.custom {
-        causes.extend(unqualified_finalizers(object));
-    }
+    causes.extend(unqualified_finalizers(kind, object));
     causes
 }
+
+/// Groups, beside those of custom resources, whose finalizers need no domain.
+const PLAIN_FINALIZERS: [&str; 4] =
+    ["admissionregistration.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io", "node.k8s.io"];
 
 /// Returns the faults of the names of finalizers.
 fn finalizer_names(object: &Value) -> Vec<Cause> {
@@ -364,9 +366,12 @@ fn finalizer_names(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Returns the faults of finalizers of built-in objects without a domain.
-fn unqualified_finalizers(object: &Value) -> Vec<Cause> {
+/// Returns the faults of finalizers without a domain, which most built-in kinds refuse.
+fn unqualified_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
+    if kind.served.custom || PLAIN_FINALIZERS.contains(&kind.served.group.as_str()) {
+        return causes;
+    }
     for (index, finalizer) in finalizers(object).into_iter().enumerate() {
         let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer.as_str());
         if !standard && !finalizer.contains('/') {

@@ -45,13 +45,13 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
             other => other.to_lowercase(),
         };
         let why = format!("empty selector is invalid for {name}");
-        causes.push(invalid_value("spec.selector", selector, &why));
+        causes.push(validate::invalid_selector("spec.selector", selector, &why));
     }
     let is_selector = validate::is_selector(selector);
     let is_stateful = kind.name() == "StatefulSet";
     if !is_selector && kind.name() != "DaemonSet" {
         let why = if is_stateful { "" } else { "invalid label selector" };
-        causes.push(invalid_value("spec.selector", selector, why));
+        causes.push(validate::invalid_selector("spec.selector", selector, why));
     } else if is_selector && (selector.is_null() || !selectors::selects(selector, template)) {
         let labels = &template["metadata"]["labels"];
         let why = "`selector` does not match template `labels`";

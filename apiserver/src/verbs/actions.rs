@@ -145,7 +145,11 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
         let pointer = format!("/{}", path.replace('.', "/"));
         let (before, after) = (old.pointer(&pointer), new.pointer(&pointer));
         let value = after.cloned().unwrap_or(Value::Null);
-        (before != after).then(|| invalid_value(path, &value, "field is immutable"))
+        let why = "field is immutable";
+        (before != after).then(|| match path {
+            "spec.selector" => validate::invalid_selector(path, &value, why),
+            _ => invalid_value(path, &value, why),
+        })
     };
     let kind = &call.kind;
     let paths: &[&str] = match (kind.served.group.as_str(), kind.name()) {

@@ -66,7 +66,7 @@ pub(crate) fn patch(
                 (Form::Strategic, BodyFault::Type(_), Some(why)) => BodyFault::Type(why),
                 (_, fault, _) => fault,
             };
-            fault.of_patch(&printed::patched(call, form, &body.value, &patched))
+            fault.of_patch(&printed::patched(call, form, &body.value, held, &patched))
         })?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;

@@ -313,20 +313,8 @@ fn confine(core: &Core, call: &Call, shown: &Value, object: &mut Value) {
                 keep_class(shown, object);
             }
             meta::set(object, "managedFields", metadata["managedFields"].clone());
-            // Updates of these kinds' status may change labels and annotations, too.
-            let fields: &[&str] = if kind.is("", "namespaces") || kind.is("", "nodes") {
-                &["labels", "annotations"]
-            } else if call.subresource == "status" && kind.is("", "pods") {
-                &["labels", "annotations", "finalizers"]
-            } else if call.subresource == "status" && kind.is("", "services") {
-                &["labels", "annotations", "finalizers", "ownerReferences"]
-            } else if kind.is("apps", "deployments") {
-                &["annotations"]
-            } else {
-                &[]
-            };
-            for field in fields {
-                meta::set(object, field, metadata[*field].clone());
+            for field in with_status(call) {
+                meta::set(object, field, metadata[field].clone());
             }
         }
         "finalize" => {
@@ -345,6 +333,26 @@ fn confine(core: &Core, call: &Call, shown: &Value, object: &mut Value) {
     if frozen || kind.is("", "namespaces") && call.subresource != "finalize" {
         put_part(object, "spec", part("spec"));
     }
+}
+
+/// Returns the fields of the metadata that a write of the status changes, too.
+fn with_status(call: &Call) -> impl Iterator<Item = &'static str> {
+    const FIELDS: [&str; 5] =
+        ["labels", "annotations", "finalizers", "ownerReferences", "generateName"];
+    let served = &call.kind.served;
+    let writes = call.subresource == "status"
+        && match served.group.as_str() {
+            "" | "apps" | "batch" | "autoscaling" | "policy" => true,
+            "networking.k8s.io" => call.kind.name() == "Ingress",
+            _ => false,
+        };
+    let kept = match call.kind.name() {
+        "Deployment" => "labels",
+        // Old kubelets would break garbage collection.
+        "Pod" => "ownerReferences",
+        _ => "",
+    };
+    FIELDS.into_iter().filter(move |field| writes && *field != kept)
 }
 
 /// Returns the one part of an object that a subresource writes, with its new value.

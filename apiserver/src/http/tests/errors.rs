@@ -343,3 +343,29 @@ async fn a_dry_run_of_a_creation_keeps_the_version_zero_that_it_was_sent() {
     assert_eq!((reply.code, reply.version()), (201, 0), "{}", reply.text);
     assert_ne!(client.post(url, body).await.version(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_write_of_a_status_changes_the_metadata_of_most_kinds_as_well() {
+    let (_server, mut client) = start().await;
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [
+        {"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    for (plural, labels) in [("replicasets", json!(null)), ("deployments", json!({"l": "1"}))] {
+        let url = format!("/apis/apps/v1/namespaces/default/{plural}");
+        let metadata = json!({"name": "w", "labels": {"l": "1"}, "annotations": {"n": "1"}});
+        client.post(&url, json!({"metadata": metadata, "spec": spec})).await;
+        let body = json!({"metadata": {"name": "w"}, "spec": spec, "status": {"replicas": 1}});
+        let reply = client.put(&format!("{url}/w/status"), body).await;
+        assert_eq!(reply.value["metadata"]["labels"], labels, "{}", reply.text);
+        assert_eq!(reply.value["metadata"]["annotations"], Value::Null, "{}", reply.text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_without_a_name_is_refused_as_unknown() {
+    let (_server, mut client) = start().await;
+    let body = json!({"spec": {"priorityClassName": "nope", "containers": [
+        {"name": "c", "image": "i"}]}});
+    let reply = client.post("/api/v1/namespaces/default/pods", body).await;
+    assert_eq!(reply.value["details"]["name"], "Unknown", "{}", reply.text);
+}

@@ -79,9 +79,7 @@ pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> 
     }
     for _ in 0..=full {
         causes.extend(finalizer_names(new));
-    }
-    if full > 0 {
-        causes.extend(unqualified_finalizers(new));
+        causes.extend(unqualified_finalizers(kind, new));
     }
     causes.extend(check_generate_name(kind, new));
     causes
@@ -109,6 +107,14 @@ mod tests {
             causes[0].message,
             "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{\"new.io/f\"}"
         );
+    }
+
+    #[test]
+    fn a_finalizer_without_a_domain_is_reported_for_most_built_in_kinds() {
+        let (old, new) = (json!({"metadata": {}}), json!({"metadata": {"finalizers": ["f"]}}));
+        for (name, count) in [("Secret", 2), ("Deployment", 1), ("Lease", 0)] {
+            assert_eq!(check_change(&of(name), &old, &new).len(), count, "{name}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::names;
 use crate::served::Cause;
-use crate::status::{forbidden_field, invalid_value, required, unsupported};
+use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
 
 /// A check, with its arguments.
 #[derive(Debug)]
@@ -95,6 +95,36 @@ pub(in crate::kinds) fn is_selector(selector: &Value) -> bool {
             let key = term["key"].as_str().unwrap_or_default();
             is_known && names::qualified(key).is_empty() && values.all(is_value)
         })
+}
+
+/// Returns the fault of a label selector, which is shown with its fields in Go's order.
+pub(crate) fn invalid_selector(at: &str, selector: &Value, why: &str) -> Cause {
+    let shown = if selector.is_object() { go_selector(selector) } else { selector.to_string() };
+    let tail = if why.is_empty() { String::new() } else { format!(": {why}") };
+    cause("FieldValueInvalid", at, format!("Invalid value: {shown}{tail}"))
+}
+
+/// Prints a label selector with its fields in the order of the Go structure; empty ones are left out.
+fn go_selector(selector: &Value) -> String {
+    let mut parts = Vec::new();
+    if !is_empty(&selector["matchLabels"]) {
+        parts.push(format!("\"matchLabels\":{}", selector["matchLabels"]));
+    }
+    let terms = selector["matchExpressions"].as_array().into_iter().flatten();
+    let terms: Vec<String> = terms
+        .map(|term| {
+            let part = |field: &str| Value::from(term[field].as_str().unwrap_or_default());
+            let head = format!("\"key\":{},\"operator\":{}", part("key"), part("operator"));
+            match &term["values"] {
+                values if is_empty(values) => format!("{{{head}}}"),
+                values => format!("{{{head},\"values\":{values}}}"),
+            }
+        })
+        .collect();
+    if !terms.is_empty() {
+        parts.push(format!("\"matchExpressions\":[{}]", terms.join(",")));
+    }
+    format!("{{{}}}", parts.join(","))
 }
 
 /// Whether a field has no value, as Go's structures see it.
@@ -243,5 +273,23 @@ pub(super) fn amount(value: &Value, at: &str, causes: &mut Vec<Cause>) {
         }
         Some(digits) if digits.parse::<u64>().is_ok_and(|share| share <= 100) => {}
         Some(_) => causes.push(invalid_value(at, value, "must not be greater than 100%")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_selector_is_shown_with_its_labels_first() {
+        let selector = json!({"matchLabels": {"a": "b"},
+            "matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}]});
+        let shown = "{\"matchLabels\":{\"a\":\"b\"},\"matchExpressions\":[{\"key\":\"k\",\
+                     \"operator\":\"In\",\"values\":[\"v\"]}]}";
+        let fault = invalid_selector("s", &selector, "why");
+        assert_eq!(fault.message, format!("Invalid value: {shown}: why"));
+        assert_eq!(invalid_selector("s", &json!({}), "").message, "Invalid value: {}");
     }
 }

@@ -18,6 +18,7 @@ mod workload;
 
 use serde_json::Value;
 
+pub(crate) use fields::invalid_selector;
 pub(in crate::kinds) use fields::is_selector;
 
 use super::Kind;

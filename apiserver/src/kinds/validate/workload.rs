@@ -44,6 +44,10 @@ fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
         "RollingUpdate" => {
             let unavailable = format!("{at}.maxUnavailable");
             fields::amount(&rolling["maxUnavailable"], &unavailable, causes);
+            // More than all Pods may be added, but not be taken away.
+            let mut surge = Vec::new();
+            fields::amount(&rolling["maxSurge"], &format!("{at}.maxSurge"), &mut surge);
+            causes.extend(surge.into_iter().filter(|cause| !cause.message.ends_with("100%")));
             let is_none = |field: &str| rolling[field] == 0 || rolling[field] == "0%";
             if is_none("maxUnavailable") && is_none("maxSurge") {
                 let detail = "may not be 0 when `maxSurge` is 0";

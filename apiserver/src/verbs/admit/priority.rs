@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::core::Core;
+use crate::kinds::meta;
 use crate::status::{About, ApiError};
 use crate::verbs::Call;
 
@@ -30,7 +31,8 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
         object["spec"]["priority"] = (*value).into();
         return Ok(());
     }
-    let pod = object["metadata"]["name"].as_str().unwrap_or_default();
+    let names = ["name", "generateName"].map(|field| meta::text(object, field));
+    let pod = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
     let about = About::resource(&call.kind.served, pod);
     let why = format!("no PriorityClass with name {name} was found");
     Err(ApiError::forbidden(about, &why))

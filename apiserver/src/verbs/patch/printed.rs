@@ -41,12 +41,18 @@ impl Reached {
 }
 
 /// Returns a patched object as text.
-pub(super) fn patched(call: &Call, form: Form, patch: &Value, object: &Value) -> String {
+pub(super) fn patched(
+    call: &Call,
+    form: Form,
+    patch: &Value,
+    held: &Value,
+    object: &Value,
+) -> String {
     let reached = match form {
         _ if call.kind.custom.is_some() => return object.to_string(),
         Form::Merge => Reached::by_merge(patch),
         Form::Json => Reached::by_operations(patch),
-        Form::Strategic => return as_go(&used(patch)),
+        Form::Strategic => return as_go(&used(patch, held)),
         Form::Apply => return object.to_string(),
     };
     let types = fields::types(call);
@@ -56,15 +62,15 @@ pub(super) fn patched(call: &Call, form: Form, patch: &Value, object: &Value) ->
 }
 
 /// Returns a strategic merge patch as its use leaves it: the merge takes directives, and the lists whose
-/// order they give, out of its maps.
-fn used(patch: &Value) -> Value {
+/// order they give, out of the maps that the object has.
+fn used(patch: &Value, held: &Value) -> Value {
     const ORDER: &str = "$setElementOrder/";
-    let Value::Object(map) = patch else { return patch.clone() };
+    let (Value::Object(map), Value::Object(_)) = (patch, held) else { return patch.clone() };
     let is_taken = |key: &str| {
         key == "$retainKeys" || key.starts_with(ORDER) || map.contains_key(&format!("{ORDER}{key}"))
     };
     let left = map.iter().filter(|(key, _)| !is_taken(key));
-    Value::Object(left.map(|(key, value)| (key.clone(), used(value))).collect())
+    Value::Object(left.map(|(key, value)| (key.clone(), used(value, &held[key]))).collect())
 }
 
 /// Returns a value as Go's `%v` prints it.
@@ -160,6 +166,7 @@ mod tests {
     fn a_patch_is_shown_without_the_lists_that_its_merge_has_taken_out() {
         let patch = json!({"spec": {"x": 1,
             "$setElementOrder/containers": [{"name": "a"}], "containers": [{"name": "a"}]}});
-        assert_eq!(as_go(&used(&patch)), "map[spec:map[x:1]]");
+        assert_eq!(as_go(&used(&patch, &json!({"spec": {}}))), "map[spec:map[x:1]]");
+        assert_eq!(used(&patch, &json!({})), patch);
     }
 }

@@ -1,5 +1,7 @@
 //! Checks of changes of Pods, whose spec is mostly fixed.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::{items, padded, text, tolerations};
@@ -164,13 +166,14 @@ fn added(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
     let gates = list(old, "schedulingGates");
     let held: Vec<&str> = gates.iter().map(|gate| text(gate, "name")).collect();
-    for (index, gate) in items(&new["spec"]["schedulingGates"]) {
-        let name = text(gate, "name");
-        if !held.contains(&name) {
-            let field = format!("spec.schedulingGates[{index}].name");
-            let why = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-            causes.push(forbidden_field(&field, &why));
-        }
+    let sent = items(&new["spec"]["schedulingGates"]);
+    // Of gates with one name the last one is told.
+    let sent: BTreeMap<&str, usize> =
+        sent.map(|(index, gate)| (text(gate, "name"), index)).collect();
+    for (name, index) in sent.into_iter().filter(|(name, _)| !held.contains(name)) {
+        let field = format!("spec.schedulingGates[{index}].name");
+        let why = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+        causes.push(forbidden_field(&field, &why));
     }
 }
 
@@ -202,6 +205,12 @@ mod tests {
         );
         let (without, bare) = (json!({}), json!({"nodeSelector": {"a": "b"}}));
         assert_eq!(fields(&without, &bare), ["spec"]);
+    }
+
+    #[test]
+    fn a_new_gate_is_told_once() {
+        let gates = json!({"schedulingGates": [{"name": "g"}, {"name": "g"}]});
+        assert_eq!(fields(&json!({}), &gates), ["spec.schedulingGates[1].name"]);
     }
 
     #[test]

@@ -151,8 +151,9 @@ fn source(name: &str, source: &Value, at: &str, causes: &mut Vec<Cause>) {
             }
         }
         "downwardAPI" => {
-            for (index, item) in items(&source["items"]) {
-                file(item, &format!("{at}.items[{index}]"), causes);
+            // The paths of these faults lack the list, upstream too.
+            for (_, item) in items(&source["items"]) {
+                file(item, at, causes);
             }
         }
         "projected" => projected(source, at, causes),
@@ -391,7 +392,7 @@ mod tests {
         let item =
             json!({"path": "a", "fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}});
         let found = faults(json!([{"name": "v", "downwardAPI": {"items": [item]}}]));
-        assert!(found[0].starts_with("spec.volumes[0].downwardAPI.items[0].fieldRef"));
+        assert!(found[0].starts_with("spec.volumes[0].downwardAPI.fieldRef"));
     }
 
     #[test]
