@@ -215,12 +215,9 @@ pub(crate) fn list(
     // Converted before they are selected: labels and selectable fields are those of this version.
     let shown = selected(core, call, &selection, &source)?;
     let mut items = Vec::new();
-    let mut next = None;
     let mut rest = 0_usize;
     for (key, object) in shown {
         if source.limit > 0 && items.len() == source.limit {
-            // The first possible key behind the last one shown.
-            next.get_or_insert_with(|| format!("{}\0", last_key(&items)));
             rest += 1;
             // The rest is counted only without a selector, as upstream does.
             if !selection.is_everything() {
@@ -230,11 +227,22 @@ pub(crate) fn list(
         }
         items.push((key.clone(), object));
     }
+    let is_full = source.limit > 0 && items.len() == source.limit;
+    let goes_on = is_full && (rest > 0 || has_more(call, &selection, &source, last_key(&items)));
+    // The first possible key behind the last one shown.
+    let next = goes_on.then(|| format!("{}\0", last_key(&items)));
     let revision = i64::try_from(source.revision).unwrap_or(i64::MAX);
     let token = next.map(|start| Token { revision, start }.encode());
     let items = items.into_iter().map(|(_, object)| object.shown(kind)).collect();
     let remaining = selection.is_everything().then_some(rest);
     Ok(ObjectResponse::ok(assemble(kind, items, source.revision, token, remaining)))
+}
+
+/// Whether a full page ends before the last object. As upstream does, objects behind it count whether or
+/// not they are selected; a list of one name looks at no others.
+fn has_more(call: &Call, selection: &Selection, source: &ListSource, last: &str) -> bool {
+    selection.fields.exact("metadata.name").is_none()
+        && storage::in_namespace(&source.snapshot, &call.namespace).any(|(key, _)| **key > *last)
 }
 
 /// An object of a list.

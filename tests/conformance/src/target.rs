@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
-use windlass_apiserver::ApiServer;
+use windlass_apiserver::{ApiServer, ControllerSet};
 
 use crate::connect;
 use crate::kubeconfig::{self, Access};
@@ -36,9 +36,24 @@ impl std::fmt::Debug for Target {
 }
 
 impl Target {
-    /// Starts an embedded server, which does not listen: namespaces have no root certificate then.
+    /// Starts an embedded server, which does not listen.
     pub fn embedded() -> Self {
-        let builder = ApiServer::builder().seed(1).tokens(TOKENS);
+        Self::with(ControllerSet::default())
+    }
+
+    /// Starts an embedded server with the controllers that `record.py` starts: others would make objects
+    /// that lists in pages find behind their last item.
+    ///
+    /// # Errors
+    /// A controller has another name.
+    pub fn bare() -> Result<Self, String> {
+        let names = "namespace,garbagecollector,clusterrole-aggregation";
+        Ok(Self::with(names.parse::<ControllerSet>().map_err(|error| format!("{names}: {error}"))?))
+    }
+
+    /// Starts an embedded server with some controllers.
+    fn with(controllers: ControllerSet) -> Self {
+        let builder = ApiServer::builder().seed(1).tokens(TOKENS).controller_set(controllers);
         // As `record.py` starts the real server.
         let builder = builder.service_account_issuer("https://corpus.example");
         Self(Kind::Embedded(builder.start()))

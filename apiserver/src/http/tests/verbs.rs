@@ -272,6 +272,24 @@ async fn a_dry_run_answers_as_if_and_stores_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_full_page_goes_on_if_any_object_stands_behind_it() {
+    let (_server, mut client) = start().await;
+    for (name, label) in [("a", "1"), ("b", "2")] {
+        let metadata = json!({"name": name, "labels": {"l": label}});
+        client.post(MAPS, json!({"metadata": metadata})).await;
+    }
+    for (query, goes_on) in [
+        ("labelSelector=l%3D1", true),
+        ("labelSelector=l%3D2", false),
+        ("fieldSelector=metadata.name%3Da", false),
+    ] {
+        let page = client.get(&format!("{MAPS}?limit=1&{query}")).await.value;
+        assert_eq!(page["items"].as_array().map_or(0, Vec::len), 1, "{query}");
+        assert_eq!(page["metadata"]["continue"].is_string(), goes_on, "{query}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn pages_are_one_snapshot_and_expire_with_the_history() {
     let (server, mut client) = start().await;
     for name in ["a", "b", "c", "d", "e"] {

@@ -1,5 +1,7 @@
 //! Checks of pod specs, in Pods and in the templates of workloads.
 
+// DESIGN.md, 170: Pods and templates share one check, at the path where the spec stands
+
 mod change;
 mod containers;
 mod handlers;
