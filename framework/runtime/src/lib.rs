@@ -15,6 +15,7 @@ pub mod leader;
 pub mod manager;
 pub mod owner;
 pub mod prelude;
+pub mod rollout;
 pub mod workqueue;
 
 #[doc(hidden)]

@@ -240,7 +240,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the key of this name and kind `K` in the namespace that [`api`](Self::api) uses.
-    pub(super) fn near_key<K: Resource>(&self, name: &str) -> ObjectKey {
+    pub(crate) fn near_key<K: Resource>(&self, name: &str) -> ObjectKey {
         let namespace = self.key.namespace().filter(|_| is_namespaced::<K>());
         ObjectKey::new(namespace, name).in_cluster(self.key.cluster())
     }
