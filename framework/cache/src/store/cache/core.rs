@@ -112,7 +112,8 @@ impl Core {
     }
 
     /// Keeps the fields that this manager has applied to objects that come from now on.
-    pub(crate) fn keep_applied_fields(&self, manager: &str) {
+    #[doc(hidden)]
+    pub fn keep_applied_fields(&self, manager: &str) {
         self.shared.applied.keep(manager);
     }
 
@@ -183,10 +184,7 @@ impl Core {
             objects: state.slots.len(),
             namespaces: state.namespaces.len(),
             payload_bytes: state.payload,
-            resident_bytes: state.resident
-                + structure
-                + self.shared.beside()
-                + self.shared.spare(),
+            resident_bytes: state.resident + structure + self.shared.beside() + self.shared.spare(),
             spare_bytes: self.shared.spare(),
             indexes: ready().count(),
             index_values: ready().map(Table::values).sum(),

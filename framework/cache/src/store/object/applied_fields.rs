@@ -140,10 +140,8 @@ impl AppliedEntries {
         let entry = entries.find(|entry| entry[0] == manager)?;
         let [before, after] = OWNER;
         let fields = match owner {
-            Some(owner) => entry[2].replace(
-                &format!("{before}{MARK}{after}"),
-                &format!("{before}{owner}{after}"),
-            ),
+            Some(owner) => entry[2]
+                .replace(&format!("{before}{MARK}{after}"), &format!("{before}{owner}{after}")),
             None => entry[2].to_owned(),
         };
         let fields = serde_json::from_str(&fields).ok()?;

@@ -205,7 +205,8 @@ impl Object {
     /// Returns the uid of the controlling owner.
     fn controller(&self) -> Option<String> {
         let metadata = self.metadata();
-        let uid = metadata.owners().find(|owner| owner.controller).map(|owner| owner.uid.to_string());
+        let uid =
+            metadata.owners().find(|owner| owner.controller).map(|owner| owner.uid.to_string());
         uid.filter(|uid| !uid.is_empty())
     }
 

@@ -29,8 +29,8 @@ use serde_json::{Value, json};
 
 use super::is_controlled_by;
 use crate::controller::state::{
-    ChangeLog, ChildHashes, ChildVersion, Recalled, WriteEffect, applied_in, comparable, difference,
-    differences, fingerprint, owned_content,
+    ChangeLog, ChildHashes, ChildVersion, Recalled, WriteEffect, applied_in, comparable,
+    difference, differences, fingerprint, owned_content,
 };
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
@@ -279,8 +279,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             let fields = fields();
             hashes.owned = fields.as_ref().map(|fields| owned_content(fields, &state));
             // What was applied is as the API server answered it then, whatever a webhook made of the intent.
-            let is_untouched = hashes.owned.is_some()
-                && last.is_some_and(|last| last.owned == hashes.owned);
+            let is_untouched =
+                hashes.owned.is_some() && last.is_some_and(|last| last.owned == hashes.owned);
             path = match fields {
                 _ if is_untouched => None,
                 Some(fields) => difference(&self.child.0, &self.intent, &state, &fields),
@@ -369,11 +369,20 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         // A change of the intent, or of the ownership alone.
         if !different.is_drift || changes.is_empty() {
             let (child, path) = (self.what(), &different.path);
-            tracing::debug!(child, path, changes = changes.len() + more, "applied a child that differed");
+            tracing::debug!(
+                child,
+                path,
+                changes = changes.len() + more,
+                "applied a child that differed"
+            );
             return;
         }
         let text = cx.set_back((info, key), changes, more);
-        tracing::info!(child = self.what(), fields = text, "fields of a child were changed by others, and are set back");
+        tracing::info!(
+            child = self.what(),
+            fields = text,
+            "fields of a child were changed by others, and are set back"
+        );
         let note = format!("others had changed fields of {}; set back: {text}", self.what());
         cx.event(Normal, "DriftCorrected", note);
     }

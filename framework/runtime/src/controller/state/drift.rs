@@ -193,8 +193,11 @@ impl Comparison {
             if items.kind() == ListKind::Keys {
                 // An item that is owned by its fields alone was taken and given back.
                 let is_owned = children(below).is_none() || below.get(".").is_some();
-                let outcome =
-                    if is_owned { self.node(at, item, Some(found), below) } else { Err(String::new()) };
+                let outcome = if is_owned {
+                    self.node(at, item, Some(found), below)
+                } else {
+                    Err(String::new())
+                };
                 outcome.map_err(|below| format!("{}{below}", items.step(item)))?;
             }
         }
@@ -211,8 +214,7 @@ impl Comparison {
                     None => self.is_builtin && is_zero(value),
                 };
                 let is_wanted = |(name, value): (&String, &Value)| {
-                    intent.contains_key(name)
-                        || self.is_builtin && is_default(at.name, name, value)
+                    intent.contains_key(name) || self.is_builtin && is_default(at.name, name, value)
                 };
                 intent.iter().all(is_there) && live.iter().all(is_wanted)
             }

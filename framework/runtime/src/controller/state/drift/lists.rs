@@ -85,9 +85,11 @@ impl<'a> Items<'a> {
             let parts = format!("[{identity}]");
             let values: Vec<Value> = serde_json::from_str(&parts).unwrap_or_default();
             values.len() == self.names.len()
-                && self.names.iter().zip(&values).all(|(name, value)| {
-                    item.get(name).is_none_or(|wanted| wanted == value)
-                })
+                && self
+                    .names
+                    .iter()
+                    .zip(&values)
+                    .all(|(name, value)| item.get(name).is_none_or(|wanted| wanted == value))
         });
         let (identity, fields) = fitting.next()?;
         fitting.next().is_none().then_some((identity.as_str(), *fields))
