@@ -56,6 +56,9 @@ pub(crate) fn difference(
         members.retain(|name, _| !matches!(name.as_str(), "apiVersion" | "kind"));
         if let Some(Value::Object(metadata)) = members.get_mut("metadata") {
             metadata.retain(|name, _| !UNOWNED.contains(&name.as_str()));
+            if metadata.is_empty() {
+                members.remove("metadata");
+            }
         }
     }
     let comparison = Comparison { is_builtin: is_builtin(&info.group) };
@@ -181,9 +184,10 @@ impl Comparison {
         let difference = || String::new();
         let items = Items::of(fields).ok_or_else(difference)?;
         let places = items.places(live).ok_or_else(difference)?;
+        let named = items.named(intent);
         let mut last = None;
         for item in intent {
-            let (key, below) = items.wanted(item).ok_or_else(|| items.step(item))?;
+            let (key, below) = items.wanted(item, &named).ok_or_else(|| items.step(item))?;
             let place = places.get(key).copied();
             // In the order of the intent: an apply moves items. Equal items are refused by it.
             let is_behind = place.is_some_and(|place| last.is_none_or(|last| last < place));

@@ -1,6 +1,6 @@
 //! Items of lists with several owners, as `FieldsV1` names them: by keys (`k:`) or by value (`v:`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -75,21 +75,29 @@ impl<'a> Items<'a> {
         Some((identity, fields))
     }
 
-    /// Returns identity and fields of an item of the intent, which may lack keys that have defaults. `None` when
-    /// it is not owned, or could be one of several.
-    pub(super) fn wanted(&self, item: &Value) -> Option<(&str, &'a Value)> {
+    /// Returns the identities of the items of the intent that have all keys.
+    pub(super) fn named(&self, intent: &[Value]) -> BTreeSet<String> {
+        intent.iter().filter_map(|item| self.identity(item)).collect()
+    }
+
+    /// Returns identity and fields of an item of the intent, which may lack keys that have defaults; it is none of
+    /// those that the intent has `named` by all keys, as no two items may be equal. `None` when it is not
+    /// owned, or could be one of several.
+    pub(super) fn wanted(
+        &self,
+        item: &Value,
+        named: &BTreeSet<String>,
+    ) -> Option<(&str, &'a Value)> {
         if self.identity(item).is_some() {
             return self.find(item);
         }
         let mut fitting = self.owned.iter().filter(|(identity, _)| {
-            let parts = format!("[{identity}]");
-            let values: Vec<Value> = serde_json::from_str(&parts).unwrap_or_default();
-            values.len() == self.names.len()
-                && self
-                    .names
-                    .iter()
-                    .zip(&values)
-                    .all(|(name, value)| item.get(name).is_none_or(|wanted| wanted == value))
+            let values: Vec<Value> =
+                serde_json::from_str(&format!("[{identity}]")).unwrap_or_default();
+            let mut keys = self.names.iter().zip(&values);
+            !named.contains(*identity)
+                && values.len() == self.names.len()
+                && keys.all(|(name, value)| item.get(name).is_none_or(|wanted| wanted == value))
         });
         let (identity, fields) = fitting.next()?;
         fitting.next().is_none().then_some((identity.as_str(), *fields))

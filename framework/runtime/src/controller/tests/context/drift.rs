@@ -201,9 +201,9 @@ async fn a_value_that_the_server_changes_is_applied_once_per_process() {
     let data = world.maps().get(name).await.expect("it is there").data.expect("data");
     assert_eq!(data["host"], "red", "the policy works");
     world.writes();
+    let runs = sites.runs(name);
     let theirs = json!({ "metadata": { "labels": { "team": "a" } } });
     world.maps().patch(name, Patch::Merge(theirs)).await.expect("patched");
-    let runs = sites.runs(name);
     running.settled().await;
     assert!(sites.runs(name) > runs, "it was reconciled");
     assert_eq!(child_writes(&world), ["patch configmaps/"], "that of others");

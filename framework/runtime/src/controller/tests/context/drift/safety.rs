@@ -367,7 +367,12 @@ impl<K: Resource> Walk<'_, K> {
             match (found, is_changed) {
                 (None, false) => verdicts.settled += 1,
                 (Some(_), true) => verdicts.applied += 1,
-                (Some(_), false) => verdicts.needless += 1,
+                (Some(path), false) => {
+                    verdicts.needless += 1;
+                    if std::env::var_os("WINDLASS_DRIFT_NEEDLESS").is_some() {
+                        println!("needless: {path} of {intent}");
+                    }
+                }
                 (None, true) => panic!(
                     "{}: an apply changed what was thought to be settled\nintent {intent}\nbefore {}\nafter {}",
                     self.info,
