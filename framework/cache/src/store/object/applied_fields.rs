@@ -29,8 +29,8 @@ const OWNER: [&str; 2] = ["\\\"uid\\\":\\\"", "\\\""];
 const MARK: &str = "*";
 /// Bytes of a shared text beside its content: two counters, pointer and length.
 const TEXT: usize = 4 * size_of::<usize>();
-/// Bytes of an object's entry; nodes of the map are two thirds full on average.
-const ENTRY: usize = 3 * size_of::<usize>();
+/// Bytes of an object's entry; the nodes of the map are about half full, as the numbers of objects grow.
+const ENTRY: usize = 4 * size_of::<usize>();
 
 /// The fields that a manager has applied to an object.
 #[derive(Clone, Debug, PartialEq)]
