@@ -32,10 +32,10 @@ const TEXT: usize = 4 * size_of::<usize>();
 /// Bytes of an object's entry; the nodes of the map are about half full, as the numbers of objects grow.
 const ENTRY: usize = 4 * size_of::<usize>();
 
-/// The fields that a manager has applied to an object.
+/// The tree of fields that a manager has applied to an object.
 #[derive(Clone, Debug, PartialEq)]
 #[doc(hidden)]
-pub struct AppliedFields {
+pub struct FieldTree {
     /// Group and version in which they were applied.
     pub api_version: String,
     /// The tree of fields, in the form of `FieldsV1`.
@@ -126,12 +126,7 @@ impl AppliedEntries {
     }
 
     /// Returns the fields that the manager has applied to an object, whose controller has the uid `owner`.
-    pub(super) fn get(
-        &self,
-        serial: u64,
-        manager: &str,
-        owner: Option<&str>,
-    ) -> Option<AppliedFields> {
+    pub(super) fn get(&self, serial: u64, manager: &str, owner: Option<&str>) -> Option<FieldTree> {
         // Copied under the lock: a reference that a reader holds would count as an object's.
         let text = self.entries.lock().by_serial.get(&serial)?.to_vec();
         let text = String::from_utf8(text).ok()?;
@@ -145,7 +140,7 @@ impl AppliedEntries {
             None => entry[2].to_owned(),
         };
         let fields = serde_json::from_str(&fields).ok()?;
-        Some(AppliedFields { api_version: entry[1].to_owned(), fields })
+        Some(FieldTree { api_version: entry[1].to_owned(), fields })
     }
 
     /// Bytes of the entries.

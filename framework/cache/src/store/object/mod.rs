@@ -18,7 +18,7 @@ mod object;
 mod object_pool;
 mod projected_fields;
 
-pub use applied_fields::AppliedFields;
+pub use applied_fields::FieldTree;
 #[cfg(feature = "cold")]
 pub(in crate::store) use buffer_pool::{Buffer, BufferPool};
 #[cfg(feature = "cold")]

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
-use super::applied_fields::{AppliedEntries, AppliedFields};
+use super::applied_fields::{AppliedEntries, FieldTree};
 use super::buffer_pool::BufferPool;
 use super::content::Content;
 use super::decoded_cache::{Decoded, DecodedCache};
@@ -198,7 +198,7 @@ impl Object {
     }
 
     /// Returns the fields that `manager` has applied, if they are kept.
-    pub(in crate::store) fn applied_fields(&self, manager: &str) -> Option<AppliedFields> {
+    pub(in crate::store) fn applied_fields(&self, manager: &str) -> Option<FieldTree> {
         self.shared.applied.get(self.serial, manager, self.controller().as_deref())
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::store::object::{AppliedFields, Invalid, Object};
+use crate::store::object::{FieldTree, Invalid, Object};
 use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::wire::MetadataRef;
 
@@ -94,7 +94,7 @@ impl<K: Resource> Cached<K> {
     /// Returns the fields that this field manager has applied to the object, if the cache keeps them: see
     /// `Informer::keep_applied_fields`.
     #[doc(hidden)]
-    pub fn applied_fields(&self, manager: &str) -> Option<AppliedFields> {
+    pub fn applied_fields(&self, manager: &str) -> Option<FieldTree> {
         self.object.applied_fields(manager)
     }
 

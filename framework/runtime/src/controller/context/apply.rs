@@ -34,7 +34,7 @@ use crate::controller::state::{
 };
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
-use windlass_cache::store::{AppliedFields, Cached};
+use windlass_cache::store::{Cached, FieldTree};
 use windlass_client::api::{Api, ApiFuture, Patch};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
@@ -262,7 +262,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         &mut self,
         found: ChildVersion<'_>,
         state: impl FnOnce() -> Option<Value>,
-        fields: impl FnOnce() -> Option<AppliedFields>,
+        fields: impl FnOnce() -> Option<FieldTree>,
     ) -> bool {
         let (cx, applied) = (self.cx, &self.cx.shared.memory.applied);
         let last = match applied.recall(&cx.key, &self.child, self.hash, found) {

@@ -22,14 +22,14 @@ use serde_json::{Map, Value};
 use self::lists::{Items, ListKind};
 use self::spelling::{is_builtin, is_default, is_same_amount, is_zero};
 use super::change_log::step;
-use windlass_cache::store::AppliedFields;
+use windlass_cache::store::FieldTree;
 use windlass_core::resource::{Resource, ResourceInfo};
 
 /// Members of an intent's metadata that nobody owns.
 const UNOWNED: [&str; 4] = ["name", "namespace", "uid", "resourceVersion"];
 
 /// Returns the fields that `manager` has applied to an object as the API server returned it.
-pub(crate) fn applied_in<K: Resource>(object: &K, manager: &str) -> Option<AppliedFields> {
+pub(crate) fn applied_in<K: Resource>(object: &K, manager: &str) -> Option<FieldTree> {
     let mut entries = object.metadata().managed_fields.iter().flatten();
     let entry = entries.find(|entry| {
         entry.manager.as_deref() == Some(manager)
@@ -37,7 +37,7 @@ pub(crate) fn applied_in<K: Resource>(object: &K, manager: &str) -> Option<Appli
             && entry.subresource.as_deref().unwrap_or_default().is_empty()
     })?;
     let fields = entry.fields_v1.as_ref()?.0.clone();
-    Some(AppliedFields { api_version: entry.api_version.clone()?, fields })
+    Some(FieldTree { api_version: entry.api_version.clone()?, fields })
 }
 
 /// Returns the path of a difference between an intent and a child; `None` when an apply of the intent would
@@ -46,7 +46,7 @@ pub(crate) fn difference(
     info: &ResourceInfo,
     intent: &Value,
     live: &Value,
-    applied: &AppliedFields,
+    applied: &FieldTree,
 ) -> Option<String> {
     if applied.api_version != info.api_version() {
         return Some(".apiVersion".to_owned());
@@ -68,7 +68,7 @@ pub(crate) fn difference(
 
 /// Returns a hash of the applied fields and of their values in a child: while it stays the same, nobody has
 /// changed what the controller applied.
-pub(crate) fn owned_content(applied: &AppliedFields, live: &Value) -> u64 {
+pub(crate) fn owned_content(applied: &FieldTree, live: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     applied.api_version.hash(&mut hasher);
     hash_node(&applied.fields, Some(live), &mut hasher);

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::*;
 
-fn fields(api_version: &str, fields: Value) -> AppliedFields {
-    AppliedFields { api_version: api_version.to_owned(), fields }
+fn fields(api_version: &str, fields: Value) -> FieldTree {
+    FieldTree { api_version: api_version.to_owned(), fields }
 }
 
 /// Returns the difference of an intent and a child, of which these fields were applied.
