@@ -66,8 +66,8 @@ pub(super) fn is_zero(value: &Value) -> bool {
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        Value::Null => false,
+        // An empty object is left out if it is a map, and stays if it has a type.
+        Value::Object(_) | Value::Null => false,
     }
 }
 

@@ -130,6 +130,10 @@ fn values_that_are_owned_as_a_whole_may_have_the_servers_defaults_and_spelling()
     let of = |on: bool| json!({ "template": { "hostNetwork": on } });
     assert_eq!(app(of(false), json!({ "template": {} }), host.clone()), None, "it is left out");
     assert!(app(of(true), json!({ "template": {} }), host).is_some());
+    let empty = json!({ "template": { "securityContext": {} } });
+    let owned = json!({ "f:template": { "f:securityContext": {} } });
+    assert_eq!(app(empty.clone(), empty.clone(), owned.clone()), None);
+    assert!(app(empty, json!({ "template": {} }), owned).is_some(), "it was removed");
 }
 
 #[test]
