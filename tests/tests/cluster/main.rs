@@ -12,6 +12,7 @@ mod converge;
 mod definitions;
 mod deletion;
 mod discovery;
+mod drift;
 mod fields;
 mod gadget;
 mod grants;

@@ -151,6 +151,12 @@ impl<K: Resource> Informer<K> {
         core.is_reported_elsewhere.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
+    /// Keeps the fields that this field manager has applied to objects that arrive from now on.
+    #[doc(hidden)]
+    pub fn keep_applied_fields(&self, manager: &str) {
+        self.informer_ref.core().store.keep_applied_fields(manager);
+    }
+
     /// Returns a function that says whether the first list has been applied; it does not keep the
     /// cache running.
     #[doc(hidden)]

@@ -2,9 +2,13 @@
 
 use serde_json::Value;
 
-use crate::controller::state::{ChangeLog, ChangeRecord, differences};
+use crate::controller::state::{Change, ChangeLog, ChangeRecord, differences};
 use crate::controller::{Context, Reconciler};
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
+use windlass_core::text::shorten;
+
+/// Longest list of fields in the text about fields that were set back, in bytes.
+const SET_BACK_LIMIT: usize = 512;
 
 /// A write that was not sent yet, with the state before it.
 pub(super) struct PendingChange {
@@ -44,6 +48,30 @@ impl<C: Reconciler> Context<C> {
                 pending.before.and(serde_json::from_slice(&self.cached_at_start.raw()).ok());
             self.after_write(Some(pending), answer);
         }
+    }
+
+    /// Keeps a record of fields of a child that others had changed and an apply has set back; also when writes are
+    /// not logged. Returns the fields as a text.
+    pub(super) fn set_back(
+        &self,
+        (info, key): (&ResourceInfo, &ObjectKey),
+        changes: Vec<Change>,
+        more: usize,
+    ) -> String {
+        let record = ChangeRecord {
+            at: self.shared.environment.clock.wall(),
+            owner: self.key.clone(),
+            reasons: self.reasons().iter().map(str::to_owned).collect(),
+            verb: "set back",
+            resource: info.group_resource(),
+            key: key.clone(),
+            changes,
+            more,
+            is_compared: true,
+        };
+        let text = shorten(record.text(), SET_BACK_LIMIT);
+        self.shared.changes.keep(record);
+        text
     }
 
     /// Logs a write by the API server's answer; empty for a deletion.

@@ -49,8 +49,9 @@ impl<C: Reconciler> Context<C> {
     /// [adopted](ApplyOwned::adopt). For a child that an earlier object of the same name left, the
     /// apply fails until garbage collection has deleted it.
     ///
-    /// Costs no request when the same intent was applied before and nothing but the child's status
-    /// has changed since.
+    /// Costs no request when it would change nothing: also after a restart, and when others have
+    /// changed fields that `child` does not name. Fields that others changed since this process applied
+    /// them are set back, and named in the log, on the debug page and in an Event `DriftCorrected`.
     ///
     /// Leave out fields that another controller decides on, as an autoscaler on `spec.replicas`:
     /// every field that a child names is reset whenever others change it.

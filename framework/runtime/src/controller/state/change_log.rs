@@ -104,10 +104,15 @@ impl Changelog {
         }
     }
 
-    /// Logs a record, and keeps it in place of the oldest.
+    /// Logs a record, and keeps it.
     pub(crate) fn add(&self, record: ChangeRecord) {
         let object = format!("{} {}", record.resource, record.key);
         tracing::info!(target: "windlass::changes", verb = record.verb, object, "{}", record.text());
+        self.keep(record);
+    }
+
+    /// Keeps a record in place of the oldest, without a line in the log.
+    pub(crate) fn keep(&self, record: ChangeRecord) {
         let mut records = self.records.lock();
         if records.len() == RECORDS {
             records.pop_front();
@@ -241,7 +246,7 @@ impl Found {
 }
 
 /// One step of a path; names with other characters than those of identifiers in brackets.
-fn step(name: &str) -> String {
+pub(super) fn step(name: &str) -> String {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if is_plain { format!(".{name}") } else { format!("[\"{}\"]", name.escape_default()) }
 }
