@@ -37,9 +37,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             let limit = self.externals.call_timeout;
             call::run(self.cx, (Verb::Delete, limit), delete, |_| "error").await
         };
-        deleted
-            .map_err(NoResult::failure)
-            .tried(format!("deleting {}", self.resource(&id)))?;
+        deleted.map_err(NoResult::failure).tried(format!("deleting {}", self.resource(&id)))?;
         match self.observe(&id).await? {
             Some(_) => Err(self.deleting(&id, "is being deleted")),
             None => {

@@ -3,9 +3,7 @@
 use std::fmt;
 
 use super::{External, Externals};
-use crate::controller::{
-    Context, Controller, ControllerBuilder, Finalize, Reconciler, Result,
-};
+use crate::controller::{Context, Controller, ControllerBuilder, Finalize, Reconciler, Result};
 
 /// A whole controller of a kind whose objects stand for external resources:
 /// `manager.controller(ExternalController::new(Externals::new(provider)))`.

@@ -26,11 +26,12 @@ pub(super) enum Outcome {
 pub(super) struct Outcomes(Mutex<BTreeMap<Stamp, Outcome>>);
 
 impl Outcomes {
-    /// Keeps an outcome, unless there are too many already.
+    /// Keeps an outcome, and forgets the oldest creation when there are too many.
     pub(super) fn keep(&self, pending: &Stamp, outcome: Outcome) {
         let mut outcomes = self.0.lock();
-        if outcomes.len() < MOST || outcomes.contains_key(pending) {
-            outcomes.insert(pending.clone(), outcome);
+        outcomes.insert(pending.clone(), outcome);
+        if outcomes.len() > MOST {
+            outcomes.pop_first();
         }
     }
 
@@ -53,11 +54,13 @@ mod tests {
     #[test]
     fn outcomes_are_bounded_and_forgotten() {
         let outcomes = Outcomes::default();
-        let stamp =
-            |n: usize| Stamp { time: Timestamp::UNIX_EPOCH, token: format!("token-{n:05}") };
-        (0..MOST + 5).for_each(|n| outcomes.keep(&stamp(n), Outcome::NotCreated));
-        assert_eq!(outcomes.get(&stamp(MOST + 1)), None);
-        // An outcome that is known already may still change.
+        let stamp = |n: usize| {
+            let time = Timestamp::from_second(n as i64).unwrap();
+            Stamp { time, token: "token".to_owned() }
+        };
+        (0..MOST + 3).for_each(|n| outcomes.keep(&stamp(n), Outcome::NotCreated));
+        assert_eq!(outcomes.get(&stamp(2)), None, "the oldest ones are forgotten");
+        assert_eq!(outcomes.get(&stamp(MOST + 2)), Some(Outcome::NotCreated));
         outcomes.keep(&stamp(3), Outcome::Created("id".to_owned()));
         assert_eq!(outcomes.get(&stamp(3)), Some(Outcome::Created("id".to_owned())));
         outcomes.forget(&stamp(3));

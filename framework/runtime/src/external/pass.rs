@@ -181,16 +181,21 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         self.externals.outcomes.keep(pending, Outcome::NotCreated);
         if let Err(error) = self.write(record::pending(&self.suffix, pending)).await {
             if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Ambiguous) {
+                self.externals.outcomes.forget(pending);
                 return Err(error.into());
             }
             // A patch whose answer was lost, sent again by the client, is a conflict with itself.
-            let newest = self.cx.read_own().await?.filter(|newest| !newest.is_terminating());
+            let newest = self.cx.read_own().await?;
             let is_ours = newest.as_ref().is_some_and(|newest| {
                 Record::of(newest, &self.suffix)
                     .is_ok_and(|record| record.unsettled.as_ref() == Some(pending))
             });
-            match newest.filter(|_| is_ours) {
+            if !is_ours {
+                self.externals.outcomes.forget(pending);
+            }
+            match newest.filter(|newest| is_ours && !newest.is_terminating()) {
                 Some(newest) => self.object = Arc::new(newest),
+                // A record on an object that is being deleted is settled from the memory by its clean-up.
                 None => return Err(error.into()),
             }
         }

@@ -1,5 +1,7 @@
 //! Restrictions of the calls that may be made for an object.
 
+// DESIGN.md, 164: Restrictions of external calls add up, and errors in them stop the object
+
 use std::str::FromStr;
 
 use windlass_core::error::{Error, ErrorKind};

@@ -176,7 +176,12 @@ pub(super) fn pending(suffix: &str, stamp: &Stamp) -> Value {
     let stamp = Some(stamp.to_string());
     annotations(
         suffix,
-        &[(CREATE_PENDING, stamp), (EXTERNAL_NAME, None), (CREATE_SUCCEEDED, None), (CREATE_FAILED, None)],
+        &[
+            (CREATE_PENDING, stamp),
+            (EXTERNAL_NAME, None),
+            (CREATE_SUCCEEDED, None),
+            (CREATE_FAILED, None),
+        ],
     )
 }
 
@@ -185,7 +190,11 @@ pub(super) fn succeeded(suffix: &str, stamp: &Stamp, id: &str) -> Value {
     let succeeded = Some(format!("{stamp} {id}"));
     annotations(
         suffix,
-        &[(EXTERNAL_NAME, Some(id.to_owned())), (CREATE_SUCCEEDED, succeeded), (CREATE_FAILED, None)],
+        &[
+            (EXTERNAL_NAME, Some(id.to_owned())),
+            (CREATE_SUCCEEDED, succeeded),
+            (CREATE_FAILED, None),
+        ],
     )
 }
 
