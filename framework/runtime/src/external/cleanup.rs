@@ -21,7 +21,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let Some((handle, _)) = self.observe(&id).await? else {
             return match self.unseen() {
                 // Its deletion would fail now, and the object would be gone when it appears.
-                Some(rest) => Err(self.deleting(&id, "is not seen yet").check_after(rest)),
+                Some(_) => Err(self.deleting(&id, "is not seen yet")),
                 None => self.clear().await,
             };
         };

@@ -233,7 +233,12 @@ impl External for Volumes {
         cx: &Context<ExternalController<Self>>,
     ) -> Result<()> {
         self.cloud.call(("report", cx.object().name()), |_| ()).await?;
-        cx.patch_status(json!({ "id": state.id, "difference": state.difference })).await?;
+        let mut status = json!({ "id": state.id });
+        let before = cx.object().status.as_ref().and_then(|status| status.difference.as_ref());
+        if before.is_some() || state.difference.is_some() {
+            status["difference"] = json!(state.difference);
+        }
+        cx.patch_status(status).await?;
         Ok(())
     }
 }
