@@ -43,7 +43,7 @@ pub use windlass_core::{
 pub use windlass_fifo as fifo;
 #[doc(inline)]
 pub use windlass_runtime::{
-    controller, events, finalizer, leader, manager, owner, prelude, rollout, workqueue,
+    controller, events, external, finalizer, leader, manager, owner, prelude, rollout, workqueue,
 };
 #[cfg(feature = "testing")]
 #[doc(inline)]

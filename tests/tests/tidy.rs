@@ -43,6 +43,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("finalizer", 6),
     ("owner", 6),
     ("controller", 6),
+    ("external", 7),
     ("leader", 7),
     ("rollout", 7),
     ("manager", 8),

@@ -10,6 +10,7 @@ extern crate self as windlass;
 
 pub mod controller;
 pub mod events;
+pub mod external;
 pub mod finalizer;
 pub mod leader;
 pub mod manager;

@@ -153,6 +153,9 @@ metrics! {
         "Lists of polled sources, by result (success, error, timeout, panic)";
     TRIGGER_KEYS: Counter "windlass_trigger_keys" [controller, trigger, result]
         "Keys that were sent to triggers, by result (added, absent)";
+    /// Verbs: observe, find, create, update, delete. Results: success, error, refused, timeout, cancelled, `dry_run`.
+    EXTERNAL_CALLS: Counter "windlass_external_calls" [controller, verb, result]
+        "Calls of providers of external resources";
     /// Absent where that is not known.
     MEMORY_BUDGET: Gauge "windlass_memory_budget_bytes" [name]
         "Memory that the process may use";

@@ -15,6 +15,7 @@ mod checked;
 mod children;
 mod expected;
 mod gone;
+mod guarded;
 mod patcher;
 mod reads;
 mod status;
