@@ -16,7 +16,7 @@
 //!
 //! Absent: webhooks, sharding.
 //!
-//! Files: `run` has the stages, `runnable` the user's own work, `install` the definitions,
+//! Files: `run` has the stages, `planning` the plan in their place, `runnable` the user's own work, `install` the definitions,
 //! `foreign` the comparison with definitions of others, `endpoints` the servers, `manifests` the
 //! YAML, `signals` and `exit` the two ends of the process.
 
@@ -26,6 +26,7 @@ mod foreign;
 mod granted;
 mod install;
 mod manifests;
+mod planning;
 mod run;
 mod runnable;
 mod running;
@@ -36,6 +37,7 @@ mod tests;
 pub use endpoints::{Check, Readiness};
 pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
+pub use planning::{Plan, PlanOptions};
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 

@@ -12,6 +12,8 @@
 mod checks;
 mod controllers;
 
+pub(super) use checks::names as check_names;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;

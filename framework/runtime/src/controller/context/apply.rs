@@ -276,7 +276,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let write = self.api().apply(self.child.1.name(), &self.intent);
         let write = write.manager(&cx.shared.controller).force();
         let (child, answer) = cx.answered(write, ("apply", &self.child.1)).await?;
-        if let Some(content) = content(&child) {
+        if let Some(content) = content(&child).filter(|_| !cx.is_dry_run()) {
             let found =
                 ChildVersion { uid: child.uid(), resource_version: child.resource_version() };
             cx.shared.memory.applied.note(&cx.key, &self.child, (self.hash, content), found);

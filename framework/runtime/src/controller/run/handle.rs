@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::busy::BusyReport;
 use super::dump::DumpSource;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
+use super::planning::PlanRun;
 use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
 use crate::controller::reconcile::{ObjectStep, Tasks};
@@ -26,7 +27,7 @@ use crate::controller::state::{Changelog, LastErrors, LastReconciled, ObjectMemo
 use crate::controller::worker::{
     HotKey, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
 };
-use crate::controller::{ChangeLog, Reconciler};
+use crate::controller::{ChangeLog, PlannedObject, Reconciler};
 use crate::events::Recorder;
 use crate::workqueue::{QueueSettings, WorkQueue};
 use windlass_cache::informer::{InformerRegistry, Registration};
@@ -34,7 +35,7 @@ use windlass_core::environment::Environment;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::names;
 use windlass_core::rbac::Rule;
-use windlass_core::resource::ObjectKey;
+use windlass_core::resource::{ObjectKey, ResourceInfo};
 
 /// Time for writing pending Events after the last reconcile.
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
@@ -45,27 +46,27 @@ const WARN_AFTER: Duration = Duration::from_secs(30);
 
 /// A built controller, as the manager holds it.
 pub(crate) struct Handle<C: Reconciler> {
-    plan: Arc<ControllerSpec<C>>,
+    pub(super) plan: Arc<ControllerSpec<C>>,
     /// As wired, or as limited by the operator's settings.
     workers: AtomicUsize,
-    controller: Arc<C>,
-    memory: Arc<ObjectMemory>,
+    pub(super) controller: Arc<C>,
+    pub(super) memory: Arc<ObjectMemory>,
     loop_guard: Arc<LoopGuardState>,
     last_errors: Arc<LastErrors>,
     waits: Arc<Waits>,
     changes: Arc<Changelog>,
-    trigger_names: Arc<TriggerNames>,
+    pub(super) trigger_names: Arc<TriggerNames>,
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
     has_run: AtomicBool,
 }
 
 /// The parts that need informers.
-struct Attached {
-    queue: WorkQueue<ObjectKey>,
+pub(super) struct Attached {
+    pub(super) queue: WorkQueue<ObjectKey>,
     enqueuer: Enqueuer,
     meter: Meter,
-    reads: Arc<Reads>,
+    pub(super) reads: Arc<Reads>,
     informers: InformerRegistry,
     /// Registrations that keep the caches running and deliver keys.
     sources: Vec<Registration>,
@@ -92,7 +93,7 @@ impl<C: Reconciler> Handle<C> {
     }
 
     /// Returns the parts that need informers; the first call connects all sources.
-    fn attached(&self, informers: &InformerRegistry) -> &Attached {
+    pub(super) fn attached(&self, informers: &InformerRegistry) -> &Attached {
         self.attached.get_or_init(|| {
             let plan = &self.plan;
             // Relaxed: set by `limit_workers` before the controller is attached.
@@ -164,6 +165,7 @@ impl<C: Reconciler> Handle<C> {
             reads: Arc::clone(reads),
             trigger_names: Arc::clone(&self.trigger_names),
             changes: Arc::clone(&self.changes),
+            dry_runs: None,
             environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
@@ -334,6 +336,14 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(self.work(run))
+    }
+
+    fn planned_kind(&self) -> Option<&ResourceInfo> {
+        Some(&self.plan.info)
+    }
+
+    fn plan(&self, run: PlanRun) -> Pin<Box<dyn Future<Output = Vec<PlannedObject>> + Send + '_>> {
+        Box::pin(self.plan_objects(run))
     }
 
     fn dump(&self, limit: usize) -> Value {

@@ -16,7 +16,7 @@ mod waits;
 
 pub(super) use self::apply_cache::{ApplyCache, ChildVersion, content, fingerprint};
 pub use self::change_log::ChangeLog;
-pub(super) use self::change_log::{ChangeRecord, Changelog, differences};
+pub(super) use self::change_log::{Change, ChangeRecord, Changelog, differences, every_difference};
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;
 pub use self::expectations::Pending;

@@ -10,7 +10,7 @@ use windlass_core::error::{Error, ErrorKind};
 const LONGEST_NAME: usize = 63;
 
 /// Checks that names are valid and unique: they label metrics, logs and probes.
-pub(super) fn names(manager: &Manager) -> Result<(), Error> {
+pub(in crate::manager) fn names(manager: &Manager) -> Result<(), Error> {
     let check_unique = |parts: &str, names: Vec<&str>| {
         let mut seen = BTreeSet::new();
         match names.iter().find(|name| !seen.insert(**name)) {
