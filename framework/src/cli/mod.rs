@@ -1,4 +1,4 @@
-//! Command line of an operator: `run`, `plan`, `manifests`, `manifests diff`, and the usual flags.
+//! Command line of an operator: `run`, `plan`, `shadow`, `manifests`, `manifests diff`, and the usual flags.
 //!
 //! Every operator needs the same main: read a kubeconfig, set up logging, run, print manifests. An
 //! [`App`] is that main; flags and environment variables have controller-runtime's names. Without a
@@ -85,9 +85,10 @@ pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
 ///
 /// `plan [KIND NAMESPACE/NAME…]` prints the changes that a run would make
 /// ([`Manager::plan`]), `--output=json` as JSON. Exit code 0: none; 2: there are changes; 1: an error,
-/// also of a single object.
+/// also of a single object. `shadow` runs beside a running operator, writes nothing, and reports lasting
+/// differences ([`Manager::shadow`]).
 ///
-/// | step | `run` | `plan` | `manifests` |
+/// | step | `run` | `plan`, `shadow` | `manifests` |
 /// |---|---|---|---|
 /// | flags are parsed | yes | yes | yes |
 /// | a kubeconfig is read | yes | yes, and needed | no |
@@ -211,7 +212,7 @@ impl App {
             None => ClientConfig::find()?,
         };
         let Some(mut config) = config else {
-            if matches!(options.command, Some(Command::Plan(_))) {
+            if matches!(options.command, Some(Command::Plan(_) | Command::Shadow(_))) {
                 return Err(plan::no_cluster());
             }
             return Box::pin(self.run_without_cluster(options)).await;
@@ -243,7 +244,13 @@ impl App {
             let manager = options.apply((self.build)(client.dry_run()))?;
             return plan::run(manager, arguments).await;
         }
-        let manager = options.apply((self.build)(client))?;
+        let manager = match &options.command {
+            Some(Command::Shadow(arguments)) => {
+                let manager = options.apply((self.build)(client.dry_run()))?;
+                manager.shadow(arguments.settle_time)
+            }
+            _ => options.apply((self.build)(client))?,
+        };
         // A second signal ends the process, even if a reconcile blocks its thread.
         if manager.signals {
             exit_at_second_signal();

@@ -188,8 +188,20 @@ pub(super) enum Command {
     /// Every object is reconciled once against the cluster, and every write is a dry run. Exit code 0:
     /// nothing would change. 2: something would. 1: an error, also of a single object.
     Plan(PlanArguments),
+    /// Follow a running operator, and report where the writes of this one would differ
+    ///
+    /// Every object is watched and reconciled as by `run`, and every write is a dry run. Lasting
+    /// differences are logged, and counted by windlass_shadow_differences.
+    Shadow(ShadowArguments),
     /// Print the manifests that a cluster needs to run the operator, as YAML
     Manifests(Manifests),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct ShadowArguments {
+    /// Time after which a difference that still stands is reported
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub(super) settle_time: Duration,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -40,10 +40,9 @@ pub(super) async fn run(manager: Manager, arguments: &PlanArguments) -> Result<E
     Ok(ExitCode::from(exit_code(&plan)))
 }
 
-/// The error of a plan without a cluster.
+/// The error of a plan or a shadow without a cluster.
 pub(super) fn no_cluster() -> Error {
-    let text =
-        "a plan needs a cluster, and none is configured: set KUBECONFIG, or give --kubeconfig";
+    let text = "plan and shadow need a cluster, and none is configured: set KUBECONFIG, or give --kubeconfig";
     Error::new(ErrorKind::Config, text)
 }
 

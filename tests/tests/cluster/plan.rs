@@ -1,6 +1,7 @@
 //! A plan: the real reconciles, whose writes are all dry runs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -327,4 +328,69 @@ async fn a_plan_needs_a_client_for_dry_runs_and_an_installed_kind() {
     let error = absent.plan(PlanOptions::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert!(error.to_string().contains("does not serve absents.test.windlass.dev"), "{error}");
+}
+
+/// Another version of the painter, which paints the page in another color than the gadget says.
+#[derive(Debug, Controller)]
+#[controller(for = Gadget, owns(ConfigMap), name = "painter")]
+struct NextPainter(&'static str);
+
+impl Reconciler for NextPainter {
+    type Object = Gadget;
+
+    async fn reconcile(&self, gadget: &Gadget, cx: &Context<Self>) -> Result {
+        let color = if self.0.is_empty() { gadget.spec.color.clone() } else { self.0.to_owned() };
+        let mut page = ConfigMap::default();
+        page.metadata.name = Some(gadget.name().to_owned());
+        page.data = Some([("color".to_owned(), color)].into());
+        cx.apply_owned(page).await?;
+        Ok(Action::done())
+    }
+}
+
+impl Bench {
+    /// Returns the number of objects whose reported differences stand.
+    fn differing(&self) -> String {
+        let metrics = self.cluster.client().environment().metrics.encode();
+        let line = metrics.lines().find(|line| line.starts_with("windlass_shadow_differences{"));
+        line.and_then(|line| line.rsplit(' ').next()).unwrap_or("none").to_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_shadow_reports_differences_that_last_and_writes_nothing() {
+    let cluster = TestCluster::builder().embedded().audit(true).start().await;
+    let bench = Bench::on(cluster).await;
+    let operator = |client: Client, painter| {
+        Manager::new(client).namespaces([bench.cluster.namespace()]).controller(painter)
+    };
+    let running = bench.cluster.spawn(operator(bench.cluster.client(), NextPainter("")));
+    let settle_time = Duration::from_secs(10);
+    let shadow = bench.cluster.client().dry_run();
+    let shadow = operator(shadow, NextPainter("red")).leader_election("shadow").shadow(settle_time);
+    let shadow = bench.cluster.spawn_unrestricted(shadow);
+    bench.gadgets.create(&gadget("same", "red")).await.unwrap();
+    bench.gadgets.create(&gadget("other", "blue")).await.unwrap();
+    bench.eventually("the page is there", async || bench.data("other").await.is_some()).await;
+    bench.clock().sleep(Duration::from_secs(5)).await;
+    assert_eq!(bench.differing(), "0.0", "the running operator may be about to write");
+    bench.clock().sleep(Duration::from_secs(10)).await;
+    assert_eq!(bench.differing(), "1.0", "the difference has lasted");
+    assert_eq!(bench.data("other").await.unwrap()["color"], "blue");
+    bench.change("other", json!({ "color": "red" })).await;
+    bench.eventually("both agree", async || bench.differing() == "0.0").await;
+    let entries = bench.cluster.server().audit();
+    let leases = entries.iter().filter(|entry| entry["resource"] == "leases").count();
+    assert_eq!(leases, 0, "a shadow takes no part in an election");
+    shadow.stop().await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_shadow_needs_a_client_for_dry_runs() {
+    let bench = Bench::start().await;
+    let manager = operator(&bench.cluster, bench.cluster.client()).shadow(Duration::ZERO);
+    let error = manager.without_health().without_metrics().run().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+    assert!(error.to_string().contains("client.dry_run()"), "{error}");
 }

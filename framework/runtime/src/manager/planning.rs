@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Manager, install, run};
-use crate::controller::{ErasedController, PlanRun, PlannedObject, PlannedOutcome};
+use crate::controller::{Cluster, ErasedController, PlanRun, PlannedObject, PlannedOutcome};
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::WriteGate;
 use windlass_core::error::{Error, ErrorKind};
@@ -33,8 +33,8 @@ pub struct PlanOptions {
     /// Objects of the kind, as `NAMESPACE/NAME`, or `NAME` for one without a namespace. Default: all
     /// objects that the operator would reconcile at its start.
     pub objects: Vec<String>,
-    /// Number of objects of one controller that are reconciled at once. Default: 8. With 1 the
-    /// order is that of the result.
+    /// Number of objects of one controller that are reconciled at once. Default: 1, which gives the
+    /// same plan each time. Reconciles that run at once may see each other's dry runs in the caches.
     pub concurrency: usize,
     /// Longest time of one reconcile, if that of its controller is not shorter. Default: 60 s.
     pub reconcile_timeout: Duration,
@@ -47,7 +47,7 @@ impl Default for PlanOptions {
         Self {
             kind: None,
             objects: Vec::new(),
-            concurrency: 8,
+            concurrency: 1,
             reconcile_timeout: Duration::from_secs(60),
             sync_timeout: Duration::from_secs(60),
         }
@@ -84,7 +84,7 @@ impl Manager {
     /// Reconciles each object once against the cluster with every write as a dry run, and returns
     /// the changes that a run would make. The API server checks and completes each write, with its
     /// admission, and stores none. Within a reconcile the caches show the answers, so that later
-    /// steps see earlier ones; other reconciles do not see them.
+    /// steps see earlier ones; later reconciles do not see them.
     ///
     /// The manager must be built with [`Client::dry_run`], so that reconcilers that keep a client
     /// write nothing either. Another cluster needs such a client, too: its writes are refused
@@ -125,9 +125,7 @@ impl Manager {
                         controllers with `client.dry_run()`";
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        for cluster in self.clusters.iter().filter(|one| !one.client().is_dry_run()) {
-            cluster.fence(Some(Arc::new(NoWrites { cluster: cluster.name().to_owned() })));
-        }
+        refuse_writes(&self.clusters);
         let wanted = wanted(&self.controllers, &options)?;
         let mut plan = Plan::default();
         self.compare_definitions(&mut plan).await?;
@@ -284,6 +282,13 @@ fn note_absent(
     Ok(())
 }
 
+/// Refuses the writes to clusters whose clients are not for dry runs.
+pub(super) fn refuse_writes(clusters: &[Cluster]) {
+    for cluster in clusters.iter().filter(|one| !one.client().is_dry_run()) {
+        cluster.fence(Some(Arc::new(NoWrites { cluster: cluster.name().to_owned() })));
+    }
+}
+
 /// Gate that refuses every write to a cluster whose client is not for dry runs.
 #[derive(Debug)]
 struct NoWrites {
@@ -293,7 +298,7 @@ struct NoWrites {
 impl WriteGate for NoWrites {
     fn admit(&self) -> Result<Option<Duration>, Error> {
         let text = format!(
-            "refused to write to cluster {}: this is a plan; make its `Cluster` of a client for dry \
+            "refused to write to cluster {}: only dry runs are sent here; make its `Cluster` of a client for dry \
              runs when the operator's own is one",
             self.cluster
         );

@@ -19,22 +19,26 @@ const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 /// Changes of one reconcile so far.
 struct Comparison<'a> {
     client: &'a Client,
+    /// Kind and name of the reconciled object.
+    owner: (&'a str, &'a str),
     changes: Vec<PlannedChange>,
     /// Stored objects by path, as they were read; `None` for an object that does not exist.
     stored: BTreeMap<String, Option<Value>>,
 }
 
 impl Entries {
-    /// Returns the changes that the recorded writes would make, and the calls of other systems.
-    /// Stored objects are read by `client`.
+    /// Returns the changes that the recorded writes would make for the owner of that kind and name,
+    /// and the calls of other systems. Stored objects are read by `client`.
     ///
     /// # Cancel safety
     /// Safe: only reads are sent.
     pub(in crate::controller) async fn changes(
         self,
         client: &Client,
+        owner: (&str, &str),
     ) -> (Vec<PlannedChange>, Vec<String>) {
-        let mut comparison = Comparison { client, changes: Vec::new(), stored: BTreeMap::new() };
+        let (changes, stored) = (Vec::new(), BTreeMap::new());
+        let mut comparison = Comparison { client, owner, changes, stored };
         for write in &self.writes {
             comparison.add(write).await;
         }
@@ -83,6 +87,17 @@ impl Comparison<'_> {
             for shown in ["name", "namespace", "generateName"] {
                 metadata.remove(shown);
             }
+            // The change stands below its owner.
+            let (kind, name) = self.owner;
+            if let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences") {
+                owners.retain(|owner| owner["kind"] != kind || owner["name"] != name);
+            }
+            if metadata.get("ownerReferences") == Some(&Value::Array(Vec::new())) {
+                metadata.remove("ownerReferences");
+            }
+        }
+        if let Value::Object(members) = &mut sent {
+            members.retain(|name, value| name != "metadata" || *value != Value::Object(Map::new()));
         }
         let mut change = change(write, PlannedAction::Create);
         change.key = ObjectKey::new(write.namespace.as_deref(), &name);

@@ -74,6 +74,11 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// lost and won.
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
 
+    /// Makes the controller the shadow of a running one; called before it runs, with a client for dry
+    /// runs. Ignored by default.
+    #[doc(hidden)]
+    fn follow(&self, _settle_time: Duration) {}
+
     /// Returns the reconciled kind of a controller that can be [planned](Self::plan). Default: none.
     #[doc(hidden)]
     fn planned_kind(&self) -> Option<&ResourceInfo> {

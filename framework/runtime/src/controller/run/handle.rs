@@ -18,14 +18,14 @@ use super::erased::{ControllerRun, ControllerState, ErasedController};
 use super::planning::PlanRun;
 use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
-use crate::controller::reconcile::{ObjectStep, Tasks};
+use crate::controller::reconcile::{ObjectStep, ShadowStep, Tasks};
 use crate::controller::source::{
     Allowed, Attach, BackgroundRun, Enqueuer, Reads, Reason, RunGuard, TriggerNames, background,
     watches,
 };
 use crate::controller::state::{Changelog, LastErrors, LastReconciled, ObjectMemory, Waits};
 use crate::controller::worker::{
-    HotKey, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
+    HotKey, KeyHandler, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
 };
 use crate::controller::{ChangeLog, PlannedObject, Reconciler};
 use crate::events::Recorder;
@@ -59,6 +59,8 @@ pub(crate) struct Handle<C: Reconciler> {
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
     has_run: AtomicBool,
+    /// Time for the running operator to settle, if this one is its shadow.
+    shadow: OnceLock<Duration>,
 }
 
 /// The parts that need informers.
@@ -89,6 +91,7 @@ impl<C: Reconciler> Handle<C> {
             waits: Arc::default(),
             attached: OnceLock::new(),
             has_run: AtomicBool::new(false),
+            shadow: OnceLock::new(),
         }
     }
 
@@ -169,7 +172,9 @@ impl<C: Reconciler> Handle<C> {
             environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
-        let tasks = plan.options.task.map(|make| {
+        // A task acts beside the reconciles, so its writes could not be compared.
+        let task = plan.options.task.filter(|_| self.shadow.get().is_none());
+        let tasks = task.map(|make| {
             let (controller, stop) = (Arc::clone(&self.controller), Arc::clone(&stop));
             Arc::new(Tasks::new(controller, make, Arc::clone(&shared), stop))
         });
@@ -185,7 +190,7 @@ impl<C: Reconciler> Handle<C> {
         let worker = Worker {
             controller: Arc::clone(&plan.name),
             queue: queue.clone(),
-            step: Arc::new(step),
+            step: self.handler(step, &environment),
             timeout: plan.timeout,
             retry: plan.retry,
             after_max_retries: plan.options.after_max_retries,
@@ -199,6 +204,14 @@ impl<C: Reconciler> Handle<C> {
             namespaces: Arc::default(),
         };
         (worker, tasks)
+    }
+
+    /// Returns the handler of keys: the step, or its shadow.
+    fn handler(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
+        let Some(settle_time) = self.shadow.get() else { return Arc::new(step) };
+        let reported = environment.metrics.gauge(&names::SHADOW_DIFFERENCES, &[&self.plan.name]);
+        reported.set(0.0);
+        Arc::new(ShadowStep::new(step, *settle_time, reported))
     }
 
     /// Starts to accept keys without bound, until the returned guard is dropped. In the first run
@@ -260,7 +273,10 @@ impl<C: Reconciler> Handle<C> {
         let (recorder, writer) = Recorder::new(run.client.clone(), &self.plan.name);
         let flush = CancellationToken::new();
         let mut writing = JoinSet::new();
-        writing.spawn(writer.run(flush.clone()));
+        // A dry run of an Event would say nothing to anybody.
+        if !run.client.is_dry_run() {
+            writing.spawn(writer.run(flush.clone()));
+        }
 
         let (worker, tasks) = self.worker(&run, recorder);
         // Held for the whole run: without it the queue drops keys beyond a bound.
@@ -336,6 +352,11 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(self.work(run))
+    }
+
+    fn follow(&self, settle_time: Duration) {
+        // Set once, before the controller runs.
+        let _ = self.shadow.set(settle_time);
     }
 
     fn planned_kind(&self) -> Option<&ResourceInfo> {

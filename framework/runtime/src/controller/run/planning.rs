@@ -94,7 +94,8 @@ impl<C: Reconciler> Handle<C> {
         async move {
             let outcome = reconciled(&step, &key, attempt, limit).await;
             drop(step);
-            let (changes, external_calls) = record.take().changes(&reads).await;
+            let owner = (kind.as_str(), key.name());
+            let (changes, external_calls) = record.take().changes(&reads, owner).await;
             PlannedObject { controller, kind, key, outcome, changes, external_calls }
         }
     }

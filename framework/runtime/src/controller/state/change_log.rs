@@ -140,7 +140,16 @@ impl ChangeRecord {
         if self.more > 0 {
             let _ = write!(text, "; and {} more", self.more);
         }
-        if text.is_empty() { "no difference".to_owned() } else { text }
+        if !text.is_empty() {
+            return text;
+        }
+        // A call of a subresource is not compared, and a deletion leaves nothing to compare.
+        let text = match self.verb {
+            "delete" | "deletecollection" => "deleted",
+            _ if self.resource.contains('/') => "requested",
+            _ => "no difference",
+        };
+        text.to_owned()
     }
 }
 

@@ -41,6 +41,16 @@ pub(in crate::manager) fn names(manager: &Manager) -> Result<(), Error> {
     }
 }
 
+/// Checks that a shadow has a client for dry runs.
+pub(super) fn shadow(manager: &Manager) -> Result<(), Error> {
+    if manager.shadow.is_none() || manager.client.is_dry_run() {
+        return Ok(());
+    }
+    let text = "cannot follow a running operator: the client of the manager writes; build the manager \
+                and its controllers with `client.dry_run()`";
+    Err(Error::new(ErrorKind::Usage, text))
+}
+
 /// Checks the name of a controller: an API server takes no Event of a controller of another name,
 /// and of some names no apply.
 fn check_controller_name(controller: &str) -> Result<(), Error> {
