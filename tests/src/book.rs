@@ -43,6 +43,9 @@ pub mod controllers_around_one_reconcile {}
 #[doc = include_str!("../../book/src/running/production.md")]
 pub mod running_production {}
 
+#[doc = include_str!("../../book/src/running/plan.md")]
+pub mod running_plan {}
+
 #[doc = include_str!("../../book/src/running/changing-a-crd.md")]
 pub mod running_changing_a_crd {}
 

@@ -21,6 +21,7 @@ mod list_watch;
 mod lost_answers;
 mod manager;
 mod on_change;
+mod plan;
 mod projections;
 mod refusals;
 mod rights;

@@ -143,6 +143,8 @@ metrics! {
         "Restarts of long-lived tasks of objects after an error or a panic";
     PAUSED: Gauge "windlass_paused_objects" [controller]
         "Objects that a controller skips because of their pause annotation";
+    SHADOW_DIFFERENCES: Gauge "windlass_shadow_differences" [controller]
+        "Objects for which a shadow would lastingly write other states than the running operator";
     READS: Gauge "windlass_reads" [controller]
         "Reads of other objects whose changes reconcile their readers";
     READ_WAKES: Counter "windlass_read_wakes" [controller]

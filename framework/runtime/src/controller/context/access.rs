@@ -131,7 +131,7 @@ impl<C: Reconciler> Context<C> {
     pub(super) async fn send_create<K: Whole>(&self, api: &Api<K>, child: &K) -> Result<K, Error> {
         let clock = &self.shared.environment.clock;
         let is_unnamed = child.name().is_empty() && is_controlled_by(child, self.object.uid());
-        let kind = WrittenKind::of::<K>().filter(|_| is_unnamed);
+        let kind = WrittenKind::of::<K>().filter(|_| is_unnamed && !self.is_dry_run());
         let expectations = &self.shared.memory.applied.expectations;
         // Before the request: the watch may show the child before the answer comes.
         let create = kind.map(|kind| expectations.creating(self.parent_ref(), kind, clock.now()));

@@ -344,7 +344,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let write = self.api().apply(self.child.1.name(), &self.intent);
         let write = write.manager(&cx.shared.controller).force();
         let (child, answer) = cx.answered(write, ("apply", &self.child.1)).await?;
-        let state = comparable(&child);
+        // A dry run changes nothing that later applies could be compared with.
+        let state = comparable(&child).filter(|_| !cx.is_dry_run());
         if let Some(state) = &state {
             let fields = applied_in(&child, &cx.shared.controller);
             let owned = fields.map(|fields| owned_content(&fields, state));

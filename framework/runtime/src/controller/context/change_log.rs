@@ -1,5 +1,8 @@
 //! Records of the writes of a reconcile for the change log.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use serde_json::Value;
 
 use crate::controller::state::{Change, ChangeLog, ChangeRecord, differences};
@@ -72,6 +75,36 @@ impl<C: Reconciler> Context<C> {
         let text = shorten(record.text(), SET_BACK_LIMIT);
         self.shared.changes.keep(record);
         text
+    }
+
+    /// Returns a function that logs a call whose effect is not compared, once it is answered; `None` when
+    /// writes are not logged. `part` is a subresource.
+    pub(super) fn log_of_call<K: Resource>(
+        &self,
+        verb: &'static str,
+        (part, key): (&str, ObjectKey),
+    ) -> Option<impl Fn(&Bytes) + Send + Sync + 'static> {
+        if self.shared.changes.detail() == ChangeLog::Off {
+            return None;
+        }
+        let resource = format!("{}{part}", K::static_info()?.group_resource());
+        let (log, clock) =
+            (Arc::clone(&self.shared.changes), self.shared.environment.clock.clone());
+        let owner = self.key.clone();
+        let reasons: Vec<String> = self.reasons().iter().map(str::to_owned).collect();
+        Some(move |_: &Bytes| {
+            log.add(ChangeRecord {
+                at: clock.wall(),
+                owner: owner.clone(),
+                reasons: reasons.clone(),
+                verb,
+                resource: resource.clone(),
+                key: key.clone(),
+                changes: Vec::new(),
+                more: 0,
+                is_compared: false,
+            });
+        })
     }
 
     /// Logs a write by the API server's answer; empty for a deletion.

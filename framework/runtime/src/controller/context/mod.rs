@@ -13,6 +13,7 @@ mod apply;
 mod change_log;
 mod checked;
 mod children;
+mod dry_run;
 mod expected;
 mod gone;
 mod guarded;
@@ -34,12 +35,15 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::apply::ApplyOwned;
 pub use self::checked::CheckedApi;
+use self::dry_run::DryRunViews;
+pub use self::dry_run::note_external_call;
 pub use self::expected::Expectations;
 pub use self::patcher::ContextPatcher;
 pub use self::reads::WatchRead;
 use self::status::Latest;
 pub use self::task::TaskContext;
 use crate::controller::Reconciler;
+use crate::controller::planned::DryRunRecord;
 use crate::controller::source::{Reads, Reason, Reasons, TriggerNames};
 use crate::controller::state::{
     Changelog, Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
@@ -94,6 +98,8 @@ pub(super) struct ControllerShared {
     pub(super) memory: Arc<ObjectMemory>,
     /// Log of the writes, for a controller that logs them.
     pub(super) changes: Arc<Changelog>,
+    /// Record of the dry runs of one reconcile, for one whose writes are dry runs.
+    pub(super) dry_runs: Option<Arc<DryRunRecord>>,
     /// Reads of other objects whose changes reconcile their readers.
     pub(super) reads: Arc<Reads>,
     /// Names of the reasons, and the filters that apply at the time of a reconcile.
@@ -158,6 +164,8 @@ pub struct Context<C: Reconciler> {
     has_ended: AtomicBool,
     /// Number under which this attempt registers its reads; 0 before the first.
     read_run: AtomicU64,
+    /// Answers to dry runs that the caches show until the end of this reconcile.
+    dry_runs: DryRunViews,
 }
 
 /// The object of a context, in its several states.
@@ -216,6 +224,7 @@ impl<C: Reconciler> Context<C> {
             detached_client,
             has_ended,
             read_run: AtomicU64::new(0),
+            dry_runs: DryRunViews::default(),
         }
     }
 
@@ -484,13 +493,18 @@ impl<C: Reconciler> Context<C> {
         // the event of a write upon it must still enqueue the object.
         let cached_at_start = if self.attempt.cancel.has_start_version(from) { from } else { "" };
         let to = object.resource_version();
-        self.shared.memory.own_writes.wrote(&self.key, cached_at_start, (from, to));
+        if !self.is_dry_run() {
+            self.shared.memory.own_writes.wrote(&self.key, cached_at_start, (from, to));
+        }
         self.show::<K>(answer);
     }
 
     /// Puts the API server's answer to an own write into the caches before the watch delivers it.
     /// Takes the answer's bytes, because the type may hold only a part of the object.
     fn show<K: Resource>(&self, answer: &[u8]) {
+        if self.is_dry_run() {
+            return self.show_dry_run::<K>(answer);
+        }
         // Only existing caches: a write alone does not start a cache.
         for cache in self.shared.informers.all_caches_of::<K>() {
             if let Err(error) = cache.wrote_answer(answer) {
@@ -525,6 +539,10 @@ impl<C: Reconciler> Context<C> {
 
     /// Expects a write until the watch has shown it.
     fn sent<K: Resource>(&self, what: WriteEffect, key: &ObjectKey, uid: &str) {
+        // The watch never shows a dry run.
+        if self.is_dry_run() {
+            return;
+        }
         let caches = self.shared.informers.caches_of::<K>();
         // A change that no cache holds as an own write cannot be missing from a view.
         let is_unshown = match what {
@@ -572,6 +590,9 @@ impl<C: Reconciler> Context<C> {
 
     /// Removes the object with that uid from the caches.
     fn note_gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
+        if self.is_dry_run() {
+            return self.hide_in_dry_run::<K>(key, uid);
+        }
         for cache in self.shared.informers.all_caches_of::<K>() {
             if cache.covers(key.namespace()) {
                 cache.deleted(key, uid);

@@ -19,7 +19,7 @@ pub(super) use self::apply_cache::{
     ApplyCache, ChildHashes, ChildVersion, Recalled, comparable, fingerprint,
 };
 pub use self::change_log::ChangeLog;
-pub(super) use self::change_log::{Change, ChangeRecord, Changelog, differences};
+pub(super) use self::change_log::{Change, ChangeRecord, Changelog, differences, every_difference};
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;
 pub(super) use self::drift::{applied_in, difference, owned_content};

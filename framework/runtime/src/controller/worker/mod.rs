@@ -18,7 +18,7 @@ mod retries_used_up;
 mod waiting;
 mod yield_budget;
 
-pub(super) use self::attempt::ReconcileAttempt;
+pub(super) use self::attempt::{AttemptCancel, ReconcileAttempt};
 pub use self::limits::LoopGuard;
 pub(super) use self::limits::Rate;
 pub(super) use self::loop_guard::{HotKey, LoopGuardState};
@@ -38,7 +38,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use self::attempt::AttemptCancel;
 use self::loop_guard::ThrottleDecision;
 use self::meter::ReconcileResult;
 use self::namespaces::Namespaces;
