@@ -25,6 +25,7 @@
 mod action;
 mod builder;
 mod cluster;
+mod conditions;
 mod context;
 mod failure;
 mod plan;
@@ -39,6 +40,7 @@ pub use action::Action;
 pub use builder::MOST_WORKERS;
 pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
+pub use conditions::{Declares, SetCondition};
 pub use context::{
     ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchRead,
 };

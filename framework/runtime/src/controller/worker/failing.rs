@@ -160,7 +160,7 @@ impl Worker {
         report: impl FnOnce(ReconcileAttempt) -> Option<ReportFuture<'a>>,
     ) {
         let attempt = self.new_attempt(work, work.reasons());
-        attempt.cancel.copy_start_version(cancel);
+        attempt.cancel.report_of(cancel);
         let ending = attempt.cancel.end_guard();
         let Some(report) = report(attempt) else { return };
         let reported = self.environment.clock.timeout(REPORT_LIMIT, caught(report)).await;
