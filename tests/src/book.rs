@@ -75,3 +75,6 @@ pub mod controllers_literals {}
 
 #[doc = include_str!("../../book/src/controllers/apply-and-status.md")]
 pub mod controllers_apply_and_status {}
+
+#[doc = include_str!("../../book/src/controllers/conditions.md")]
+pub mod controllers_conditions {}

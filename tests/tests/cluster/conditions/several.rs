@@ -9,6 +9,7 @@ use windlass::api::{Api, Patch};
 use windlass::controller::{ControllerBuilder, Declares, Failure};
 use windlass::prelude::*;
 use windlass::testing::TestCluster;
+use windlass_apiserver::faults::{Action as Do, Fault};
 
 use super::readings::{Reading, kstatus};
 use super::website::{Bench, Website, Websites, condition, shown};
@@ -158,4 +159,24 @@ async fn an_operator_does_not_start_if_the_status_has_no_field_for_its_condition
     let ended = Manager::new(cluster.client()).controller(Bares).run().await;
     let error = ended.unwrap_err().to_string();
     assert!(error.contains("its status has no field `conditions`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_permanent_error_is_shown_also_if_the_server_was_away_when_it_happened() {
+    let bench = Bench::start().await;
+    if !bench.cluster.is_embedded() {
+        return;
+    }
+    let running = bench.run();
+    bench.after("serves").await;
+    let fault = Fault::new(Do::Answer(503)).on("patch").resource("websites").subresource("status");
+    let fault = bench.cluster.server().faults().add(fault.always());
+    bench.act("fails for good").await;
+    bench.pass(20).await;
+    assert!(fault.hits() > 0);
+    assert_eq!(shown(&bench.site().await, "Stalled"), "absent");
+    fault.remove();
+    let site = bench.eventually(|site| condition(site, "Stalled").is_some()).await;
+    assert_eq!(kstatus(&site), Reading::Failed);
+    running.stop_anyway().await;
 }

@@ -85,7 +85,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// | an error that is retried | false | `Reconciling`: `ReconcileFailed` | `InProgress` |
     /// | a terminal error, used-up retries | false | `Stalled`: `TerminalError`, `ReconcileGaveUp` | `Failed` |
     /// | one of `stalled_on(…)` is true | false | `Stalled`, with its reason | `Failed` |
-    /// | a clean-up that waits or fails | false | `Reconciling`: `Terminating`, or `Stalled` | `Terminating` |
+    /// | a clean-up that waits | false | `Reconciling`: `Terminating` | `Terminating` |
     /// | paused | as before; unknown if the spec changed | `Paused`; `Reconciling` if the spec changed | as before; `InProgress` |
     ///
     /// All conditions of a reconcile are one write, and none when nothing changed; conditions of others

@@ -114,3 +114,6 @@ fn entries(status: &Value) -> &[Value] {
 fn type_of(entry: &Value) -> Option<&str> {
     entry.get("type")?.as_str()
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,6 +92,7 @@ impl<C: Reconciler> Context<C> {
             Ok(status)
         })
         .await?;
+        self.attempt.cancel.shown();
         for transition in transitions.into_inner() {
             self.report_transition(&transition);
         }

@@ -139,6 +139,10 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
         }))
     }
 
+    fn keeps_conditions(&self) -> bool {
+        self.plan.options.conditions.is_some()
+    }
+
     fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
         let (shared, store) = (ControllerShared::clone(&self.shared), Store::clone(&self.store));
         Some(Arc::new(Self {
@@ -357,17 +361,20 @@ impl<C: Reconciler> ObjectStep<C> {
         if let Some(type_) = options.outcome.as_ref().filter(|_| reported.is_new) {
             outcome = cx.set_condition(reported.condition(type_)).await;
         }
-        let mut hook = Ok(());
+        // Of a paused object only the write of its pause can fail.
+        let shows = options.conditions.is_some() && !is_paused;
+        if shows {
+            outcome = cx.write_conditions(&reported.outcome()).await;
+        }
         if let Some(report) =
             options.report.filter(|_| reported.is_new || options.reports_every_failure)
         {
-            hook = report(&self.controller, reported.failure, &cx).await;
+            report(&self.controller, reported.failure, &cx).await?;
+            // The hook may set conditions; mostly nothing is left to write.
+            if shows && outcome.is_ok() {
+                outcome = cx.write_conditions(&reported.outcome()).await;
+            }
         }
-        // After the hook, which may set conditions. Of a paused object only the write of its pause can fail.
-        if options.conditions.is_some() && !is_paused {
-            outcome = cx.write_conditions(&reported.outcome()).await;
-        }
-        hook?;
         match outcome.map_err(Failure::from) {
             // The object is gone, so its status cannot be written: no error.
             Err(failure) if cx.has_ended(&failure).await => Ok(()),

@@ -1,7 +1,7 @@
 //! One attempt at a key: its number, its reasons, its cancellation and its write gate.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ struct Shared {
     generation: AtomicI64,
     /// The conditions that the attempt has set.
     collected: Collected,
+    /// Whether its outcome is shown in the conditions of the object.
+    is_shown: AtomicBool,
 }
 
 impl AttemptCancel {
@@ -63,6 +65,7 @@ impl AttemptCancel {
             start_version: AtomicU64::new(0),
             generation: AtomicI64::new(0),
             collected: Collected::default(),
+            is_shown: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -92,6 +95,17 @@ impl AttemptCancel {
     /// The generation that the attempt reconciles, if the object has one.
     pub(crate) fn generation(&self) -> Option<i64> {
         Some(self.shared.generation.load(Ordering::Relaxed)).filter(|generation| *generation != 0)
+    }
+
+    /// Notes that the outcome is shown in the conditions of the object.
+    pub(crate) fn shown(&self) {
+        // Relaxed: read by the task that awaited the write.
+        self.shared.is_shown.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the outcome is shown in the conditions of the object.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.shared.is_shown.load(Ordering::Relaxed)
     }
 
     /// The conditions that the attempt has set.

@@ -118,6 +118,11 @@ pub(super) trait KeyHandler: Send + Sync + 'static {
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>>;
 
+    /// Whether conditions are kept that show each failure.
+    fn keeps_conditions(&self) -> bool {
+        false
+    }
+
     /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
     /// reference counts do not contend. `None` if sharing is fine.
     fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
