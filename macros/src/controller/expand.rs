@@ -152,7 +152,7 @@ fn everything(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     let mut both = kind.clone();
     both.params.push(parse_quote!(__Verb: #krate::rbac::verbs::VerbType));
     let can = implement_with(input, &both, &quote!(#krate::rbac::Can<__Verb, __Kind>));
-    let set = with_parameter(input, parse_quote!(__Set: #krate::conditions::ConditionSet));
+    let set = with_parameter(input, parse_quote!(__Set));
     let declares = implement_with(input, &set, &quote!(#krate::controller::Declares<__Set>));
     quote!(#owns #can #declares)
 }

@@ -16,7 +16,8 @@ use windlass_core::conditions::{ConditionSet, met, unknown, unmet};
     label = "no conditions of `{Self}`",
     note = "`#[controller(…, conditions(WebsiteCondition))]` names the conditions of a controller: one enum"
 )]
-pub trait Declares<T: ConditionSet>: Reconciler {}
+// No bound on `T`: a type that is no set would be reported here and at the builder.
+pub trait Declares<T>: Reconciler {}
 
 /// Sets a condition of the controller: `WebsiteCondition::Available.met(cx, "RolledOut", "")`.
 ///
