@@ -29,7 +29,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::resource::FieldValue;
 
-pub use declared::{ConditionSet, DeclaredConditions, OnlyReady};
+pub use declared::{ConditionSet, ConditionTypes, ReadyCondition};
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// The type of a condition: a text, or a value of an enum of the types that a kind has.

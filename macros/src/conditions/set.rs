@@ -168,8 +168,8 @@ fn expand(input: &DeriveInput, attrs: &Attrs, names: &[ConditionName<'_>]) -> To
     quote! {
         #[automatically_derived]
         impl #generics ::windlass::conditions::ConditionSet for #ident #arguments #bounds {
-            const DECLARED: ::windlass::conditions::DeclaredConditions =
-                ::windlass::conditions::DeclaredConditions {
+            const TYPES: ::windlass::conditions::ConditionTypes =
+                ::windlass::conditions::ConditionTypes {
                     root: #root,
                     ready: &[#(#ready),*],
                     stalled_on: &[#(#stalled_on),*],

@@ -40,7 +40,7 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
     if let Some(conditions) = &attrs.conditions {
         let set = condition_set(conditions, krate);
         let target = quote_spanned! {at(conditions.span)=>
-            #krate::controller::Declares<#set>
+            #krate::controller::OwnsConditions<#set>
         };
         output.extend(implement(input, &target));
     }
@@ -153,7 +153,7 @@ fn everything(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     both.params.push(parse_quote!(__Verb: #krate::rbac::verbs::VerbType));
     let can = implement_with(input, &both, &quote!(#krate::rbac::Can<__Verb, __Kind>));
     let set = with_parameter(input, parse_quote!(__Set));
-    let declares = implement_with(input, &set, &quote!(#krate::controller::Declares<__Set>));
+    let declares = implement_with(input, &set, &quote!(#krate::controller::OwnsConditions<__Set>));
     quote!(#owns #can #declares)
 }
 
@@ -326,7 +326,7 @@ fn watch(watch: &WatchAttr) -> TokenStream {
 fn condition_set(conditions: &ConditionsAttr, krate: &TokenStream) -> TokenStream {
     match &conditions.set {
         Some(set) => set.to_token_stream(),
-        None => quote!(#krate::conditions::OnlyReady),
+        None => quote!(#krate::conditions::ReadyCondition),
     }
 }
 

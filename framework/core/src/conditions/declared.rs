@@ -9,7 +9,7 @@ use super::ConditionType;
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
-/// use windlass::conditions::{ConditionSet, ConditionType, DeclaredConditions};
+/// use windlass::conditions::{ConditionSet, ConditionType, ConditionTypes};
 ///
 /// // As `#[derive(Conditions)]` generates it.
 /// enum WebsiteCondition {
@@ -27,7 +27,7 @@ use super::ConditionType;
 /// }
 ///
 /// impl ConditionSet for WebsiteCondition {
-///     const DECLARED: DeclaredConditions = DeclaredConditions {
+///     const TYPES: ConditionTypes = ConditionTypes {
 ///         root: "Ready",
 ///         ready: &["ConfigApplied"],
 ///         stalled_on: &["InvalidSpec"],
@@ -42,12 +42,12 @@ use super::ConditionType;
 )]
 pub trait ConditionSet: ConditionType + Send + Sync + 'static {
     /// The types of the set, by their role.
-    const DECLARED: DeclaredConditions;
+    const TYPES: ConditionTypes;
 }
 
 /// The types of a [`ConditionSet`], by their role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeclaredConditions {
+pub struct ConditionTypes {
     /// The condition that is computed from the others: mostly `Ready`.
     pub root: &'static str,
     /// All of them are true of an object that is ready.
@@ -59,7 +59,7 @@ pub struct DeclaredConditions {
     pub others: &'static [&'static str],
 }
 
-impl DeclaredConditions {
+impl ConditionTypes {
     /// Whether a reconciler may set the condition of that type.
     pub fn contains(&self, type_: &str) -> bool {
         [self.ready, self.stalled_on, self.others].iter().any(|group| group.contains(&type_))
@@ -68,17 +68,17 @@ impl DeclaredConditions {
 
 /// No conditions of one's own: `Ready` follows from the outcome of reconciles alone.
 ///
-/// `#[controller(conditions)]` stands for `conditions(OnlyReady)`.
+/// `#[controller(conditions)]` stands for `conditions(ReadyCondition)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnlyReady {}
+pub enum ReadyCondition {}
 
-impl ConditionType for OnlyReady {
+impl ConditionType for ReadyCondition {
     fn as_str(&self) -> &str {
         match *self {}
     }
 }
 
-impl ConditionSet for OnlyReady {
-    const DECLARED: DeclaredConditions =
-        DeclaredConditions { root: "Ready", ready: &[], stalled_on: &[], others: &[] };
+impl ConditionSet for ReadyCondition {
+    const TYPES: ConditionTypes =
+        ConditionTypes { root: "Ready", ready: &[], stalled_on: &[], others: &[] };
 }

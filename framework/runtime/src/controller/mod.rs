@@ -40,7 +40,7 @@ pub use action::Action;
 pub use builder::MOST_WORKERS;
 pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
-pub use conditions::{Declares, SetCondition};
+pub use conditions::{OwnsConditions, SetCondition};
 pub use context::{
     ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchRead,
 };

@@ -7,7 +7,7 @@ mod website;
 
 use serde_json::json;
 use windlass::api::Patch;
-use windlass::conditions::{ConditionSet, OnlyReady};
+use windlass::conditions::{ConditionSet, ReadyCondition};
 use windlass::controller::PAUSED;
 
 use self::readings::{Reading, argo, kstatus, kubectl_waits_no_more};
@@ -330,8 +330,8 @@ async fn the_root_cannot_be_set_by_hand() {
 
 #[test]
 fn the_roles_of_variants_are_those_of_the_attribute() {
-    let declared = WebsiteCondition::DECLARED;
+    let declared = WebsiteCondition::TYPES;
     assert_eq!((declared.root, declared.ready), ("Ready", &["ConfigApplied", "Available"][..]));
     assert_eq!((declared.stalled_on, declared.others), (&["InvalidSpec"][..], &["Backed"][..]));
-    assert!(!OnlyReady::DECLARED.contains("Ready"));
+    assert!(!ReadyCondition::TYPES.contains("Ready"));
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use windlass::api::{Api, Patch};
-use windlass::controller::{ControllerBuilder, Declares, Failure};
+use windlass::controller::{ControllerBuilder, Failure, OwnsConditions};
 use windlass::prelude::*;
 use windlass::testing::TestCluster;
 use windlass_apiserver::faults::{Action as Do, Fault};
@@ -144,11 +144,11 @@ impl Reconciler for Bares {
 }
 
 // By hand: the derive would not compile.
-impl Declares<windlass::conditions::OnlyReady> for Bares {}
+impl OwnsConditions<windlass::conditions::ReadyCondition> for Bares {}
 
 impl Controller for Bares {
     fn wiring() -> ControllerBuilder<Self> {
-        ControllerBuilder::new().conditions::<windlass::conditions::OnlyReady>()
+        ControllerBuilder::new().conditions::<windlass::conditions::ReadyCondition>()
     }
 }
 

@@ -9,7 +9,9 @@ use super::ControllerBuilder;
 use crate::controller::conditions::StatusConditions;
 use crate::controller::reconcile::{boxed_report, boxed_task};
 use crate::controller::worker::{LoopGuard, Rate};
-use crate::controller::{AfterMaxRetries, ChangeLog, Declares, ObjectTask, OnFailure, Reconciler};
+use crate::controller::{
+    AfterMaxRetries, ChangeLog, ObjectTask, OnFailure, OwnsConditions, Reconciler,
+};
 use windlass_core::conditions::ConditionSet;
 
 impl<C: Reconciler> ControllerBuilder<C> {
@@ -100,8 +102,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// # extern crate windlass_runtime as windlass;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
-    /// use windlass::conditions::OnlyReady;
-    /// use windlass::controller::Declares;
+    /// use windlass::conditions::ReadyCondition;
+    /// use windlass::controller::OwnsConditions;
     /// # struct Sites;
     /// # impl Reconciler for Sites {
     /// #     type Object = ConfigMap;
@@ -111,13 +113,13 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// # }
     ///
     /// // As `#[controller(conditions)]`.
-    /// impl Declares<OnlyReady> for Sites {}
-    /// let builder = ControllerBuilder::<Sites>::new().conditions::<OnlyReady>();
+    /// impl OwnsConditions<ReadyCondition> for Sites {}
+    /// let builder = ControllerBuilder::<Sites>::new().conditions::<ReadyCondition>();
     /// # let _ = builder;
     /// ```
     pub fn conditions<T: ConditionSet>(mut self) -> Self
     where
-        C: Declares<T>,
+        C: OwnsConditions<T>,
     {
         self.options.conditions = Some(StatusConditions::of::<C::Object, T>());
         self.options.outcome = None;

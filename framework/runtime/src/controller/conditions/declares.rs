@@ -17,7 +17,7 @@ use windlass_core::conditions::{ConditionSet, met, unknown, unmet};
     note = "`#[controller(…, conditions(WebsiteCondition))]` names the conditions of a controller: one enum"
 )]
 // No bound on `T`: a type that is no set would be reported here and at the builder.
-pub trait Declares<T>: Reconciler {}
+pub trait OwnsConditions<T>: Reconciler {}
 
 /// Sets a condition of the controller: `WebsiteCondition::Available.met(cx, "RolledOut", "")`.
 ///
@@ -32,8 +32,8 @@ pub trait Declares<T>: Reconciler {}
 /// ```
 /// # extern crate windlass_runtime as windlass;
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use windlass::controller::Declares;
-/// # use windlass::conditions::{ConditionSet, ConditionType, DeclaredConditions};
+/// # use windlass::controller::OwnsConditions;
+/// # use windlass::conditions::{ConditionSet, ConditionType, ConditionTypes};
 /// use windlass::prelude::*;
 ///
 /// # enum SiteCondition { Available }
@@ -41,12 +41,12 @@ pub trait Declares<T>: Reconciler {}
 /// #     fn as_str(&self) -> &str { "Available" }
 /// # }
 /// # impl ConditionSet for SiteCondition {
-/// #     const DECLARED: DeclaredConditions = DeclaredConditions {
+/// #     const TYPES: ConditionTypes = ConditionTypes {
 /// #         root: "Ready", ready: &["Available"], stalled_on: &[], others: &[],
 /// #     };
 /// # }
 /// # struct Sites;
-/// # impl Declares<SiteCondition> for Sites {}
+/// # impl OwnsConditions<SiteCondition> for Sites {}
 /// # impl Sites {
 /// #     fn ready(&self, _: &ConfigMap) -> i32 { 3 }
 /// # }
@@ -66,24 +66,36 @@ pub trait Declares<T>: Reconciler {}
 /// ```
 pub trait SetCondition: ConditionSet {
     /// The condition is true.
-    fn met<C: Declares<Self>>(&self, cx: &Context<C>, reason: &str, message: impl fmt::Display)
-    where
+    fn met<C: OwnsConditions<Self>>(
+        &self,
+        cx: &Context<C>,
+        reason: &str,
+        message: impl fmt::Display,
+    ) where
         Self: Sized,
     {
         cx.collect(Change::Set(met(self.as_str(), reason, message.to_string())));
     }
 
     /// The condition is false.
-    fn unmet<C: Declares<Self>>(&self, cx: &Context<C>, reason: &str, message: impl fmt::Display)
-    where
+    fn unmet<C: OwnsConditions<Self>>(
+        &self,
+        cx: &Context<C>,
+        reason: &str,
+        message: impl fmt::Display,
+    ) where
         Self: Sized,
     {
         cx.collect(Change::Set(unmet(self.as_str(), reason, message.to_string())));
     }
 
     /// The state of the condition could not be observed.
-    fn unknown<C: Declares<Self>>(&self, cx: &Context<C>, reason: &str, message: impl fmt::Display)
-    where
+    fn unknown<C: OwnsConditions<Self>>(
+        &self,
+        cx: &Context<C>,
+        reason: &str,
+        message: impl fmt::Display,
+    ) where
         Self: Sized,
     {
         cx.collect(Change::Set(unknown(self.as_str(), reason, message.to_string())));
@@ -91,7 +103,7 @@ pub trait SetCondition: ConditionSet {
 
     /// Removes the condition, which does not apply to the object any more. One that `Ready` depends on is
     /// unknown from then on.
-    fn clear<C: Declares<Self>>(&self, cx: &Context<C>)
+    fn clear<C: OwnsConditions<Self>>(&self, cx: &Context<C>)
     where
         Self: Sized,
     {

@@ -15,19 +15,19 @@ mod declares;
 pub(super) mod summary;
 
 pub(super) use collected::{Change, Collected};
-pub use declares::{Declares, SetCondition};
+pub use declares::{OwnsConditions, SetCondition};
 pub(super) use summary::{Outcome, State};
 
 use serde_json::Value;
 
-use windlass_core::conditions::{Condition, ConditionSet, Conditions, DeclaredConditions};
+use windlass_core::conditions::{Condition, ConditionSet, ConditionTypes, Conditions};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceInfo, status_fields};
 
 /// The conditions of a controller in the status of its kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StatusConditions {
-    pub(super) declared: DeclaredConditions,
+    pub(super) declared: ConditionTypes,
     /// Names of the fields of the status; empty if they are not known.
     fields: &'static [&'static str],
 }
@@ -37,7 +37,7 @@ impl StatusConditions {
     pub(super) fn of<K: Resource, T: ConditionSet>() -> Self {
         // A projection may have fewer fields than the status, and none is known then.
         let fields = if K::projection().is_some() { &[] } else { status_fields::<K>() };
-        Self { declared: T::DECLARED, fields }
+        Self { declared: T::TYPES, fields }
     }
 
     /// Whether `status.observedGeneration` is kept.

@@ -16,7 +16,7 @@ use super::Change;
 use crate::controller::action::Wait;
 use crate::controller::source::PAUSED as PAUSED_BY;
 use crate::controller::worker::{RECONCILED, TERMINATING, WAITING};
-use windlass_core::conditions::{Condition, Conditions, DeclaredConditions, met, unknown, unmet};
+use windlass_core::conditions::{Condition, ConditionTypes, Conditions, met, unknown, unmet};
 
 /// The root of the controller that keeps the conditions below.
 pub(crate) const READY: &str = "Ready";
@@ -103,7 +103,7 @@ struct Verdict {
 }
 
 /// Returns all types that a controller keeps.
-pub(crate) fn own_types(declared: &DeclaredConditions) -> impl Iterator<Item = &'static str> {
+pub(crate) fn own_types(declared: &ConditionTypes) -> impl Iterator<Item = &'static str> {
     let of_reconciler =
         [declared.ready, declared.stalled_on, declared.others].into_iter().flatten();
     let companions = if declared.root == READY { &ABNORMAL[..] } else { &[] };
@@ -112,7 +112,7 @@ pub(crate) fn own_types(declared: &DeclaredConditions) -> impl Iterator<Item = &
 
 /// Returns the own conditions after a reconcile. `before` are those that the object has.
 pub(crate) fn summarize(
-    declared: &DeclaredConditions,
+    declared: &ConditionTypes,
     before: &Conditions,
     run: Run<'_>,
 ) -> Conditions {
@@ -157,7 +157,7 @@ pub(crate) fn summarize(
 }
 
 /// Decides about the root.
-fn verdict(declared: &DeclaredConditions, next: &Conditions, run: Run<'_>) -> Verdict {
+fn verdict(declared: &ConditionTypes, next: &Conditions, run: Run<'_>) -> Verdict {
     let Outcome { state, reason, message } = run.outcome;
     let root = declared.root;
     // Conditions of another generation say nothing about this one.
@@ -203,7 +203,7 @@ fn verdict(declared: &DeclaredConditions, next: &Conditions, run: Run<'_>) -> Ve
 }
 
 /// Shows a pause. The root stays as it is, unless the pause keeps a change from being reconciled.
-fn pause(declared: &DeclaredConditions, next: &mut Conditions, run: Run<'_>) {
+fn pause(declared: &ConditionTypes, next: &mut Conditions, run: Run<'_>) {
     let Outcome { reason, message, .. } = run.outcome;
     let root = next.get(declared.root);
     let is_current = root
@@ -243,7 +243,7 @@ fn is_valid(reason: &str) -> bool {
 /// An absent condition is unknown, or false if it is one that is present only while it is true: so a
 /// placeholder is no transition, and the end of a stall is one.
 pub(crate) fn transitions(
-    declared: &DeclaredConditions,
+    declared: &ConditionTypes,
     before: &Conditions,
     after: &Conditions,
 ) -> Vec<Condition> {
@@ -277,7 +277,7 @@ pub(crate) fn is_reported(condition: &Condition) -> bool {
 }
 
 /// Whether a transition is a problem that needs attention.
-pub(crate) fn is_warning(declared: &DeclaredConditions, condition: &Condition) -> bool {
+pub(crate) fn is_warning(declared: &ConditionTypes, condition: &Condition) -> bool {
     let type_ = condition.type_.as_str();
     (type_ == STALLED || declared.stalled_on.contains(&type_)) && condition.status == "True"
 }

@@ -7,8 +7,8 @@ use super::summary::{Run, summarize, transitions};
 use super::*;
 use windlass_core::conditions::{met, unknown, unmet};
 
-const DECLARED: DeclaredConditions =
-    DeclaredConditions { root: "Ready", ready: &["A", "B"], stalled_on: &["Bad"], others: &["C"] };
+const TYPES: ConditionTypes =
+    ConditionTypes { root: "Ready", ready: &["A", "B"], stalled_on: &["Bad"], others: &["C"] };
 const STATES: [State; 5] =
     [State::Done, State::Waiting, State::Retried, State::Stalled, State::Paused];
 
@@ -60,7 +60,7 @@ fn every_run(mut check: impl FnMut(&Conditions, Run<'_>)) {
 fn exactly_one_of_ready_reconciling_and_stalled_is_true() {
     let mut runs = 0;
     every_run(|before, run| {
-        let after = summarize(&DECLARED, before, run);
+        let after = summarize(&TYPES, before, run);
         if run.outcome.state == State::Paused {
             assert!(after.is_met("Paused"));
             return;
@@ -87,10 +87,10 @@ fn exactly_one_of_ready_reconciling_and_stalled_is_true() {
 #[test]
 fn the_same_outcome_again_changes_nothing() {
     every_run(|before, run| {
-        let once = summarize(&DECLARED, before, run);
-        let twice = summarize(&DECLARED, &once, Run { now: at(99), ..run });
+        let once = summarize(&TYPES, before, run);
+        let twice = summarize(&TYPES, &once, Run { now: at(99), ..run });
         assert_eq!(once, twice, "{run:?} {before:?}");
-        assert_eq!(transitions(&DECLARED, &once, &twice), []);
+        assert_eq!(transitions(&TYPES, &once, &twice), []);
     });
 }
 
@@ -98,24 +98,23 @@ fn the_same_outcome_again_changes_nothing() {
 fn a_placeholder_is_no_transition_and_the_end_of_a_stall_is_one() {
     let stalled =
         Run { changes: &[], outcome: &outcome(State::Stalled), generation: Some(1), now: at(1) };
-    let first = summarize(&DECLARED, &Conditions::new(), stalled);
+    let first = summarize(&TYPES, &Conditions::new(), stalled);
     let types = |all: Vec<Condition>| {
         all.into_iter().map(|it| format!("{} {}", it.type_, it.status)).collect::<Vec<_>>()
     };
-    let found = types(transitions(&DECLARED, &Conditions::new(), &first));
+    let found = types(transitions(&TYPES, &Conditions::new(), &first));
     assert_eq!(found, ["Stalled True", "Ready False"]);
     let changes = ["A", "B"].map(|type_| Change::Set(of_generation(met(type_, "Own", ""), 1)));
     let done = outcome(State::Done);
     let run = Run { changes: &changes, outcome: &done, ..stalled };
-    let second = summarize(&DECLARED, &first, run);
-    let found = types(transitions(&DECLARED, &first, &second));
+    let second = summarize(&TYPES, &first, run);
+    let found = types(transitions(&TYPES, &first, &second));
     assert_eq!(found, ["A True", "B True", "Stalled False", "Ready True"]);
 }
 
 #[test]
 fn another_root_has_no_companions_and_leaves_those_of_the_first_controller() {
-    let declared =
-        DeclaredConditions { root: "DnsReady", ready: &["A"], stalled_on: &[], others: &[] };
+    let declared = ConditionTypes { root: "DnsReady", ready: &["A"], stalled_on: &[], others: &[] };
     let before: Conditions = [met("Reconciling", "Theirs", "")].into_iter().collect();
     for state in STATES {
         let outcome = outcome(state);
@@ -129,7 +128,7 @@ fn another_root_has_no_companions_and_leaves_those_of_the_first_controller() {
 
 #[test]
 fn entries_of_others_stay_as_they_are_and_in_their_places() {
-    let kept = StatusConditions { declared: DECLARED, fields: &[] };
+    let kept = StatusConditions { declared: TYPES, fields: &[] };
     let theirs = json!({ "type": "Theirs", "status": "Maybe", "severity": 3 });
     let ready = met("Ready", "Own", "");
     let ours = serde_json::to_value(&ready).expect("JSON");
