@@ -89,5 +89,6 @@ pub use windlass_core::{Error, ErrorKind};
 // Each of the first two names is a trait and its derive macro.
 #[doc(inline)]
 pub use windlass_runtime::{
-    ApplyConfiguration, ConditionType, Controller, CustomResource, Projection, Schema, object,
+    ApplyConfiguration, ConditionType, Conditions, Controller, CustomResource, Projection, Schema,
+    object,
 };

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::{controller, projection, resource, schema};
+use crate::{conditions, controller, projection, resource, schema};
 
 const RESOURCE: &str = include_str!("../docs/custom_resource.md");
 const CONTROLLER: &str = include_str!("../docs/controller.md");
+const CONDITIONS: &str = include_str!("../docs/conditions.md");
 const PROJECTION: &str = include_str!("../docs/projection.md");
 const SCHEMA: &str = include_str!("../docs/schema.md");
 const PAGE: &str = include_str!("../../book/src/reference/derives.md");
@@ -84,6 +85,14 @@ fn every_key_of_controller_is_documented() {
     }
     let subresources: Vec<&str> = SUBRESOURCES.iter().map(|(name, _)| *name).collect();
     all_are_named(grants, &subresources);
+}
+
+#[test]
+fn every_key_of_conditions_is_documented() {
+    use conditions::set::{KEYS, READY_KEYS};
+    all_are_named(CONDITIONS, KEYS);
+    all_are_named(CONDITIONS, READY_KEYS);
+    nothing_else_begins_a_row(CONDITIONS, &[KEYS, READY_KEYS].concat());
 }
 
 #[test]
@@ -181,7 +190,7 @@ fn rows_of(text: &str, key: &str) -> Vec<String> {
 
 /// The source of the constants that document keys.
 fn modules() -> String {
-    let derives: [(&str, &str, Vec<&[&str]>); 4] = [
+    let derives: [(&str, &str, Vec<&[&str]>); 5] = [
         (
             "resource",
             RESOURCE,
@@ -203,6 +212,7 @@ fn modules() -> String {
             ],
         ),
         ("controller", CONTROLLER, vec![controller::attrs::KEYS]),
+        ("conditions", CONDITIONS, vec![conditions::set::KEYS, conditions::set::READY_KEYS]),
         ("projection", PROJECTION, vec![projection::attrs::KEYS, projection::attrs::FIELD_KEYS]),
     ];
     let mut source = "//! Documentation of the derives' keys, for editors: generated code refers to a constant here at the\n\
@@ -249,6 +259,7 @@ fn the_book_holds_all_tables() {
         "projection",
         "apply_configuration",
         "condition_type",
+        "conditions",
         "object",
     ] {
         let line = format!("\n{{{{#include ../../../macros/docs/{file}.md}}}}\n");

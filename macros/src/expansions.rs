@@ -5,7 +5,7 @@
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, parse_quote};
 
-use crate::{apply, controller, object, projection, resource, schema};
+use crate::{apply, conditions, controller, object, projection, resource, schema};
 
 #[track_caller]
 fn compare(name: &str, tokens: TokenStream) {
@@ -212,5 +212,29 @@ fn types_of_conditions() {
             Reachable,
         }
     };
-    compare("condition_type", apply::condition_type(&input));
+    compare("condition_type", conditions::condition_type(&input));
+}
+
+#[test]
+fn conditions_of_a_controller() {
+    let input: DeriveInput = parse_quote! {
+        #[conditions(ready(all(ConfigApplied, Available), stalled_on(InvalidSpec)))]
+        enum WebsiteCondition {
+            ConfigApplied,
+            #[condition("example.dev/Available")]
+            Available,
+            InvalidSpec,
+            Backed,
+        }
+    };
+    compare("conditions", conditions::conditions(&input));
+}
+
+#[test]
+fn a_controller_with_conditions() {
+    let input: DeriveInput = parse_quote! {
+        #[controller(for = Website, conditions(WebsiteCondition))]
+        struct Sites;
+    };
+    compare("controller_conditions", controller::derive(&input));
 }

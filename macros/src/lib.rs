@@ -11,6 +11,7 @@
 //! a mapper's signature) are left to the compiler and to `CustomResource::crd`.
 
 mod apply;
+mod conditions;
 mod controller;
 #[cfg(test)]
 mod documented;
@@ -80,5 +81,12 @@ pub fn apply_configuration(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(ConditionType, attributes(condition))]
 pub fn condition_type(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    apply::condition_type(&input).into()
+    conditions::condition_type(&input).into()
+}
+
+#[doc = include_str!("../docs/conditions.md")]
+#[proc_macro_derive(Conditions, attributes(conditions, condition))]
+pub fn conditions_of_a_controller(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    conditions::conditions(&input).into()
 }

@@ -81,3 +81,5 @@ pub mod controllers_apply_and_status {}
 
 #[doc = include_str!("../../book/src/controllers/external.md")]
 pub mod controllers_external {}
+#[doc = include_str!("../../book/src/controllers/conditions.md")]
+pub mod controllers_conditions {}

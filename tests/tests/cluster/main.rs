@@ -8,6 +8,7 @@ mod api_reads;
 mod api_subresources;
 mod bench;
 mod children;
+mod conditions;
 mod converge;
 mod definitions;
 mod deletion;

@@ -68,7 +68,7 @@ fn fixtures(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Folders of fixtures.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 13] = [
     "resource",
     "column",
     "scale",
@@ -80,6 +80,7 @@ const FOLDERS: [&str; 12] = [
     "schema",
     "object",
     "apply",
+    "conditions",
     "editors",
 ];
 

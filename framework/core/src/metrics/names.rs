@@ -137,6 +137,8 @@ metrics! {
         "Objects whose retries were used up";
     WAITING: Gauge "windlass_waiting_objects" [controller]
         "Objects that wait, as their last reconcile without an error said";
+    CONDITION_TRANSITIONS: Counter "windlass_condition_transitions" [controller, kind, type, status]
+        "Changes of the status of conditions that a controller keeps, by the new status";
     OBJECT_TASKS: Gauge "windlass_object_tasks" [controller]
         "Running long-lived tasks of objects";
     OBJECT_TASK_RESTARTS: Counter "windlass_object_task_restarts" [controller]

@@ -26,6 +26,7 @@
 mod action;
 mod builder;
 mod cluster;
+mod conditions;
 mod context;
 mod failure;
 mod plan;
@@ -43,6 +44,7 @@ pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
 #[doc(hidden)]
 pub use context::note_external_call;
+pub use conditions::{OwnsConditions, SetCondition};
 pub use context::{
     ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchRead,
 };

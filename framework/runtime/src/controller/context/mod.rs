@@ -14,6 +14,7 @@ mod change_log;
 mod checked;
 mod children;
 mod dry_run;
+mod conditions;
 mod expected;
 mod gone;
 mod guarded;
@@ -44,6 +45,7 @@ use self::status::Latest;
 pub use self::task::TaskContext;
 use crate::controller::Reconciler;
 use crate::controller::planned::DryRunRecord;
+use crate::controller::conditions::StatusConditions;
 use crate::controller::source::{Reads, Reason, Reasons, TriggerNames};
 use crate::controller::state::{
     Changelog, Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
@@ -96,6 +98,8 @@ pub(super) struct ControllerShared {
     pub(super) queue: WorkQueue<ObjectKey>,
     /// State of each object between its reconciles.
     pub(super) memory: Arc<ObjectMemory>,
+    /// The conditions that are kept, for a controller that keeps some.
+    pub(super) conditions: Option<StatusConditions>,
     /// Log of the writes, for a controller that logs them.
     pub(super) changes: Arc<Changelog>,
     /// Record of the dry runs of one reconcile, for one whose writes are dry runs.
@@ -230,6 +234,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Returns the same context for a newer version of the object.
     pub(super) fn with_object(self, object: C::Object) -> Self {
+        self.attempt.cancel.set_generation(object.metadata().generation);
         Self { object: Arc::new(object), latest: Mutex::new(None), ..self }
     }
 

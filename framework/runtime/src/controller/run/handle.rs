@@ -126,7 +126,7 @@ impl<C: Reconciler> Handle<C> {
             let superseded = Arc::clone(&self.memory.superseded);
             let running = informers.informer::<C::Object>().listen();
             sources.push(running.inline(Box::new(move |events| superseded.observe(events))));
-            let mut refused = None;
+            let mut refused = plan.options.conditions.and_then(|it| it.check(&plan.info).err());
             for source in &plan.sources {
                 match source(&at) {
                     Ok(source) => sources.extend(source),
@@ -169,6 +169,7 @@ impl<C: Reconciler> Handle<C> {
             trigger_names: Arc::clone(&self.trigger_names),
             changes: Arc::clone(&self.changes),
             dry_runs: None,
+            conditions: plan.options.conditions,
             environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
@@ -302,6 +303,9 @@ impl<C: Reconciler> Handle<C> {
         // The next term reconciles every object, in this process or in another one; until then
         // their reads keep no cache running.
         self.trigger_names.reads.clear();
+        // The gauges of a process that does not lead show nothing of its last term.
+        self.attached(&run.informers).meter.waiting(-(self.waits.clear() as f64));
+        self.trigger_names.paused.clear();
         // The writer of Events ends after the last reconcile could have reported one.
         flush.cancel();
         // Otherwise the writer is aborted when `writing` is dropped: the drain has used up the
