@@ -42,9 +42,9 @@ pub use action::Action;
 pub use builder::MOST_WORKERS;
 pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
+pub use conditions::{OwnsConditions, SetCondition};
 #[doc(hidden)]
 pub use context::note_external_call;
-pub use conditions::{OwnsConditions, SetCondition};
 pub use context::{
     ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchRead,
 };

@@ -13,8 +13,8 @@ mod apply;
 mod change_log;
 mod checked;
 mod children;
-mod dry_run;
 mod conditions;
+mod dry_run;
 mod expected;
 mod gone;
 mod guarded;
@@ -44,8 +44,8 @@ pub use self::reads::WatchRead;
 use self::status::Latest;
 pub use self::task::TaskContext;
 use crate::controller::Reconciler;
-use crate::controller::planned::DryRunRecord;
 use crate::controller::conditions::StatusConditions;
+use crate::controller::planned::DryRunRecord;
 use crate::controller::source::{Reads, Reason, Reasons, TriggerNames};
 use crate::controller::state::{
     Changelog, Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,

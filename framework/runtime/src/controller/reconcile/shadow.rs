@@ -206,7 +206,7 @@ impl<C: Reconciler> KeyHandler for ShadowStep<C> {
     fn waits<'a>(
         &'a self,
         _: &'a ObjectKey,
-        _: &'a Wait,
+        _: (&'a Wait, bool),
         _: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>> {
         None

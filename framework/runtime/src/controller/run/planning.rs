@@ -118,6 +118,7 @@ impl<C: Reconciler> Handle<C> {
                 memory: Arc::clone(&self.memory),
                 changes: Arc::default(),
                 dry_runs: Some(record),
+                conditions: self.plan.options.conditions,
                 reads: Arc::clone(&attached.reads),
                 trigger_names: Arc::clone(&self.trigger_names),
                 environment,
