@@ -76,7 +76,7 @@ fn items_are_found_by_their_keys_and_their_order_counts() {
         differs(&[web.clone(), log.clone(), theirs.clone()], &intent),
         ".spec.containers[name=theirs]"
     );
-    assert_eq!(differs(&[web.clone()], &intent), ".spec.containers");
+    assert_eq!(differs(std::slice::from_ref(&web), &intent), ".spec.containers");
     assert_eq!(differs(&intent, &[web.clone(), web.clone(), log.clone()]), ".spec.containers");
     assert_eq!(differs(&[web.clone(), web.clone()], &intent), ".spec.containers[name=web]");
 }
