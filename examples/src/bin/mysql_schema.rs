@@ -1,11 +1,11 @@
-//! Schemas of a MySQL server outside of the cluster: one for each `MySqlSchema`, never created twice and
+//! Schemas of a database server outside of the cluster: one for each `MySqlSchema`, never created twice and
 //! never left over, wherever the operator crashes.
 //!
 //! ```text
 //! cargo run --bin mysql_schema
 //! ```
 //!
-//! The program serves a cluster and the MySQL server of its own, crashes its operator between the
+//! The program serves a cluster and a database server of its own, crashes its operator between the
 //! creation of a schema and the record of it, prints the rest of the story, and ends by itself.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ use windlass::prelude::*;
 const PAUSE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A schema on the MySQL server, under the name of the object.
+/// A schema on the database server, under the name of the object.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced)]
 pub struct MySqlSchema {
