@@ -191,7 +191,7 @@ pub(super) enum Command {
     /// Follow a running operator, and report where the writes of this one would differ
     ///
     /// Every object is watched and reconciled as by `run`, and every write is a dry run. Lasting
-    /// differences are logged, and counted by windlass_shadow_differences.
+    /// differences are logged, and counted by a metric.
     Shadow(ShadowArguments),
     /// Print the manifests that a cluster needs to run the operator, as YAML
     Manifests(Manifests),

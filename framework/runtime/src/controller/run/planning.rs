@@ -139,10 +139,8 @@ async fn reconciled<C: Reconciler>(
 ) -> PlannedOutcome {
     let ending = attempt.cancel.end_guard();
     let clock = step.shared.environment.clock.clone();
-    // Bound after `ending`, and so dropped before it: its tasks are refused further writes only
-    // once it is gone.
     let outcome = clock.timeout(limit, caught(step.run(key, attempt))).await;
-    let planned = match outcome {
+    match outcome {
         None => PlannedOutcome::Failed(format!("the reconcile hit its deadline of {limit:?}")),
         Some(Err(panic)) => {
             PlannedOutcome::Failed(format!("the reconciler panicked: {}", panic_text(&*panic)))
@@ -151,8 +149,7 @@ async fn reconciled<C: Reconciler>(
             ending.finished();
             planned(outcome, key)
         }
-    };
-    planned
+    }
 }
 
 /// Returns the end of a reconcile as a plan shows it.
