@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::{controller, projection, resource, schema};
+use crate::{controller, dependents, projection, resource, schema};
 
 const RESOURCE: &str = include_str!("../docs/custom_resource.md");
 const CONTROLLER: &str = include_str!("../docs/controller.md");
+const DEPENDENTS: &str = include_str!("../docs/dependents.md");
 const PROJECTION: &str = include_str!("../docs/projection.md");
 const SCHEMA: &str = include_str!("../docs/schema.md");
 const PAGE: &str = include_str!("../../book/src/reference/derives.md");
@@ -100,6 +101,17 @@ fn every_key_of_projection_is_documented() {
 }
 
 #[test]
+fn every_key_of_dependents_is_documented() {
+    use dependents::attrs::{FIELD_KEYS, KEYS};
+    let parts = DEPENDENTS.split_once("on a field\n").expect("a section for the fields");
+    let (on_the_struct, on_a_field) = parts;
+    all_are_named(on_the_struct, KEYS);
+    nothing_else_begins_a_row(on_the_struct, KEYS);
+    all_are_named(on_a_field, FIELD_KEYS);
+    nothing_else_begins_a_row(on_a_field, FIELD_KEYS);
+}
+
+#[test]
 fn every_key_of_schema_is_documented() {
     use schema::attrs::{COLUMN_KEYS, EACH_KEYS, FIELD_KEYS, RULE_KEYS, TYPE_KEYS, VARIANT_KEYS};
     let (on_a_field, on_the_type) =
@@ -181,7 +193,7 @@ fn rows_of(text: &str, key: &str) -> Vec<String> {
 
 /// The source of the constants that document keys.
 fn modules() -> String {
-    let derives: [(&str, &str, Vec<&[&str]>); 4] = [
+    let derives: [(&str, &str, Vec<&[&str]>); 5] = [
         (
             "resource",
             RESOURCE,
@@ -203,6 +215,7 @@ fn modules() -> String {
             ],
         ),
         ("controller", CONTROLLER, vec![controller::attrs::KEYS]),
+        ("dependents", DEPENDENTS, vec![dependents::attrs::KEYS, dependents::attrs::FIELD_KEYS]),
         ("projection", PROJECTION, vec![projection::attrs::KEYS, projection::attrs::FIELD_KEYS]),
     ];
     let mut source = "//! Documentation of the derives' keys, for editors: generated code refers to a constant here at the\n\
@@ -246,6 +259,7 @@ fn the_book_holds_all_tables() {
         "custom_resource",
         "schema",
         "controller",
+        "dependents",
         "projection",
         "apply_configuration",
         "condition_type",

@@ -43,6 +43,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("finalizer", 6),
     ("owner", 6),
     ("controller", 6),
+    ("dependents", 7),
     ("leader", 7),
     ("manager", 8),
     ("embedded", 9),

@@ -9,6 +9,7 @@
 extern crate self as windlass;
 
 pub mod controller;
+pub mod dependents;
 pub mod events;
 pub mod finalizer;
 pub mod leader;
@@ -21,6 +22,7 @@ pub mod workqueue;
 pub mod __private;
 
 pub use controller::Controller;
+pub use dependents::Dependents;
 pub use windlass_macros::{
     ApplyConfiguration, ConditionType, Controller, CustomResource, Projection, Schema, object,
 };

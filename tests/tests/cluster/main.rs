@@ -11,6 +11,7 @@ mod children;
 mod converge;
 mod definitions;
 mod deletion;
+mod dependents;
 mod discovery;
 mod fields;
 mod gadget;

@@ -68,13 +68,14 @@ fn fixtures(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Folders of fixtures.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 13] = [
     "resource",
     "column",
     "scale",
     "index",
     "path",
     "controller",
+    "dependents",
     "types",
     "projection",
     "schema",

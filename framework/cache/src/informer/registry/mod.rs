@@ -207,6 +207,20 @@ impl InformerRegistry {
         Err(Error::new(ErrorKind::Usage, text))
     }
 
+    /// Makes the cache of a kind [optional](CacheOptions::optional), beside its other options. Has no
+    /// effect on a cache in use: its user cannot do without it.
+    #[doc(hidden)]
+    pub fn prefer_optional(&self, info: ResourceInfo) {
+        let mut informers = self.inner.informers.lock();
+        let options = informers.options.get(&info).cloned().unwrap_or_default();
+        let is_used = |one: &RegisteredInformer| {
+            one.info == info && one.options == options && one.users.strong_count() > 0
+        };
+        if !informers.registered.iter().any(is_used) {
+            informers.options.insert(info, options.optional());
+        }
+    }
+
     /// Returns the informer of a kind, with the options that were set for the kind. It is created
     /// on first use, and runs while [`run`](Self::run) runs and the informer is in use.
     ///

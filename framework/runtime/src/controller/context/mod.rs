@@ -13,6 +13,7 @@ mod apply;
 mod change_log;
 mod checked;
 mod children;
+mod dependents;
 mod expected;
 mod gone;
 mod patcher;

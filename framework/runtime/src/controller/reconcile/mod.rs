@@ -11,4 +11,5 @@ pub(super) use self::object_task::{Tasks, boxed_task};
 pub use self::report::OnFailure;
 pub(super) use self::report::boxed_report;
 pub(super) use self::step::ObjectStep;
+pub(crate) use self::steps::soonest;
 pub use self::steps::{Flow, Steps};
