@@ -40,7 +40,7 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
     for graph in &attrs.dependents {
         let place = at(graph.span());
         let krate = moved(krate, place);
-        let target = quote_spanned!(place=> #krate::dependents::HasDependents<#graph>);
+        let target = quote_spanned!(place=> #krate::dependents::OwnsDependents<#graph>);
         output.extend(implement(input, &target));
     }
     output.extend(reads(input, attrs, krate));

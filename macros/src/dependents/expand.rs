@@ -10,9 +10,9 @@ use super::model::{Model, Node};
 /// Returns the generated code.
 pub(super) fn all(model: &Model<'_>, is_faulty: bool) -> TokenStream {
     let Some(by) = &model.by else { return TokenStream::new() };
-    let mut output = desired(model, by);
+    let mut output = desired(model, by, is_faulty);
     output.extend(fields(model));
-    output.extend(graph(model, by, is_faulty));
+    output.extend(graph(model, by));
     output.extend(grants(model, by));
     output.extend(declared(model));
     output
@@ -33,8 +33,8 @@ fn fields_name(model: &Model<'_>) -> syn::Ident {
     format_ident!("Applied{}", model.ident, span = Span::call_site())
 }
 
-/// Generates the trait with a function for each field.
-fn desired(model: &Model<'_>, by: &syn::Type) -> TokenStream {
+/// Generates the trait with a function for each field, and the nodes that call these functions.
+fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
     let (vis, name, graph) = (model.vis, trait_name(model), model.ident.to_string());
     let functions = model.nodes.iter().map(|node| {
         let (ident, kind) = (&node.ident, &node.kind);
@@ -44,8 +44,8 @@ fn desired(model: &Model<'_>, by: &syn::Type) -> TokenStream {
             #[doc = #text]
             fn #ident(
                 &self,
-                object: &<#by as ::windlass::controller::Reconciler>::Object,
-                cx: &::windlass::controller::Context<#by>,
+                object: &Self::Object,
+                cx: &::windlass::controller::Context<Self>,
             ) -> impl ::core::future::Future<
                 Output = ::windlass::controller::Result<#answer>
             > + ::core::marker::Send;
@@ -57,11 +57,25 @@ fn desired(model: &Model<'_>, by: &syn::Type) -> TokenStream {
         "implement `{name}` for it: for each field of `{graph}` an `async fn` that returns the \
          object as it should be"
     );
+    let nodes = model.nodes.iter().filter(|_| !is_faulty).map(|each| node(each, by));
+    let owns = model.kinds().into_iter().map(|kind| quote!(Self: ::windlass::rbac::Owns<#kind>));
     quote! {
         #[doc = #doc]
         #[diagnostic::on_unimplemented(message = #message, note = #note)]
-        #vis trait #name {
+        #vis trait #name: ::windlass::controller::Reconciler<
+            Object = <#by as ::windlass::controller::Reconciler>::Object
+        > {
             #(#functions)*
+
+            #[doc(hidden)]
+            fn __nodes() -> ::std::vec::Vec<
+                ::std::boxed::Box<dyn ::windlass::__private::dependents::AnyNode<Self>>
+            >
+            where
+                #(#owns,)*
+            {
+                ::std::vec![#(#nodes),*]
+            }
         }
     }
 }
@@ -86,11 +100,10 @@ fn fields(model: &Model<'_>) -> TokenStream {
 }
 
 /// Generates the impl of `Dependents`.
-fn graph(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
+fn graph(model: &Model<'_>, by: &syn::Type) -> TokenStream {
     let (ident, fields, desired) = (model.ident, fields_name(model), trait_name(model));
     let place = at(by.span());
     let name = ident.to_string();
-    let nodes = model.nodes.iter().filter(|_| !is_faulty).map(|each| node(each, by, &desired));
     let retired = model.retired.iter().map(|kind| {
         quote_spanned! {at(kind.span())=>
             ::std::boxed::Box::new(::windlass::__private::dependents::OwnedKind::<#kind>::new())
@@ -100,12 +113,11 @@ fn graph(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
         let ident = &node.ident;
         quote!(#ident: outcomes.take(#at))
     });
-    // Reported once, at the controller; without the bound at each function.
-    let bound = quote_spanned!(place=> #by: #desired);
+    // A controller that describes nothing is reported once, by this call.
+    let nodes = quote_spanned!(place=> <#by as #desired>::__nodes());
     quote! {
         #[automatically_derived]
-        #[allow(trivial_bounds)]
-        impl ::windlass::dependents::Dependents for #ident where #bound {
+        impl ::windlass::dependents::Dependents for #ident {
             type Controller = #by;
             type Fields = #fields;
             const NAME: &'static str = #name;
@@ -113,7 +125,7 @@ fn graph(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
             fn nodes() -> ::std::vec::Vec<
                 ::std::boxed::Box<dyn ::windlass::__private::dependents::AnyNode<#by>>
             > {
-                ::std::vec![#(#nodes),*]
+                #nodes
             }
 
             fn retired() -> ::std::vec::Vec<
@@ -130,10 +142,10 @@ fn graph(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
 }
 
 /// Generates the node of a field.
-fn node(node: &Node, by: &syn::Type, desired: &syn::Ident) -> TokenStream {
+fn node(node: &Node, by: &syn::Type) -> TokenStream {
     let (ident, kind, after) = (&node.ident, &node.kind, &node.after);
     let name = ident.unraw().to_string();
-    let found = quote!(<#by as #desired>::#ident(controller, object, cx).await);
+    let found = quote!(Self::#ident(controller, object, cx).await);
     let found = if node.is_bulk { found } else { quote!(#found.map(|child| ::std::vec![child])) };
     let when = node.attrs.when.as_ref().map(|when| {
         let call = quote_spanned!(at(when.span())=> (#when)(object));
@@ -152,7 +164,7 @@ fn node(node: &Node, by: &syn::Type, desired: &syn::Ident) -> TokenStream {
     let optional = node.attrs.optional.as_ref().map(|_| quote!(.optional()));
     quote! {
         ::std::boxed::Box::new(
-            ::windlass::__private::dependents::Node::<#by, #kind>::new(
+            ::windlass::__private::dependents::Node::<Self, #kind>::new(
                 #name,
                 &[#(#after),*],
                 |controller, object, cx| ::std::boxed::Box::pin(async move { #found }),

@@ -33,10 +33,16 @@ pub use windlass_macros::Dependents;
 
 use std::fmt::Debug;
 use std::future::Future;
+use std::pin::Pin;
 
 use self::node::{AnyKind, AnyNode};
 use self::run::Outcomes;
 use crate::controller::{Context, ControllerBuilder, Reconciler, Result};
+
+/// A call on a graph, which does nothing before it is awaited.
+///
+/// Boxed, so that a missing `dependents(…)` is reported once, at the call.
+pub type DependentsFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The object that a graph's controller reconciles.
 type Object<G> = <<G as Dependents>::Controller as Reconciler>::Object;
@@ -155,11 +161,11 @@ pub trait Dependents: Sized + Send + Sync + 'static {
         controller: &'a Self::Controller,
         object: &'a Object<Self>,
         cx: &'a Context<Self::Controller>,
-    ) -> impl Future<Output = Result<Applied<Self>>> + Send + 'a
+    ) -> DependentsFuture<'a, Result<Applied<Self>>>
     where
-        Self::Controller: HasDependents<Self>,
+        Self::Controller: OwnsDependents<Self>,
     {
-        async move { Self::apply_each(controller, object, cx).await.into_result() }
+        Box::pin(async move { Self::apply_each(controller, object, cx).await.into_result() })
     }
 
     /// As [`apply`](Self::apply), for a status that says of each child whether it failed: failures are
@@ -171,11 +177,11 @@ pub trait Dependents: Sized + Send + Sync + 'static {
         controller: &'a Self::Controller,
         object: &'a Object<Self>,
         cx: &'a Context<Self::Controller>,
-    ) -> impl Future<Output = Applied<Self>> + Send + 'a
+    ) -> DependentsFuture<'a, Applied<Self>>
     where
-        Self::Controller: HasDependents<Self>,
+        Self::Controller: OwnsDependents<Self>,
     {
-        run::apply::<Self>(controller, object, cx)
+        Box::pin(run::apply::<Self>(controller, object, cx))
     }
 
     /// Deletes all children of the graph in reverse order, each after those that come after it are
@@ -192,11 +198,11 @@ pub trait Dependents: Sized + Send + Sync + 'static {
         controller: &'a Self::Controller,
         object: &'a Object<Self>,
         cx: &'a Context<Self::Controller>,
-    ) -> impl Future<Output = Result<()>> + Send + 'a
+    ) -> DependentsFuture<'a, Result<()>>
     where
-        Self::Controller: HasDependents<Self>,
+        Self::Controller: OwnsDependents<Self>,
     {
-        removal::delete_all::<Self>(controller, object, cx)
+        Box::pin(removal::delete_all::<Self>(controller, object, cx))
     }
 }
 
@@ -208,4 +214,4 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     message = "`{Self}` does not watch the children of `{G}`",
     note = "add the graph to the controller: `#[controller(…, dependents({G}))]`"
 )]
-pub trait HasDependents<G> {}
+pub trait OwnsDependents<G> {}

@@ -130,7 +130,7 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     fn is_unwanted(&self, object: &C::Object) -> bool;
 
     /// Applies its children; `held_by` is a field before it that is not ready.
-    fn apply<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome>;
+    fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome>;
 }
 
 /// Describes the children of a field.
@@ -289,7 +289,7 @@ impl<C: Reconciler + Owns<K>, K: Whole> AnyNode<C> for Node<C, K> {
         self.when.is_some_and(|when| !when(object))
     }
 
-    fn apply<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome> {
+    fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome> {
         Box::pin(async move {
             if self.is_unwanted(run.object) {
                 return Outcome::of(DependentState::Absent).keeping(Vec::new());

@@ -138,7 +138,7 @@ async fn walk<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], run: Run<'_, C>) -> 
                 }
                 if running[at].is_none() {
                     let Some(held_by) = held_by(nodes, node.as_ref(), &ended) else { continue };
-                    running[at] = Some(node.apply(run, held_by));
+                    running[at] = Some(node.start(run, held_by));
                 }
                 if let Some(step) = &mut running[at]
                     && let Poll::Ready(outcome) = step.as_mut().poll(task)

@@ -3,6 +3,7 @@
 mod deletion;
 mod failures;
 mod order;
+mod readiness;
 mod removal;
 mod restarts;
 

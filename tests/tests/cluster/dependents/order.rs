@@ -34,6 +34,8 @@ async fn children_carry_the_label_of_their_place_and_their_owner() {
 #[tokio::test]
 async fn nothing_is_sent_when_nothing_differs() {
     let world = World::embedded().await;
+    // An absent kind is looked for every 5 s.
+    world.cluster.install::<Route>().await;
     let running = world.spawn();
     world.create("shop", &["a", "b", "c"]).await;
     running.settled().await;

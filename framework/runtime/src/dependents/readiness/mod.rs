@@ -8,8 +8,6 @@
 
 mod builtin;
 mod generic;
-#[cfg(test)]
-mod tests;
 
 use std::any::Any;
 use std::borrow::Cow;

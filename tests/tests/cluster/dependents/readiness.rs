@@ -1,13 +1,13 @@
 //! The rules of kstatus, by its own cases.
 
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
-use windlass_core::resource::DynamicObject;
-
-use super::*;
+use windlass::dependents::Readiness;
+use windlass::resource::{DynamicObject, Resource};
 
 const NOW: i64 = 1_767_225_600;
 
@@ -265,15 +265,4 @@ fn any_other_kind_is_ready_by_its_condition_or_without_one() {
         assert_eq!(judge::<DynamicObject>(object(status)), expected);
     }
     expect::<ConfigMap>(json!({ "metadata": { "name": "a" } }), "ready");
-}
-
-#[test]
-fn a_rule_of_ones_own_does_not_hide_that_the_status_is_of_an_earlier_generation() {
-    let web = deployment(0, json!({ "observedGeneration": 0 }));
-    let web: Deployment = serde_json::from_value(web).expect("a Deployment");
-    let now = Timestamp::from_second(NOW).expect("in range");
-    assert!(!Readiness::judged(&web, now, Some(|_| true.into())).is_ready());
-    let web = deployment(5, json!({ "observedGeneration": 1 }));
-    let web: Deployment = serde_json::from_value(web).expect("a Deployment");
-    assert!(Readiness::judged(&web, now, Some(|_| true.into())).is_ready());
 }
