@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 mod informer_ref;
 mod informers;
 mod naming;
+mod optional;
 mod selection;
 
 pub(in crate::informer) use informer_ref::InformerRef;
@@ -205,20 +206,6 @@ impl InformerRegistry {
              first used, or ask for a cache of its own by `informer_with`"
         );
         Err(Error::new(ErrorKind::Usage, text))
-    }
-
-    /// Makes the cache of a kind [optional](CacheOptions::optional), beside its other options. Has no
-    /// effect on a cache in use: its user cannot do without it.
-    #[doc(hidden)]
-    pub fn prefer_optional(&self, info: ResourceInfo) {
-        let mut informers = self.inner.informers.lock();
-        let options = informers.options.get(&info).cloned().unwrap_or_default();
-        let is_used = |one: &RegisteredInformer| {
-            one.info == info && one.options == options && one.users.strong_count() > 0
-        };
-        if !informers.registered.iter().any(is_used) {
-            informers.options.insert(info, options.optional());
-        }
     }
 
     /// Returns the informer of a kind, with the options that were set for the kind. It is created
