@@ -13,6 +13,7 @@
 mod apply;
 mod conditions;
 mod controller;
+mod dependents;
 #[cfg(test)]
 mod documented;
 mod errors;
@@ -41,6 +42,13 @@ pub fn custom_resource(input: TokenStream) -> TokenStream {
 pub fn controller(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     controller::derive(&input).into()
+}
+
+#[doc = include_str!("../docs/dependents.md")]
+#[proc_macro_derive(Dependents, attributes(dependents, dependent))]
+pub fn dependents(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    dependents::derive(&input).into()
 }
 
 #[doc = include_str!("../docs/projection.md")]

@@ -34,6 +34,9 @@ pub mod controllers_queues_and_backoff {}
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
 
+#[doc = include_str!("../../book/src/controllers/children.md")]
+pub mod controllers_children {}
+
 #[doc = include_str!("../../book/src/controllers/reading-others.md")]
 pub mod controllers_reading_others {}
 

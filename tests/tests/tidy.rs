@@ -44,6 +44,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("owner", 6),
     ("controller", 6),
     ("external", 7),
+    ("dependents", 7),
     ("leader", 7),
     ("rollout", 7),
     ("manager", 8),

@@ -9,6 +9,7 @@
 extern crate self as windlass;
 
 pub mod controller;
+pub mod dependents;
 pub mod events;
 pub mod external;
 pub mod finalizer;
@@ -23,6 +24,7 @@ pub mod workqueue;
 pub mod __private;
 
 pub use controller::Controller;
+pub use dependents::Dependents;
 pub use windlass_macros::{
     ApplyConfiguration, ConditionType, Conditions, Controller, CustomResource, Projection, Schema,
     object,

@@ -16,6 +16,7 @@ pub(crate) const KEYS: &[&str] = &[
     "for",
     "when",
     "owns",
+    "dependents",
     "watches",
     "index",
     "finalizer",
@@ -56,6 +57,8 @@ pub(super) struct Attrs {
     /// Predicate of events; `None` for all of them.
     pub(super) when: Option<Expr>,
     pub(super) owns: Vec<OwnsAttr>,
+    /// Graphs of children.
+    pub(super) dependents: Vec<Type>,
     pub(super) watches: Vec<WatchAttr>,
     pub(super) finalizer: Option<WithSpan<String>>,
     pub(super) grants: Vec<Grant>,
@@ -146,6 +149,13 @@ impl Attrs {
                 set(&mut self.when, key, when, errors);
             }
             "owns" => self.owns.extend(keys::group(key, input, OWNS, owns)?),
+            "dependents" => {
+                let read = |input: ParseStream<'_>| {
+                    Ok(input.parse_terminated(Type::parse, Token![,])?.into_iter().collect())
+                };
+                let graphs: Vec<Type> = keys::group(key, input, "dependents(Children)", read)?;
+                self.dependents.extend(graphs);
+            }
             "watches" => self.watches.push(keys::group(key, input, WATCH, watch)?),
             "index" => {
                 let read = |input: ParseStream<'_>| {

@@ -44,6 +44,12 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         };
         output.extend(implement(input, &target));
     }
+    for graph in &attrs.dependents {
+        let place = at(graph.span());
+        let krate = moved(krate, place);
+        let target = quote_spanned!(place=> #krate::dependents::OwnsDependents<#graph>);
+        output.extend(implement(input, &target));
+    }
     output.extend(reads(input, attrs, krate));
     output.extend(granted(input, attrs, krate));
     output.extend(nothing(input, krate));
@@ -194,6 +200,11 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
             Some(when) => quote_spanned!(place=> let wiring = wiring.owns_when::<#kind>(#when);),
         }
     });
+    let graphs = attrs.dependents.iter().map(|graph| {
+        quote_spanned! {at(graph.span())=>
+            let wiring = <#graph as #krate::dependents::Dependents>::wire(wiring);
+        }
+    });
     let watches = attrs.watches.iter().map(watch);
     let indexes = attrs
         .indexes
@@ -257,6 +268,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
                 let wiring = #krate::controller::ControllerBuilder::new();
                 #when
                 #(#owns)*
+                #(#graphs)*
                 #(#watches)*
                 #(#indexes)*
                 #finalizer

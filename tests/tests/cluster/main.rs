@@ -12,6 +12,7 @@ mod conditions;
 mod converge;
 mod definitions;
 mod deletion;
+mod dependents;
 mod discovery;
 mod drift;
 mod fields;

@@ -75,6 +75,7 @@ const FOLDERS: [&str; 13] = [
     "index",
     "path",
     "controller",
+    "dependents",
     "types",
     "projection",
     "schema",
@@ -95,6 +96,8 @@ const SEVERAL: &[&str] = &[
     "apply/condition_with_fields",
     "controller/cache_of_what_is_only_watched",
     "controller/left_over",
+    // Each grant of the kind conflicts.
+    "dependents/owned_as_well",
     "controller/missing_grant",
     "controller/no_workers",
     "controller/not_granted",

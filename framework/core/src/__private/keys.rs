@@ -164,6 +164,8 @@ pub mod controller {
     pub const conditions: () = ();
     #[doc = "`debounce(quiet = \"500ms\", most = \"5s\")`: waits until no cause came for `quiet`, at most `most`, which is not shorter: a burst is one reconcile"]
     pub const debounce: () = ();
+    #[doc = "`dependents(Children)`: graphs of children, by `#[derive(Dependents)]`: watches and owns all of their kinds"]
+    pub const dependents: () = ();
     #[doc = "`finalizer = \"example.dev/dns\"`: runs `Finalize::cleanup` before an object disappears"]
     pub const finalizer: () = ();
     #[doc = "`index(Website::BY_HOST)`: indexes that are built before the first reconcile, not at their first use"]
@@ -215,6 +217,23 @@ pub mod conditions {
     pub const root: () = ();
     #[doc = "`stalled_on(InvalidSpec)`: in `ready(…)`: while one of them is true, nothing helps but a change of the object: the root is false and `Stalled` true. Such a condition is present only while it is true: it goes when a reconcile ends without an error and without setting it"]
     pub const stalled_on: () = ();
+}
+
+pub mod dependents {
+    #[doc = "`adopt_if = may_adopt`: a `fn(&K) -> bool` for an object of that name that is no child yet: `true` makes it one"]
+    pub const adopt_if: () = ();
+    #[doc = "`after(config, app)`: is applied when these are ready, and removed before them; one that is not wanted or not served holds up nothing"]
+    pub const after: () = ();
+    #[doc = "`by = Sites`: the controller; `#[controller(…, dependents(Children))]` names the graph in turn"]
+    pub const by: () = ();
+    #[doc = "`optional`: the kind may be missing: the operator works without it, and applies the child when the kind appears"]
+    pub const optional: () = ();
+    #[doc = "`ready = has_leader`: a `fn(&K)` that returns a `bool` or a `Readiness`; an object that is being deleted, or whose status is of an earlier generation, is not ready whatever it returns"]
+    pub const ready: () = ();
+    #[doc = "`retired(Ingress, Endpoints)`: kinds of children that earlier versions of the graph had, and that are deleted where they are left; they may be missing"]
+    pub const retired: () = ();
+    #[doc = "`when = Website::is_exposed`: a `fn(&Website) -> bool`; false deletes the child"]
+    pub const when: () = ();
 }
 
 pub mod projection {

@@ -50,6 +50,7 @@ pub use context::{
 };
 pub use failure::{Failure, ResultExt};
 pub use planned::{PlannedAction, PlannedChange, PlannedField, PlannedObject, PlannedOutcome};
+pub(crate) use reconcile::soonest;
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
 #[doc(hidden)]
 pub use run::PlanRun;

@@ -173,7 +173,7 @@ impl<C: Reconciler> Context<C> {
             } else {
                 self.near_key::<K>(name)
             };
-            self.delete_child::<K>(&key).await
+            self.delete_child::<K>(&key, Propagation::Background).await
         })
     }
 
@@ -203,12 +203,16 @@ impl<C: Reconciler> Context<C> {
                 return Err(Error::new(ErrorKind::Usage, text));
             }
             let key = ObjectKey::new(Some(namespace), name).in_cluster(self.key.cluster());
-            self.delete_child::<K>(&key).await
+            self.delete_child::<K>(&key, Propagation::Background).await
         })
     }
 
     /// Deletes the object at that key, in exactly the version that was checked, if it is a child.
-    async fn delete_child<K: Resource>(&self, key: &ObjectKey) -> Result<(), Error> {
+    pub(super) async fn delete_child<K: Resource>(
+        &self,
+        key: &ObjectKey,
+        propagation: Propagation,
+    ) -> Result<(), Error> {
         let api = self.api_of::<K>(key);
         let mut found = match self.cached::<K>(key) {
             Some(child) if !self.controls(&child) => None,
@@ -224,7 +228,7 @@ impl<C: Reconciler> Context<C> {
         }
         let mut tries = 0;
         while let Some((uid, version)) = found {
-            let delete = api.delete(key.name()).propagation(Propagation::Background);
+            let delete = api.delete(key.name()).propagation(propagation);
             let delete = delete.uid(&uid).resource_version(&version);
             tries += 1;
             match self.send_delete::<K>(key, delete).await {

@@ -13,4 +13,5 @@ pub use self::report::OnFailure;
 pub(super) use self::report::boxed_report;
 pub(super) use self::shadow::ShadowStep;
 pub(super) use self::step::ObjectStep;
+pub(crate) use self::steps::soonest;
 pub use self::steps::{Flow, Steps};
