@@ -202,7 +202,7 @@ fn rows_of(text: &str, key: &str) -> Vec<String> {
 
 /// The source of the constants that document keys.
 fn modules() -> String {
-    let derives: [(&str, &str, Vec<&[&str]>); 5] = [
+    let derives: [(&str, &str, Vec<&[&str]>); 6] = [
         (
             "resource",
             RESOURCE,

@@ -68,7 +68,7 @@ fn fixtures(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Folders of fixtures.
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 14] = [
     "resource",
     "column",
     "scale",

@@ -7,11 +7,6 @@ use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
 
 impl<C: Reconciler> Context<C> {
-    /// The controller's name.
-    pub(crate) fn controller_name(&self) -> &str {
-        &self.shared.controller
-    }
-
     /// Returns the cached children of kind `K` that the object controls, in the order of their keys.
     pub(crate) fn cached_children<K: Resource>(&self) -> Vec<Cached<K>> {
         let store = self.shared.informers.pinned::<K>().store();
