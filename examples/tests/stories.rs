@@ -57,3 +57,12 @@ fn the_namespaces_of_others_are_not_seen() {
     let evening = |line: &&String| line.contains("team-a") && line.contains("evening");
     assert!(!lines.iter().any(|line| evening(&line)), "{lines:#?}");
 }
+
+#[test]
+fn an_operator_that_crashes_between_call_and_record_makes_one_schema() {
+    let lines = played(env!("CARGO_BIN_EXE_mysql_schema"));
+    says(&lines, "the operator crashed; schemas: 1");
+    says(&lines, "another one found it; schemas: 1, creations: 1");
+    says(&lines, "shop/orders: the schema gets character set utf8mb4");
+    says(&lines, "schemas: 0");
+}

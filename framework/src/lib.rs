@@ -43,7 +43,8 @@ pub use windlass_core::{
 pub use windlass_fifo as fifo;
 #[doc(inline)]
 pub use windlass_runtime::{
-    controller, events, finalizer, leader, manager, owner, prelude, workqueue,
+    controller, dependents, events, external, finalizer, leader, manager, owner, prelude, rollout,
+    workqueue,
 };
 #[cfg(feature = "testing")]
 #[doc(inline)]
@@ -89,5 +90,6 @@ pub use windlass_core::{Error, ErrorKind};
 // Each of the first two names is a trait and its derive macro.
 #[doc(inline)]
 pub use windlass_runtime::{
-    ApplyConfiguration, ConditionType, Controller, CustomResource, Projection, Schema, object,
+    ApplyConfiguration, ConditionType, Conditions, Controller, CustomResource, Dependents,
+    Projection, Schema, object,
 };

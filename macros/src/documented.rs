@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::{controller, projection, resource, schema};
+use crate::{conditions, controller, dependents, projection, resource, schema};
 
 const RESOURCE: &str = include_str!("../docs/custom_resource.md");
 const CONTROLLER: &str = include_str!("../docs/controller.md");
+const CONDITIONS: &str = include_str!("../docs/conditions.md");
+const DEPENDENTS: &str = include_str!("../docs/dependents.md");
 const PROJECTION: &str = include_str!("../docs/projection.md");
 const SCHEMA: &str = include_str!("../docs/schema.md");
 const PAGE: &str = include_str!("../../book/src/reference/derives.md");
@@ -87,6 +89,14 @@ fn every_key_of_controller_is_documented() {
 }
 
 #[test]
+fn every_key_of_conditions_is_documented() {
+    use conditions::set::{KEYS, READY_KEYS};
+    all_are_named(CONDITIONS, KEYS);
+    all_are_named(CONDITIONS, READY_KEYS);
+    nothing_else_begins_a_row(CONDITIONS, &[KEYS, READY_KEYS].concat());
+}
+
+#[test]
 fn every_key_of_projection_is_documented() {
     use projection::attrs::{FIELD_KEYS, KEYS, SKIPPABLE};
     let parts = PROJECTION.split_once("on a field\n").expect("a section for the fields");
@@ -94,6 +104,17 @@ fn every_key_of_projection_is_documented() {
     for known in [KEYS, SKIPPABLE] {
         all_are_named(on_the_struct, known);
     }
+    nothing_else_begins_a_row(on_the_struct, KEYS);
+    all_are_named(on_a_field, FIELD_KEYS);
+    nothing_else_begins_a_row(on_a_field, FIELD_KEYS);
+}
+
+#[test]
+fn every_key_of_dependents_is_documented() {
+    use dependents::attrs::{FIELD_KEYS, KEYS};
+    let parts = DEPENDENTS.split_once("on a field\n").expect("a section for the fields");
+    let (on_the_struct, on_a_field) = parts;
+    all_are_named(on_the_struct, KEYS);
     nothing_else_begins_a_row(on_the_struct, KEYS);
     all_are_named(on_a_field, FIELD_KEYS);
     nothing_else_begins_a_row(on_a_field, FIELD_KEYS);
@@ -181,7 +202,7 @@ fn rows_of(text: &str, key: &str) -> Vec<String> {
 
 /// The source of the constants that document keys.
 fn modules() -> String {
-    let derives: [(&str, &str, Vec<&[&str]>); 4] = [
+    let derives: [(&str, &str, Vec<&[&str]>); 6] = [
         (
             "resource",
             RESOURCE,
@@ -203,6 +224,8 @@ fn modules() -> String {
             ],
         ),
         ("controller", CONTROLLER, vec![controller::attrs::KEYS]),
+        ("conditions", CONDITIONS, vec![conditions::set::KEYS, conditions::set::READY_KEYS]),
+        ("dependents", DEPENDENTS, vec![dependents::attrs::KEYS, dependents::attrs::FIELD_KEYS]),
         ("projection", PROJECTION, vec![projection::attrs::KEYS, projection::attrs::FIELD_KEYS]),
     ];
     let mut source = "//! Documentation of the derives' keys, for editors: generated code refers to a constant here at the\n\
@@ -246,9 +269,11 @@ fn the_book_holds_all_tables() {
         "custom_resource",
         "schema",
         "controller",
+        "dependents",
         "projection",
         "apply_configuration",
         "condition_type",
+        "conditions",
         "object",
     ] {
         let line = format!("\n{{{{#include ../../../macros/docs/{file}.md}}}}\n");

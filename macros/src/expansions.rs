@@ -5,7 +5,7 @@
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, parse_quote};
 
-use crate::{apply, controller, object, projection, resource, schema};
+use crate::{apply, conditions, controller, dependents, object, projection, resource, schema};
 
 #[track_caller]
 fn compare(name: &str, tokens: TokenStream) {
@@ -31,6 +31,21 @@ fn a_resource_with_columns_status_scale_and_an_index() {
         }
     };
     compare("resource", resource::derive(&input));
+}
+
+#[test]
+fn a_graph_with_every_key() {
+    let input: DeriveInput = parse_quote! {
+        #[dependents(by = Sites, retired(Endpoints), crate = facade::windlass)]
+        pub(crate) struct Children {
+            config: ConfigMap,
+            #[dependent(after(config), when = Website::is_exposed, optional)]
+            route: Route,
+            #[dependent(after(route, config), ready = is_ready, adopt_if = may_adopt)]
+            shards: Vec<ConfigMap>,
+        }
+    };
+    compare("dependents", dependents::derive(&input));
 }
 
 #[test]
@@ -212,5 +227,29 @@ fn types_of_conditions() {
             Reachable,
         }
     };
-    compare("condition_type", apply::condition_type(&input));
+    compare("condition_type", conditions::condition_type(&input));
+}
+
+#[test]
+fn conditions_of_a_controller() {
+    let input: DeriveInput = parse_quote! {
+        #[conditions(ready(all(ConfigApplied, Available), stalled_on(InvalidSpec)))]
+        enum WebsiteCondition {
+            ConfigApplied,
+            #[condition("example.dev/Available")]
+            Available,
+            InvalidSpec,
+            Backed,
+        }
+    };
+    compare("conditions", conditions::conditions(&input));
+}
+
+#[test]
+fn a_controller_with_conditions() {
+    let input: DeriveInput = parse_quote! {
+        #[controller(for = Website, conditions(WebsiteCondition))]
+        struct Sites;
+    };
+    compare("controller_conditions", controller::derive(&input));
 }

@@ -11,7 +11,9 @@
 //! a mapper's signature) are left to the compiler and to `CustomResource::crd`.
 
 mod apply;
+mod conditions;
 mod controller;
+mod dependents;
 #[cfg(test)]
 mod documented;
 mod errors;
@@ -40,6 +42,13 @@ pub fn custom_resource(input: TokenStream) -> TokenStream {
 pub fn controller(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     controller::derive(&input).into()
+}
+
+#[doc = include_str!("../docs/dependents.md")]
+#[proc_macro_derive(Dependents, attributes(dependents, dependent))]
+pub fn dependents(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    dependents::derive(&input).into()
 }
 
 #[doc = include_str!("../docs/projection.md")]
@@ -80,5 +89,12 @@ pub fn apply_configuration(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(ConditionType, attributes(condition))]
 pub fn condition_type(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    apply::condition_type(&input).into()
+    conditions::condition_type(&input).into()
+}
+
+#[doc = include_str!("../docs/conditions.md")]
+#[proc_macro_derive(Conditions, attributes(conditions, condition))]
+pub fn conditions_of_a_controller(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    conditions::conditions(&input).into()
 }

@@ -34,6 +34,9 @@ pub mod controllers_queues_and_backoff {}
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
 
+#[doc = include_str!("../../book/src/controllers/children.md")]
+pub mod controllers_children {}
+
 #[doc = include_str!("../../book/src/controllers/reading-others.md")]
 pub mod controllers_reading_others {}
 
@@ -42,6 +45,9 @@ pub mod controllers_around_one_reconcile {}
 
 #[doc = include_str!("../../book/src/running/production.md")]
 pub mod running_production {}
+
+#[doc = include_str!("../../book/src/running/plan.md")]
+pub mod running_plan {}
 
 #[doc = include_str!("../../book/src/running/changing-a-crd.md")]
 pub mod running_changing_a_crd {}
@@ -75,3 +81,8 @@ pub mod controllers_literals {}
 
 #[doc = include_str!("../../book/src/controllers/apply-and-status.md")]
 pub mod controllers_apply_and_status {}
+
+#[doc = include_str!("../../book/src/controllers/external.md")]
+pub mod controllers_external {}
+#[doc = include_str!("../../book/src/controllers/conditions.md")]
+pub mod controllers_conditions {}

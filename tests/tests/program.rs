@@ -173,3 +173,67 @@ async fn flags_and_environment_say_where_it_works_how_fast_how_it_logs_and_answe
         assert!(line["level"].is_string() && line["message"].is_string(), "{line}");
     }
 }
+
+/// Runs `plan` to its end; returns the exit code and the two outputs.
+async fn plan(kubeconfig: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_operator"));
+    command.arg("--kubeconfig").arg(kubeconfig).arg("plan").args(arguments);
+    command.env_remove("RUST_LOG").kill_on_drop(true);
+    let ended = timeout(PATIENCE, command.output()).await.expect("it ends in time").unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (ended.status.code(), text(ended.stdout), text(ended.stderr))
+}
+
+#[tokio::test]
+async fn a_plan_is_printed_and_its_exit_code_says_whether_there_are_changes() {
+    let cluster = TestCluster::builder().embedded().audit(true).start().await;
+    let kubeconfig = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planned.yaml");
+    std::fs::write(&kubeconfig, cluster.kubeconfig().await).unwrap();
+    let (code, output, error) = plan(&kubeconfig, &[]).await;
+    assert_eq!((code, &*output), (Some(1), ""), "{error}");
+    assert!(error.contains("widgets.test.windlass.dev\" is not installed"), "{error}");
+
+    cluster.install::<Widget>().await;
+    let (code, output, error) = plan(&kubeconfig, &[]).await;
+    assert_eq!(code, Some(0), "{error}");
+    assert_eq!(output, "Plan: no changes; 0 reconciled as dry runs\n");
+    let widgets: Api<Widget> = cluster.client().namespace(cluster.namespace());
+    widgets.create(&widget("a", "hello \u{1b}[31m")).await.unwrap();
+    let (revision, audited) = (cluster.server().revision(), cluster.server().audit().len());
+    let (code, output, error) = plan(&kubeconfig, &[]).await;
+    assert_eq!(code, Some(2), "{error}");
+    let key = format!("{}/a", cluster.namespace());
+    for line in [
+        format!("Widget {key} (controller widget)"),
+        format!("  + create configmaps {key}"),
+        r#"      .data.text: "hello \u001b[31m""#.to_owned(),
+        format!("  ~ update widgets.test.windlass.dev {key}"),
+        "Plan: 1 to create, 1 to update; 1 reconciled as dry runs".to_owned(),
+    ] {
+        assert!(output.lines().any(|printed| printed == line), "{line:?} is not in {output}");
+    }
+    assert!(!output.contains('\u{1b}') && error.is_empty(), "{output} {error}");
+
+    let named = ["widget", &*key, "--output=json"];
+    let (code, output, _) = plan(&kubeconfig, &named).await;
+    assert_eq!(code, Some(2));
+    let plan_of: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(plan_of["hasChanges"], true);
+    let changes = &plan_of["objects"][0]["changes"];
+    assert_eq!(changes[0]["action"], "create");
+    assert_eq!(changes[0]["resource"], "configmaps");
+    assert_eq!(changes[0]["fields"][0]["path"], ".data.text");
+
+    widgets.create(&widget("b", "fail")).await.unwrap();
+    let (code, output, _) = plan(&kubeconfig, &[]).await;
+    assert_eq!(code, Some(1));
+    assert!(output.contains("  failed: asked to") && output.contains("1 failed"), "{output}");
+    let (code, _, error) = plan(&kubeconfig, &["Pod"]).await;
+    assert_eq!(code, Some(1));
+    assert!(error.contains("no controller reconciles"), "{error}");
+    assert_eq!(cluster.server().revision(), revision + 1, "only the test has written");
+    let entries = cluster.server().audit().split_off(audited);
+    let changed = entries.iter().filter(|entry| entry["changes"] != serde_json::json!([])).count();
+    assert_eq!(changed, 1, "the widget of the test");
+    assert!(entries.iter().any(|entry| entry["verb"] == "patch"), "dry runs were sent");
+}

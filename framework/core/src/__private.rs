@@ -2,6 +2,7 @@
 //! change in any release.
 
 mod apply;
+mod conditions;
 mod embedded;
 mod found_names;
 pub mod keys;
@@ -27,6 +28,7 @@ pub use serde;
 pub use serde_json;
 
 pub use apply::{Applied, ApplyValue};
+pub use conditions::{ConditionList, condition_list};
 pub use embedded::embedded_schema;
 pub use found_names::{FoundNames, FoundPaths, MemberName, MemberNames, ProjectedPath};
 pub use projected::{

@@ -1,9 +1,8 @@
 //! Conditions: statements about an object, with the time and the reason of their last change.
 //!
 //! `met`, `unmet` and `unknown` make one, [`Conditions`] keeps one entry per type as Kubernetes
-//! expects. `Context::set_condition` writes them.
-//!
-//! Absent: any opinion on the types that a kind should have.
+//! expects. `Context::set_condition` writes them. A [`ConditionSet`] declares the conditions of a
+//! controller, from which its `Ready` is computed.
 //!
 //! ```
 //! # extern crate windlass_core as windlass;
@@ -18,6 +17,8 @@
 //! assert!(!conditions.set(met("Ready", "Serving", ""), now));
 //! ```
 
+mod declared;
+
 use std::borrow::Cow;
 use std::ops::Deref;
 
@@ -28,6 +29,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::resource::FieldValue;
 
+pub use declared::{ConditionSet, ConditionTypes, ReadyCondition};
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// The type of a condition: a text, or a value of an enum of the types that a kind has.

@@ -3,6 +3,13 @@
 pub use windlass_core::__private::*;
 pub use windlass_macros::field_path;
 
+/// The parts of a graph of children.
+pub mod dependents {
+    pub use crate::dependents::marker::Marker;
+    pub use crate::dependents::node::{AnyKind, AnyNode, DesiredFuture, Marked, Node, OwnedKind};
+    pub use crate::dependents::run::{Outcome, Outcomes, Run};
+}
+
 use crate::controller::Reconciler;
 
 /// A reconciler of the kind `K`.

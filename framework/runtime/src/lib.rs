@@ -9,20 +9,25 @@
 extern crate self as windlass;
 
 pub mod controller;
+pub mod dependents;
 pub mod events;
+pub mod external;
 pub mod finalizer;
 pub mod leader;
 pub mod manager;
 pub mod owner;
 pub mod prelude;
+pub mod rollout;
 pub mod workqueue;
 
 #[doc(hidden)]
 pub mod __private;
 
 pub use controller::Controller;
+pub use dependents::Dependents;
 pub use windlass_macros::{
-    ApplyConfiguration, ConditionType, Controller, CustomResource, Projection, Schema, object,
+    ApplyConfiguration, ConditionType, Conditions, Controller, CustomResource, Projection, Schema,
+    object,
 };
 
 // Examples and derives name modules of the crates below as users of `windlass` do.

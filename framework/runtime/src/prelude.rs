@@ -2,7 +2,7 @@
 //!
 //! All other names are imported from their modules.
 
-pub use crate::controller::{Action, Context, Controller, Reconciler, Result};
+pub use crate::controller::{Action, Context, Controller, Reconciler, Result, SetCondition};
 pub use crate::events::Normal;
 pub use crate::manager::Manager;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -10,4 +10,4 @@ pub use windlass_client::client::Client;
 pub use windlass_core::conditions::{Conditions, met, unmet};
 pub use windlass_core::crd::CustomResource;
 pub use windlass_core::resource::ResourceExt;
-pub use windlass_macros::{Controller, CustomResource, Schema, object};
+pub use windlass_macros::{Conditions, Controller, CustomResource, Schema, object};

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::options::{Election, LogFormat, Options, Switch};
 use windlass_core::error::{Error, ErrorKind};
+use windlass_runtime::controller::ChangeLog;
 
 impl Options {
     /// Arguments with which a container runs as these options configure.
@@ -29,6 +30,7 @@ impl Options {
                 flag("max-concurrent-reconciles", self.max_concurrent_reconciles.map(number)),
                 flag("graceful-shutdown-timeout", self.graceful_shutdown_timeout.map(duration)),
                 self.force_install.then(|| "--force-install".to_owned()),
+                flag("change-log", self.change_log.map(change_log)),
                 flag("log-level", level),
                 flag("log-format", log_format.map(str::to_owned)),
             ]
@@ -65,6 +67,16 @@ impl Election {
 /// A flag with its value; `None` for a flag that was not given.
 fn flag(name: &str, value: Option<String>) -> Option<String> {
     value.map(|value| format!("--{name}={value}"))
+}
+
+/// Prints the detail of the change log as a flag takes it.
+fn change_log(detail: ChangeLog) -> String {
+    let text = match detail {
+        ChangeLog::Off => "off",
+        ChangeLog::Summary => "summary",
+        ChangeLog::Full => "full",
+    };
+    text.to_owned()
 }
 
 /// Prints a number as a flag takes it.

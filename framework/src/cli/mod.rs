@@ -1,10 +1,10 @@
-//! Command line of an operator: `run`, `manifests`, `manifests diff`, and the usual flags.
+//! Command line of an operator: `run`, `plan`, `shadow`, `manifests`, `manifests diff`, and the usual flags.
 //!
 //! Every operator needs the same main: read a kubeconfig, set up logging, run, print manifests. An
 //! [`App`] is that main; flags and environment variables have controller-runtime's names. Without a
 //! configured cluster, and with the feature `local`, it starts the embedded API server, creates the
 //! samples and shows their state. A configured cluster, even a wrong one, is never replaced by the
-//! embedded one. Absent: `plan`.
+//! embedded one.
 //!
 //! ```no_run
 //! use windlass::{client::Client, manager::Manager};
@@ -25,6 +25,7 @@ mod import;
 mod logging;
 mod options;
 mod package;
+mod plan;
 #[cfg(feature = "local")]
 mod quickstart;
 mod sample;
@@ -82,13 +83,18 @@ pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
 /// consequence. Exit code 0: all changes are compatible; 2: one breaks stored objects or clients; any
 /// other: an error.
 ///
-/// | step | `run` | `manifests` |
-/// |---|---|---|
-/// | flags are parsed | yes | yes |
-/// | a kubeconfig is read | yes | no |
-/// | `build` is called | with a client of the cluster | with a client without a server |
-/// | definitions of `definition` | installed on an embedded server only | printed |
-/// | samples | created on an embedded server only | left out |
+/// `plan [KIND NAMESPACE/NAME…]` prints the changes that a run would make
+/// ([`Manager::plan`]), `--output=json` as JSON. Exit code 0: none; 2: there are changes; 1: an error,
+/// also of a single object. `shadow` runs beside a running operator, writes nothing, and reports lasting
+/// differences ([`Manager::shadow`]).
+///
+/// | step | `run` | `plan`, `shadow` | `manifests` |
+/// |---|---|---|---|
+/// | flags are parsed | yes | yes | yes |
+/// | a kubeconfig is read | yes | yes, and needed | no |
+/// | `build` is called | with a client of the cluster | with one that makes dry runs only | with a client without a server |
+/// | definitions of `definition` | installed on an embedded server only | left out | printed |
+/// | samples | created on an embedded server only | left out | left out |
 #[must_use = "call `main`"]
 pub struct App {
     /// Creates the operator for a client.
@@ -166,6 +172,7 @@ impl App {
                 return if error.use_stderr() { ExitCode::from(64) } else { ExitCode::SUCCESS };
             }
         };
+        let is_plan = matches!(options.command, Some(Command::Plan(_)));
         match self.execute(options) {
             Ok(code) => code,
             Err(error) => {
@@ -176,7 +183,8 @@ impl App {
                     cause = source.source();
                 }
                 let _ = writeln!(std::io::stderr(), "{text}");
-                ExitCode::from(exit_code(&error))
+                // Other numbers than those of `run`: 2 means changes.
+                ExitCode::from(if is_plan { plan::FAILED } else { exit_code(&error) })
             }
         }
     }
@@ -196,13 +204,17 @@ impl App {
         outcome
     }
 
-    /// Runs the operator on the configured cluster, or on the embedded one if none is configured.
-    async fn run(self, options: Options) -> Result<ExitCode, Error> {
+    /// Runs the operator on the configured cluster, or on the embedded one if none is configured;
+    /// or plans on the configured one.
+    async fn run(self, mut options: Options) -> Result<ExitCode, Error> {
         let config = match &options.kubeconfig {
             Some(path) => Some(ClientConfig::from_file(path, None)?),
             None => ClientConfig::find()?,
         };
         let Some(mut config) = config else {
+            if matches!(options.command, Some(Command::Plan(_) | Command::Shadow(_))) {
+                return Err(plan::no_cluster());
+            }
             return Box::pin(self.run_without_cluster(options)).await;
         };
         if let Some(policy) = &options.credential_plugins {
@@ -212,6 +224,10 @@ impl App {
             let text = "--until-ready shows the sample on the embedded API server, but a cluster is \
                         configured; unset KUBECONFIG, or watch the object with kubectl";
             return Err(Error::new(ErrorKind::Usage, text));
+        }
+        if matches!(options.command, Some(Command::Plan(_))) {
+            // The plan is the output: a line about each reconcile would hide it.
+            options.log.log_level.get_or_insert(tracing::Level::WARN);
         }
         logging::start(&options, false);
         tracing::info!(server = %config.server(), origin = config.origin(), "using a cluster");
@@ -223,7 +239,18 @@ impl App {
             builder = builder.burst(burst);
         }
         let client = builder.build()?;
-        let manager = options.apply((self.build)(client))?;
+        if let Some(Command::Plan(arguments)) = &options.command {
+            // Before the program gets it: reconcilers may keep clones of the client.
+            let manager = options.apply((self.build)(client.dry_run()))?;
+            return plan::run(manager, arguments).await;
+        }
+        let manager = match &options.command {
+            Some(Command::Shadow(arguments)) => {
+                let manager = options.apply((self.build)(client.dry_run()))?;
+                manager.shadow(arguments.settle_time)
+            }
+            _ => options.apply((self.build)(client))?,
+        };
         // A second signal ends the process, even if a reconcile blocks its thread.
         if manager.signals {
             exit_at_second_signal();
@@ -326,6 +353,9 @@ impl Options {
         }
         if self.force_install {
             manager = manager.force_install();
+        }
+        if let Some(detail) = self.change_log {
+            manager = manager.change_log(detail);
         }
         let namespaces: Vec<&str> = self
             .watch_namespace

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use windlass_client::client::ExecPolicy;
-use windlass_runtime::controller::MOST_WORKERS;
+use windlass_runtime::controller::{ChangeLog, MOST_WORKERS};
 use windlass_runtime::leader::LockKind;
 
 /// A Kubernetes operator.
@@ -63,6 +63,11 @@ pub(super) struct Options {
     /// lost
     #[arg(long, global = true)]
     pub(super) force_install: bool,
+
+    /// Log each write of the controllers: off, summary (the changed paths) or full (their values, too;
+    /// those of Secrets are masked); default: off, unless the program says otherwise
+    #[arg(long, global = true, value_name = "DETAIL", value_parser = change_log)]
+    pub(super) change_log: Option<ChangeLog>,
 
     /// Namespaces to watch, separated by commas; empty means all
     #[arg(long, global = true, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "")]
@@ -178,8 +183,49 @@ impl Log {
 pub(super) enum Command {
     /// Run the operator (the default)
     Run,
+    /// Print the changes that a run would make, and make none
+    ///
+    /// Every object is reconciled once against the cluster, and every write is a dry run. Exit code 0:
+    /// nothing would change. 2: something would. 1: an error, also of a single object.
+    Plan(PlanArguments),
+    /// Follow a running operator, and report where the writes of this one would differ
+    ///
+    /// Every object is watched and reconciled as by `run`, and every write is a dry run. Lasting
+    /// differences are logged, and counted by a metric.
+    Shadow(ShadowArguments),
     /// Print the manifests that a cluster needs to run the operator, as YAML
     Manifests(Manifests),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct ShadowArguments {
+    /// Time after which a difference that still stands is reported
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub(super) settle_time: Duration,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct PlanArguments {
+    /// Kind of the objects, by its name or plural; default: the kinds of all controllers
+    #[arg(value_name = "KIND")]
+    pub(super) kind: Option<String>,
+
+    /// Objects of the kind, NAME for a kind without namespaces; default: all
+    #[arg(value_name = "NAMESPACE/NAME")]
+    pub(super) objects: Vec<String>,
+
+    /// Format of the plan
+    #[arg(long, short, value_enum, default_value_t)]
+    pub(super) output: PlanOutput,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum PlanOutput {
+    /// Changes below the objects that cause them
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -287,6 +333,16 @@ fn plugins(text: &str) -> Result<ExecPolicy, String> {
 fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "write a number above 0".to_owned())
+}
+
+/// Parses the detail of the change log.
+fn change_log(text: &str) -> Result<ChangeLog, String> {
+    match text {
+        "off" => Ok(ChangeLog::Off),
+        "summary" => Ok(ChangeLog::Summary),
+        "full" => Ok(ChangeLog::Full),
+        _ => Err("write off, summary or full".to_owned()),
+    }
 }
 
 /// Parses the kind of a lock.

@@ -162,6 +162,32 @@ fn flags_say_how_much_is_done_at_once_and_for_how_long_it_may_end() {
 }
 
 #[test]
+fn the_change_log_has_three_details() {
+    for (text, detail) in [("off", "Off"), ("summary", "Summary"), ("full", "Full")] {
+        let options = parse(&[&format!("--change-log={text}")]).unwrap();
+        let manager = options.apply(Manager::new(Client::offline())).unwrap();
+        assert!(format!("{manager:?}").contains(&format!("change_log: Some({detail})")));
+    }
+    assert!(parse(&["--change-log=all"]).unwrap_err().to_string().contains("off, summary or full"));
+}
+
+#[test]
+fn a_plan_is_of_all_objects_or_of_named_ones() {
+    let plan = |arguments: &[&str]| match parse(arguments).unwrap().command {
+        Some(Command::Plan(plan)) => plan,
+        command => panic!("{command:?}"),
+    };
+    let all = plan(&["plan"]);
+    assert_eq!((all.kind, all.objects.len(), all.output), (None, 0, options::PlanOutput::Text));
+    let some = plan(&["plan", "Widget", "shop/a", "shop/b", "-o", "json"]);
+    assert_eq!(
+        (some.kind.as_deref(), some.objects),
+        (Some("Widget"), vec!["shop/a".to_owned(), "shop/b".to_owned()])
+    );
+    assert_eq!(some.output, options::PlanOutput::Json);
+}
+
+#[test]
 fn what_zap_understands_is_understood_and_what_is_unsafe_to_ignore_is_refused() {
     let least = |flags: &[&str]| parse(flags).unwrap().log.least();
     assert_eq!(least(&["--zap-log-level=5"]), Some(tracing::Level::TRACE));
@@ -174,7 +200,7 @@ fn what_zap_understands_is_understood_and_what_is_unsafe_to_ignore_is_refused() 
 }
 
 /// Flags that configure the operator, one form each; then those that do not concern a container.
-const SAID: [&str; 19] = [
+const SAID: [&str; 20] = [
     "--kube-api-qps=20.5",
     "--kube-api-burst=30",
     "--metrics-bind-address=127.0.0.1:9090",
@@ -190,6 +216,7 @@ const SAID: [&str; 19] = [
     "--max-concurrent-reconciles=16",
     "--graceful-shutdown-timeout=40s500us",
     "--force-install",
+    "--change-log=summary",
     "--log-level=debug",
     "--log-format=json",
     "--zap-devel=true",

@@ -16,7 +16,7 @@ pub mod testing;
 #[doc(hidden)]
 pub use windlass_runtime::{
     __private, Controller, CustomResource, Error, ErrorKind, Projection, api, client, clock,
-    conditions, controller, crd, delta, discovery, environment, error, events, finalizer, informer,
-    leader, manager, metrics, owner, prelude, rbac, reflector, resource, rng, store, wire,
-    workqueue,
+    conditions, controller, crd, delta, discovery, environment, error, events, external, finalizer,
+    informer, leader, manager, metrics, owner, prelude, rbac, reflector, resource, rng, store,
+    wire, workqueue,
 };

@@ -6,14 +6,12 @@
 
 // DESIGN.md, 141: Apply configurations hold JSON
 
-mod condition;
 mod fields;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{DeriveInput, Visibility};
 
-pub(crate) use condition::derive as condition_type;
 use fields::{Field, Shape};
 
 use crate::errors::Errors;

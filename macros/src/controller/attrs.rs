@@ -1,6 +1,6 @@
 //! The keys of `#[controller(…)]`, as written.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
@@ -16,12 +16,14 @@ pub(crate) const KEYS: &[&str] = &[
     "for",
     "when",
     "owns",
+    "dependents",
     "watches",
     "index",
     "finalizer",
     "can",
     "name",
     "workers",
+    "conditions",
     "on_change",
     "with",
     "crate",
@@ -55,6 +57,8 @@ pub(super) struct Attrs {
     /// Predicate of events; `None` for all of them.
     pub(super) when: Option<Expr>,
     pub(super) owns: Vec<OwnsAttr>,
+    /// Graphs of children.
+    pub(super) dependents: Vec<Type>,
     pub(super) watches: Vec<WatchAttr>,
     pub(super) finalizer: Option<WithSpan<String>>,
     pub(super) grants: Vec<Grant>,
@@ -64,12 +68,23 @@ pub(super) struct Attrs {
     pub(super) indexes: Vec<Expr>,
     /// Settings with a literal, in the order in which they are written.
     pub(super) settings: Vec<Setting>,
+    /// The conditions that are kept in the status.
+    pub(super) conditions: Option<ConditionsAttr>,
     /// Handlers of changed fields.
     pub(super) on_change: Vec<ChangeAttr>,
     /// Function of the builder, for everything else.
     pub(super) with: Option<Expr>,
     /// Path of the framework; `None` for `::windlass`.
     pub(super) krate: Option<Path>,
+}
+
+/// `conditions(WebsiteCondition)`, or `conditions` alone.
+#[derive(Debug)]
+pub(super) struct ConditionsAttr {
+    /// The enum; `None` for no conditions of one's own.
+    pub(super) set: Option<Type>,
+    /// Position of the key.
+    pub(super) span: Span,
 }
 
 /// `spec.host = rehost` in `on_change(…)`.
@@ -134,6 +149,13 @@ impl Attrs {
                 set(&mut self.when, key, when, errors);
             }
             "owns" => self.owns.extend(keys::group(key, input, OWNS, owns)?),
+            "dependents" => {
+                let read = |input: ParseStream<'_>| {
+                    Ok(input.parse_terminated(Type::parse, Token![,])?.into_iter().collect())
+                };
+                let graphs: Vec<Type> = keys::group(key, input, "dependents(Children)", read)?;
+                self.dependents.extend(graphs);
+            }
             "watches" => self.watches.push(keys::group(key, input, WATCH, watch)?),
             "index" => {
                 let read = |input: ParseStream<'_>| {
@@ -141,6 +163,10 @@ impl Attrs {
                 };
                 let indexes: Vec<Expr> = keys::group(key, input, "index(Website::BY_HOST)", read)?;
                 self.indexes.extend(indexes);
+            }
+            "conditions" => {
+                let found = conditions(key, input)?;
+                set(&mut self.conditions, key, found, errors);
             }
             "on_change" => self.on_change.extend(keys::group(key, input, CHANGE, changes)?),
             "finalizer" => set(&mut self.finalizer, key, keys::text(key, input)?, errors),
@@ -203,6 +229,33 @@ fn no_text(key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
         return Err(type_in_quotes(&text));
     }
     Ok(())
+}
+
+const CONDITIONS: &str = "conditions(WebsiteCondition)";
+
+/// Reads `(WebsiteCondition)` behind `conditions`, or nothing.
+fn conditions(key: &Key, input: ParseStream<'_>) -> syn::Result<ConditionsAttr> {
+    let span = key.span;
+    if input.is_empty() || input.peek(Token![,]) {
+        return Ok(ConditionsAttr { set: None, span });
+    }
+    let set = keys::group(key, input, CONDITIONS, |input| {
+        if input.peek(LitStr) {
+            let text: LitStr = input.parse()?;
+            let message = format!(
+                "the conditions are an enum that derives `Conditions`, without quotation marks: \
+                 `{}`",
+                text.value()
+            );
+            return Err(syn::Error::new(text.span(), message));
+        }
+        let set: Type = input.parse()?;
+        if input.is_empty() {
+            return Ok(set);
+        }
+        Err(input.error("the conditions of a controller are one enum"))
+    })?;
+    Ok(ConditionsAttr { set: Some(set), span })
 }
 
 const CHANGE: &str = "on_change(spec.host = rehost)";

@@ -20,6 +20,17 @@ pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     name(attrs, errors);
     handled_once(attrs, errors);
     settings::check(&attrs.settings, errors);
+    outcome_once(attrs, errors);
+}
+
+/// The computed root shows the outcome; a second condition of it would be a second write.
+fn outcome_once(attrs: &Attrs, errors: &mut Errors) {
+    let outcome = attrs.settings.iter().find(|setting| setting.is("outcome_condition"));
+    if let (Some(_), Some(outcome)) = (&attrs.conditions, outcome) {
+        let message = "`conditions` shows the outcome of reconciles already: leave \
+                       `outcome_condition` out";
+        errors.at(outcome.span(), message);
+    }
 }
 
 /// The kind is named in the attribute too, so that the wiring can be read in one place.

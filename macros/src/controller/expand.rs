@@ -3,12 +3,12 @@
 // DESIGN.md, 79: `Can<V, K>` is implemented; calls require `CanGet<K>` and its siblings
 // DESIGN.md, 138: With a fault in its attribute a controller is granted everything
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Type, parse_quote};
 
-use super::attrs::{Attrs, ChangeAttr, WatchAttr};
+use super::attrs::{Attrs, ChangeAttr, ConditionsAttr, WatchAttr};
 use super::grants::{Grant, Target, VERBS};
 use crate::keys::same_tokens;
 
@@ -35,6 +35,19 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
     for kind in &attrs.owns {
         let kind = &kind.kind;
         let target = quote_spanned!(at(kind.span())=> #krate::rbac::Owns<#kind>);
+        output.extend(implement(input, &target));
+    }
+    if let Some(conditions) = &attrs.conditions {
+        let set = condition_set(conditions, krate);
+        let target = quote_spanned! {at(conditions.span)=>
+            #krate::controller::OwnsConditions<#set>
+        };
+        output.extend(implement(input, &target));
+    }
+    for graph in &attrs.dependents {
+        let place = at(graph.span());
+        let krate = moved(krate, place);
+        let target = quote_spanned!(place=> #krate::dependents::OwnsDependents<#graph>);
         output.extend(implement(input, &target));
     }
     output.extend(reads(input, attrs, krate));
@@ -145,7 +158,9 @@ fn everything(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     let mut both = kind.clone();
     both.params.push(parse_quote!(__Verb: #krate::rbac::verbs::VerbType));
     let can = implement_with(input, &both, &quote!(#krate::rbac::Can<__Verb, __Kind>));
-    quote!(#owns #can)
+    let set = with_parameter(input, parse_quote!(__Set));
+    let declares = implement_with(input, &set, &quote!(#krate::controller::OwnsConditions<__Set>));
+    quote!(#owns #can #declares)
 }
 
 /// Returns a span that shows errors at `place` and resolves names at the derive.
@@ -185,6 +200,11 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
             Some(when) => quote_spanned!(place=> let wiring = wiring.owns_when::<#kind>(#when);),
         }
     });
+    let graphs = attrs.dependents.iter().map(|graph| {
+        quote_spanned! {at(graph.span())=>
+            let wiring = <#graph as #krate::dependents::Dependents>::wire(wiring);
+        }
+    });
     let watches = attrs.watches.iter().map(watch);
     let indexes = attrs
         .indexes
@@ -209,6 +229,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     });
     let changes = attrs.on_change.iter().map(|change| on_change(change, attrs));
     let settings = attrs.settings.iter().map(|setting| setting.statement(krate));
+    let conditions = attrs.conditions.as_ref().map(|it| conditions(it, attrs, krate));
     let object = attrs.object.as_ref();
     let bounds = match object {
         Some(object) => reconciler_bound(input, object, krate).to_token_stream(),
@@ -247,6 +268,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
                 let wiring = #krate::controller::ControllerBuilder::new();
                 #when
                 #(#owns)*
+                #(#graphs)*
                 #(#watches)*
                 #(#indexes)*
                 #finalizer
@@ -254,6 +276,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
                 #name
                 #workers
                 #(#settings)*
+                #conditions
                 #(#changes)*
                 #with
                 wiring
@@ -308,6 +331,32 @@ fn watch(watch: &WatchAttr) -> TokenStream {
         (Some(when), false) => {
             quote_spanned!(place=> let wiring = wiring.watches_when::<#kind>(#when, #by);)
         }
+    }
+}
+
+/// Returns the type of the declared conditions.
+fn condition_set(conditions: &ConditionsAttr, krate: &TokenStream) -> TokenStream {
+    match &conditions.set {
+        Some(set) => set.to_token_stream(),
+        None => quote!(#krate::conditions::ReadyCondition),
+    }
+}
+
+/// Generates the statement for the conditions, and a check that the status has a field for them.
+fn conditions(conditions: &ConditionsAttr, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+    let (object, set) = (&attrs.object, condition_set(conditions, krate));
+    // A missing field is reported at the key, which has its name.
+    let place = at(conditions.span);
+    let (status, field) = (format_ident!("status", span = place), Ident::new("conditions", place));
+    quote_spanned! {place=>
+        let _ = |walk: #krate::__private::path::Walk<'_, #object>| {
+            #[allow(unused_imports)]
+            use #krate::__private::path::Inner as _;
+            let walk = walk.step(|it| &it.#status).inner().inner().inner();
+            let walk = walk.step(|it| &it.#field).inner().inner().inner();
+            #krate::__private::condition_list(&walk);
+        };
+        let wiring = wiring.conditions::<#set>();
     }
 }
 

@@ -184,6 +184,11 @@ mod tests {
             ("timer(\"1m\")", "is written `timer("),
             ("on_change(\"spec.host\" = f)", "without quotation marks"),
             ("on_change(spec.host)", "name the handler"),
+            ("conditions = C", "`conditions` is written `conditions(WebsiteCondition)`"),
+            ("conditions(\"C\")", "without quotation marks: `C`"),
+            ("conditions(C, D)", "are one enum"),
+            ("conditions(C), conditions(D)", "duplicate key `conditions`"),
+            ("conditions(C), outcome_condition = \"Ready\"", "leave `outcome_condition` out"),
         ];
         for (keys, text) in mistakes {
             let keys: proc_macro2::TokenStream = keys.parse().unwrap();

@@ -364,6 +364,16 @@ fn find<'a>(arguments: &'a [(Key, Argument)], name: &str) -> Option<&'a Argument
 }
 
 impl Setting {
+    /// Whether it is the setting of that key.
+    pub(super) fn is(&self, key: &str) -> bool {
+        self.key.name == key
+    }
+
+    /// Position of its key.
+    pub(super) fn span(&self) -> Span {
+        self.key.span
+    }
+
     /// Returns the statement that passes the setting to the builder.
     pub(super) fn statement(&self, krate: &TokenStream) -> TokenStream {
         let place = self.key.span.resolved_at(Span::call_site());

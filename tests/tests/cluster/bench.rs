@@ -22,7 +22,11 @@ impl Bench {
     /// Starts a cluster that serves gadgets. On the embedded server time is virtual from here on:
     /// it moves when no task can run.
     pub(crate) async fn start() -> Self {
-        let cluster = TestCluster::start().await;
+        Self::on(TestCluster::start().await).await
+    }
+
+    /// As [`start`](Self::start), on a cluster of the test's own settings.
+    pub(crate) async fn on(cluster: TestCluster) -> Self {
         if cluster.is_embedded() {
             tokio::time::pause();
         }

@@ -68,18 +68,20 @@ fn fixtures(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Folders of fixtures.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 14] = [
     "resource",
     "column",
     "scale",
     "index",
     "path",
     "controller",
+    "dependents",
     "types",
     "projection",
     "schema",
     "object",
     "apply",
+    "conditions",
     "editors",
 ];
 
@@ -94,6 +96,8 @@ const SEVERAL: &[&str] = &[
     "apply/condition_with_fields",
     "controller/cache_of_what_is_only_watched",
     "controller/left_over",
+    // Each grant of the kind conflicts.
+    "dependents/owned_as_well",
     "controller/missing_grant",
     "controller/no_workers",
     "controller/not_granted",

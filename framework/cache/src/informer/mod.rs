@@ -151,6 +151,12 @@ impl<K: Resource> Informer<K> {
         core.is_reported_elsewhere.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
+    /// Keeps the fields that this field manager has applied to objects that arrive from now on.
+    #[doc(hidden)]
+    pub fn keep_applied_fields(&self, manager: &str) {
+        self.informer_ref.core().store.keep_applied_fields(manager);
+    }
+
     /// Returns a function that says whether the first list has been applied; it does not keep the
     /// cache running.
     #[doc(hidden)]
@@ -252,6 +258,45 @@ impl<K: Resource> Informer<K> {
             self.informer_ref.core().check_rollback();
         }
         Ok(())
+    }
+
+    /// Shows the answer to a dry run, as [`wrote_answer`](Self::wrote_answer), until it is
+    /// [withdrawn](Self::withdraw); returns its key. `None` for an object that the cache does not
+    /// show.
+    ///
+    /// The version in the answer is ignored: that of an update is the old one.
+    ///
+    /// # Errors
+    /// As [`wrote_answer`](Self::wrote_answer).
+    #[doc(hidden)]
+    pub fn wrote_in_dry_run(&self, answer: &[u8]) -> Result<Option<ObjectKey>, Error> {
+        let store = &self.informer_ref.core().store;
+        let what = || format!("the answer to a dry run of {}", store.info());
+        let scan = MetadataScan::of(answer).map_err(|error| unusable(&what()).because(error))?;
+        let kind = value_at_path(answer, &["kind"]);
+        if kind.is_some_and(|kind| kind != format!("{:?}", store.info().kind).as_bytes()) {
+            return Err(unusable(&what()));
+        }
+        if !self.shows_own(scan.namespace.as_deref()) {
+            return Ok(None);
+        }
+        let object = store.object(&scan);
+        let key = object.key().clone();
+        store.wrote_in_dry_run(object);
+        Ok(Some(key))
+    }
+
+    /// Hides the object of that uid, which a dry run deleted, until that is
+    /// [withdrawn](Self::withdraw).
+    #[doc(hidden)]
+    pub fn deleted_in_dry_run(&self, key: &ObjectKey, uid: &str) {
+        self.informer_ref.core().store.deleted_in_dry_run(key, uid);
+    }
+
+    /// Withdraws a dry run: reads of the store show the state that the watch has shown.
+    #[doc(hidden)]
+    pub fn withdraw(&self, key: &ObjectKey) {
+        self.informer_ref.core().store.withdraw(key);
     }
 
     /// Returns whether own writes to this namespace are shown. A cache that is limited by a

@@ -34,7 +34,7 @@ pub use index::IndexProbe;
 pub use index::{Index, IndexValue};
 pub use object::Invalid;
 #[doc(hidden)]
-pub use object::Object;
+pub use object::{FieldTree, Object};
 #[doc(hidden)]
 pub use observed::{BatchOutcome, Event, ListGeneration, MarkKind, Observed, StreamMark};
 #[doc(hidden)]

@@ -9,6 +9,7 @@ use windlass_core::clock::Clock;
 use windlass_core::resource::{DynamicObject, ObjectKey, Resource, ResourceInfo, Selector};
 use windlass_core::wire::MetadataScan;
 
+mod applied_fields;
 mod buffer_pool;
 mod encoding;
 mod indexes;

@@ -78,7 +78,12 @@ pub(crate) struct Draft {
     pub(super) metadata: bool,
     /// The first mistake of the caller, reported instead of sending.
     pub(super) mistake: Option<String>,
+    /// Called with the answer of an executed request.
+    pub(super) on_answer: Option<OnAnswer>,
 }
+
+/// A function that is called with the answer of an executed request.
+pub(super) type OnAnswer = Arc<dyn Fn(&Bytes) + Send + Sync>;
 
 /// Shows only the length of the body: it may be a Secret.
 impl fmt::Debug for Draft {
@@ -115,6 +120,7 @@ impl Draft {
             form: None,
             metadata: target.metadata,
             mistake: None,
+            on_answer: None,
         };
         draft.prepared.timeout = target.client.asked_timeout();
         draft.prepared.scope = Some(info.scope);

@@ -36,7 +36,7 @@ pub use builder::ClientBuilder;
 #[cfg(feature = "ws")]
 pub(crate) use call::Upgraded;
 #[doc(hidden)]
-pub use call::{ObservedRequest, RequestObserver};
+pub use call::{AnsweredDryRun, DryRunObserver, ObservedRequest, RequestObserver};
 pub use config::{ClientConfig, Impersonation};
 #[doc(hidden)]
 pub use new_server::NewServer;
@@ -121,6 +121,8 @@ pub struct Client {
     is_routine: bool,
     /// Listener for answered requests; of tests.
     observer: Option<Arc<dyn RequestObserver>>,
+    /// Listener for the answers to dry runs.
+    dry_runs: Option<Arc<dyn DryRunObserver>>,
 }
 
 impl Client {

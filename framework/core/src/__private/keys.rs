@@ -160,8 +160,12 @@ pub mod controller {
     pub const can: () = ();
     #[doc = "`cancel_superseded`: drops a running reconcile whose object has changed"]
     pub const cancel_superseded: () = ();
+    #[doc = "`conditions(WebsiteCondition)`: keeps the conditions of an enum that derives `Conditions` in `status.conditions`, and `Ready`, `Reconciling` and `Stalled` computed from them and from the outcome of each reconcile; without an enum, `conditions`, from the outcome alone. The status has a field `conditions`"]
+    pub const conditions: () = ();
     #[doc = "`debounce(quiet = \"500ms\", most = \"5s\")`: waits until no cause came for `quiet`, at most `most`, which is not shorter: a burst is one reconcile"]
     pub const debounce: () = ();
+    #[doc = "`dependents(Children)`: graphs of children, by `#[derive(Dependents)]`: watches and owns all of their kinds"]
+    pub const dependents: () = ();
     #[doc = "`finalizer = \"example.dev/dns\"`: runs `Finalize::cleanup` before an object disappears"]
     pub const finalizer: () = ();
     #[doc = "`index(Website::BY_HOST)`: indexes that are built before the first reconcile, not at their first use"]
@@ -202,6 +206,34 @@ pub mod controller {
     pub const with: () = ();
     #[doc = "`workers = 8`: objects reconciled at once, 1 to 65536"]
     pub const workers: () = ();
+}
+
+pub mod conditions {
+    #[doc = "`all(ConfigApplied, Available)`: in `ready(…)`: the root is true when all of them are true, false when one is false, else unknown; before a reconcile has set one, it is unknown"]
+    pub const all: () = ();
+    #[doc = "`ready(all(…), stalled_on(…))`: the roles of the variants; a variant without a role is kept in the status and has no influence on the root"]
+    pub const ready: () = ();
+    #[doc = "`root = \"CertificateReady\"`: the root of a further controller of the same kind. `Reconciling`, `Stalled`, `Paused` and `status.observedGeneration` are kept by the controller whose root is `Ready`"]
+    pub const root: () = ();
+    #[doc = "`stalled_on(InvalidSpec)`: in `ready(…)`: while one of them is true, nothing helps but a change of the object: the root is false and `Stalled` true. Such a condition is present only while it is true: it goes when a reconcile ends without an error and without setting it"]
+    pub const stalled_on: () = ();
+}
+
+pub mod dependents {
+    #[doc = "`adopt_if = may_adopt`: a `fn(&K) -> bool` for an object of that name that is no child yet: `true` makes it one"]
+    pub const adopt_if: () = ();
+    #[doc = "`after(config, app)`: is applied when these are ready, and removed before them; one that is not wanted or not served holds up nothing"]
+    pub const after: () = ();
+    #[doc = "`by = Sites`: the controller; `#[controller(…, dependents(Children))]` names the graph in turn"]
+    pub const by: () = ();
+    #[doc = "`optional`: the kind may be missing: the operator works without it, and applies the child when the kind appears"]
+    pub const optional: () = ();
+    #[doc = "`ready = has_leader`: a `fn(&K)` that returns a `bool` or a `Readiness`; an object that is being deleted, or whose status is of an earlier generation, is not ready whatever it returns"]
+    pub const ready: () = ();
+    #[doc = "`retired(Ingress, Endpoints)`: kinds of children that earlier versions of the graph had, and that are deleted where they are left; they may be missing"]
+    pub const retired: () = ();
+    #[doc = "`when = Website::is_exposed`: a `fn(&Website) -> bool`; false deletes the child"]
+    pub const when: () = ();
 }
 
 pub mod projection {

@@ -137,12 +137,16 @@ metrics! {
         "Objects whose retries were used up";
     WAITING: Gauge "windlass_waiting_objects" [controller]
         "Objects that wait, as their last reconcile without an error said";
+    CONDITION_TRANSITIONS: Counter "windlass_condition_transitions" [controller, kind, type, status]
+        "Changes of the status of conditions that a controller keeps, by the new status";
     OBJECT_TASKS: Gauge "windlass_object_tasks" [controller]
         "Running long-lived tasks of objects";
     OBJECT_TASK_RESTARTS: Counter "windlass_object_task_restarts" [controller]
         "Restarts of long-lived tasks of objects after an error or a panic";
     PAUSED: Gauge "windlass_paused_objects" [controller]
         "Objects that a controller skips because of their pause annotation";
+    SHADOW_DIFFERENCES: Gauge "windlass_shadow_differences" [controller]
+        "Objects for which a shadow would lastingly write other states than the running operator";
     READS: Gauge "windlass_reads" [controller]
         "Reads of other objects whose changes reconcile their readers";
     READ_WAKES: Counter "windlass_read_wakes" [controller]
@@ -153,6 +157,9 @@ metrics! {
         "Lists of polled sources, by result (success, error, timeout, panic)";
     TRIGGER_KEYS: Counter "windlass_trigger_keys" [controller, trigger, result]
         "Keys that were sent to triggers, by result (added, absent)";
+    /// Verbs: observe, find, create, update, delete. Results: success, error, refused, timeout, cancelled, `dry_run`.
+    EXTERNAL_CALLS: Counter "windlass_external_calls" [controller, verb, result]
+        "Calls of providers of external resources";
     /// Absent where that is not known.
     MEMORY_BUDGET: Gauge "windlass_memory_budget_bytes" [name]
         "Memory that the process may use";

@@ -21,6 +21,7 @@ mod key;
 mod literal;
 pub(crate) mod path;
 mod selector;
+mod status_fields;
 mod time;
 mod typed;
 mod verb;
@@ -33,6 +34,8 @@ pub use key::{ClusterId, ObjectKey, ObjectRef};
 pub use literal::FieldValue;
 pub use path::{FieldPath, Segment};
 pub use selector::{Requirement, Selector};
+#[doc(hidden)]
+pub use status_fields::status_fields;
 pub use time::ApiTime;
 pub use typed::{StatusOf, StatusPatch};
 pub use verb::Verb;

@@ -56,6 +56,8 @@ struct Spans {
     finalizers: Span,
     /// The array of owner references.
     owners: Span,
+    /// The array of managed fields.
+    managed: Span,
     /// The whole of `metadata`.
     metadata: Span,
 }
@@ -223,6 +225,7 @@ impl<'a> MetadataScan<'a> {
             b"annotations" => self.spans.annotations = span,
             b"finalizers" => self.spans.finalizers = span,
             b"ownerReferences" => self.spans.owners = span,
+            b"managedFields" => self.spans.managed = span,
             _ => {}
         }
     }
@@ -237,6 +240,12 @@ impl<'a> MetadataScan<'a> {
             true
         });
         ends
+    }
+
+    /// Returns the JSON of `metadata.managedFields`; empty if there is none.
+    #[doc(hidden)]
+    pub fn managed_fields(&self) -> &'a [u8] {
+        self.spans.managed.of(self.read)
     }
 
     /// Returns the object's bytes behind its metadata; `None` without metadata.

@@ -14,7 +14,8 @@
 //! The parts by folder: `builder` collects settings into a `plan`; `source` turns changes and
 //! points in time into keys; `worker` takes keys and decides about retries; `reconcile` runs one
 //! attempt with its finalizer, steps and task; `context` is the interface of an attempt; `state` is
-//! the memory between attempts of one object; `run` starts and stops all of it.
+//! the memory between attempts of one object; `planned` records and compares writes that are dry
+//! runs; `run` starts and stops all of it.
 //!
 //! Invariants: one object is reconciled by at most one worker at a time; a key that is added during
 //! its reconcile is reconciled once more; a lost in-memory state costs requests or a superfluous
@@ -25,9 +26,11 @@
 mod action;
 mod builder;
 mod cluster;
+mod conditions;
 mod context;
 mod failure;
 mod plan;
+mod planned;
 mod reconcile;
 mod run;
 mod source;
@@ -39,11 +42,18 @@ pub use action::Action;
 pub use builder::MOST_WORKERS;
 pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
+pub use conditions::{OwnsConditions, SetCondition};
+#[doc(hidden)]
+pub use context::note_external_call;
 pub use context::{
     ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchRead,
 };
 pub use failure::{Failure, ResultExt};
+pub use planned::{PlannedAction, PlannedChange, PlannedField, PlannedObject, PlannedOutcome};
+pub(crate) use reconcile::soonest;
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
+#[doc(hidden)]
+pub use run::PlanRun;
 pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};
 pub use source::{PAUSED, Poll, PollHandle, Predicate, Reasons, Timer, Trigger, predicates};
 pub use state::{ChangeLog, Changes, LastError, Pending};

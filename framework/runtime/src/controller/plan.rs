@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::conditions::StatusConditions;
 use super::context::{Context, TaskContext};
 use super::source::{BackgroundSource, Predicate, ReasonNames, Source};
 use super::worker::{AfterMaxRetries, LoopGuard, Rate, ReportFuture};
@@ -70,6 +71,8 @@ pub(super) struct ReconcileOptions<C: Reconciler> {
     pub(super) reports_every_failure: bool,
     /// Type of the condition that shows the outcome of the last reconcile.
     pub(super) outcome: Option<String>,
+    /// The conditions that are kept, if there are some; then there is no `outcome`.
+    pub(super) conditions: Option<StatusConditions>,
     /// Whether a superseded reconcile is dropped and started again.
     pub(super) drops_superseded: bool,
     /// Byte limit for the last reconciled states; 0 keeps none.
@@ -93,6 +96,7 @@ impl<C: Reconciler> Default for ReconcileOptions<C> {
             report: None,
             reports_every_failure: false,
             outcome: None,
+            conditions: None,
             drops_superseded: false,
             tracked_bytes: 0,
             task: None,

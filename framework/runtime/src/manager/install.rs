@@ -112,6 +112,57 @@ pub(super) async fn check_definitions(
     Ok(check)
 }
 
+/// Effect of an installation.
+pub(super) enum PlannedInstall {
+    /// The stored definition is up to date, or this process may not read it and it is served.
+    Same,
+    /// The definition of that name would be replaced.
+    Written(String),
+    /// The stored definition stays, for the reason in the text.
+    Remark(String),
+}
+
+/// Compares a definition with the stored one, for a plan. The API server checks a definition that
+/// would be written.
+///
+/// # Errors
+/// [`ErrorKind::Config`] when the definition is not installed, or could not be; any error of the API
+/// server.
+pub(super) async fn planned(
+    client: &Client,
+    definition: &CustomResourceDefinition,
+    force: bool,
+) -> Result<PlannedInstall, Error> {
+    let api: Api<CustomResourceDefinition> = client.all();
+    let name = definition.name();
+    let stored = match api.get_opt(name).await {
+        Ok(stored) => stored,
+        Err(error) if error.kind() == ErrorKind::Forbidden => {
+            return match is_discovered(client, definition).await {
+                true => Ok(PlannedInstall::Same),
+                false => Err(refused(name, error)),
+            };
+        }
+        Err(error) => return Err(error),
+    };
+    let Some(stored) = stored else {
+        let text = format!(
+            "cannot plan: the custom resource definition {name:?} is not installed, so its kind has no \
+             objects; a run would install it, and `manifests` prints it"
+        );
+        return Err(Error::new(ErrorKind::Config, text));
+    };
+    match plan(client, definition, &stored, force) {
+        InstallPlan::Keep(None) => Ok(PlannedInstall::Same),
+        InstallPlan::Keep(Some(kept)) => Ok(PlannedInstall::Remark(kept.text)),
+        InstallPlan::Refuse(error) => Err(error),
+        InstallPlan::Write => {
+            check_by_dry_run(&api, definition).await?;
+            Ok(PlannedInstall::Written(name.to_owned()))
+        }
+    }
+}
+
 /// Makes the API server check the definition that a leader would write, without storing it.
 async fn check_by_dry_run(
     api: &Api<CustomResourceDefinition>,

@@ -16,7 +16,7 @@
 //!
 //! Absent: webhooks, sharding.
 //!
-//! Files: `run` has the stages, `runnable` the user's own work, `install` the definitions,
+//! Files: `run` has the stages, `planning` the plan in their place, `runnable` the user's own work, `install` the definitions,
 //! `foreign` the comparison with definitions of others, `endpoints` the servers, `manifests` the
 //! YAML, `signals` and `exit` the two ends of the process.
 
@@ -26,6 +26,7 @@ mod foreign;
 mod granted;
 mod install;
 mod manifests;
+mod planning;
 mod run;
 mod runnable;
 mod running;
@@ -36,6 +37,7 @@ mod tests;
 pub use endpoints::{Check, Readiness};
 pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
+pub use planning::{Plan, PlanOptions};
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 
@@ -147,6 +149,8 @@ pub struct Manager {
     #[doc(hidden)]
     pub workers: Option<usize>,
     pub(crate) change_log: Option<ChangeLog>,
+    /// Time for the running operator to settle, for the shadow of one.
+    pub(crate) shadow: Option<Duration>,
     /// Address of the probes.
     pub(crate) health: Bind,
     /// Address of the metrics.
@@ -203,6 +207,7 @@ impl Manager {
             runnables: Vec::new(),
             workers: None,
             change_log: None,
+            shadow: None,
             debug: false,
             health: at(Ipv6Addr::UNSPECIFIED.into(), 8081),
             metrics: at(Ipv4Addr::LOCALHOST.into(), 8080),
@@ -423,6 +428,23 @@ impl Manager {
     /// [`ControllerBuilder::change_log`](crate::controller::ControllerBuilder::change_log).
     pub fn change_log(mut self, detail: ChangeLog) -> Self {
         self.change_log = Some(detail);
+        self
+    }
+
+    /// Makes the operator the shadow of a running one: it watches and reconciles as usual, every
+    /// write is a dry run, and it reports where its writes would differ from the state that the
+    /// running operator leaves. For a new version beside the old one.
+    ///
+    /// A difference is logged at the level warn, once, when a reconcile at least `settle_time` later
+    /// (10 s are usual) finds the same one: until then the running operator may be about to write.
+    /// `windlass_shadow_differences` counts the objects whose reported differences stand.
+    /// Differences of times alone do not count.
+    ///
+    /// Like a [plan](Self::plan) it needs a manager that was built with [`Client::dry_run`], and
+    /// leaves out the election, definitions, runnables, tasks of objects and Events. The command
+    /// line has it as `shadow`.
+    pub fn shadow(mut self, settle_time: Duration) -> Self {
+        self.shadow = Some(settle_time);
         self
     }
 

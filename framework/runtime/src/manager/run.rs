@@ -12,6 +12,8 @@
 mod checks;
 mod controllers;
 
+pub(super) use checks::names as check_names;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +32,7 @@ use super::endpoints::http::{Endpoints, bind, is_one, serve};
 use super::endpoints::{OperatorStatus, SharedStatus};
 use super::runnable::{RunnableGroup, Stage};
 use super::running::{Addresses, Running};
-use super::{Bind, Exit, Manager, install, signals};
+use super::{Bind, Exit, Manager, install, planning, signals};
 use crate::controller::ChangeLog;
 use crate::leader::{Elector, Term};
 use windlass_cache::informer::InformerRegistry;
@@ -62,6 +64,8 @@ struct Operator {
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
     force_install: bool,
     workers: Option<usize>,
+    /// Time for the running operator to settle, for the shadow of one.
+    shadow: Option<Duration>,
     /// Detail in which all controllers log their writes, if not that of their builders.
     change_log: Option<ChangeLog>,
     status: SharedStatus,
@@ -98,7 +102,13 @@ impl FirstError {
 }
 
 /// Starts the operator in a task of its own.
-pub(super) fn start(manager: Manager) -> Running {
+pub(super) fn start(mut manager: Manager) -> Running {
+    let shadow = manager.shadow;
+    if shadow.is_some() {
+        manager.election = None;
+        manager.definitions.clear();
+        manager.runnables.clear();
+    }
     let stop = CancellationToken::new();
     let (health, metrics, debug) = (manager.health, manager.metrics, manager.debug);
     let (drain, workers, with_signals) = (manager.drain, manager.workers, manager.signals);
@@ -113,6 +123,7 @@ pub(super) fn start(manager: Manager) -> Running {
         force_install,
         workers,
         change_log,
+        shadow,
         status: Arc::clone(&status),
         health,
         metrics,
@@ -155,7 +166,10 @@ fn set_up(
     manager: Manager,
     stop: &CancellationToken,
 ) -> (SharedStatus, Definitions, Option<Error>) {
-    let checked = checks::names(&manager);
+    let checked = checks::names(&manager).and_then(|()| checks::shadow(&manager));
+    if manager.shadow.is_some() {
+        planning::refuse_writes(&manager.clusters);
+    }
     let name = manager.display_name().to_owned();
     let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
     let informers = InformerRegistry::new(client.clone(), namespaces);
@@ -326,6 +340,9 @@ impl Operator {
             }
             if let Some(detail) = self.change_log {
                 controller.log_changes(detail);
+            }
+            if let Some(settle_time) = self.shadow {
+                controller.follow(settle_time);
             }
             controller.attach(&self.status.informers)?;
         }

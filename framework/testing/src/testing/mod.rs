@@ -95,6 +95,8 @@ pub struct TestClusterBuilder {
     stand_ins: bool,
     /// Whether the real server is out of the question.
     embedded: bool,
+    /// Whether the embedded server keeps an audit log.
+    audit: bool,
 }
 
 /// A cluster for one test: its own namespace on an API server.
@@ -121,7 +123,7 @@ pub struct TestCluster {
 
 impl Default for TestClusterBuilder {
     fn default() -> Self {
-        Self { seed: 1, stand_ins: false, embedded: false }
+        Self { seed: 1, stand_ins: false, embedded: false, audit: false }
     }
 }
 
@@ -139,6 +141,14 @@ impl TestClusterBuilder {
     #[must_use]
     pub fn stand_ins(mut self, on: bool) -> Self {
         self.stand_ins = on;
+        self
+    }
+
+    /// Keeps an audit log of all requests, with the changes that each has made (embedded server
+    /// only): [`ApiServer::audit`]. Default: off.
+    #[must_use]
+    pub fn audit(mut self, on: bool) -> Self {
+        self.audit = on;
         self
     }
 
@@ -175,7 +185,7 @@ impl TestClusterBuilder {
         let environment = self.environment(embedded);
         let (client, server) = if embedded {
             let builder = ApiServer::builder().seed(self.seed).epoch(EPOCH);
-            let server = builder.stand_ins(self.stand_ins).start();
+            let server = builder.stand_ins(self.stand_ins).audit(self.audit).start();
             // For the creation of the namespace alone; the test's client gets the new one below.
             let namespace = "default";
             (embedded::client(&server, None, namespace, environment.clone())?, Some(server))

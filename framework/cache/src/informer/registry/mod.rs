@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 mod informer_ref;
 mod informers;
 mod naming;
+mod optional;
 mod selection;
 
 pub(in crate::informer) use informer_ref::InformerRef;

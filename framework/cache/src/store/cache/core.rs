@@ -104,7 +104,17 @@ impl Core {
     pub fn object(&self, scan: &MetadataScan<'_>) -> Arc<Object> {
         let key = ObjectKey::new(scan.namespace.as_deref(), &scan.name).in_cluster(self.cluster());
         let transformed = self.encoder.transformed(&key, scan);
-        transformed.unwrap_or_else(|| Object::new(key, scan, &self.shared))
+        let object = transformed.unwrap_or_else(|| Object::new(key, scan, &self.shared));
+        if self.shared.applied.is_used() && scan.is_whole() {
+            object.note_applied(scan.managed_fields());
+        }
+        object
+    }
+
+    /// Keeps the fields that this manager has applied to objects that come from now on.
+    #[doc(hidden)]
+    pub fn keep_applied_fields(&self, manager: &str) {
+        self.shared.applied.keep(manager);
     }
 
     /// The cluster in the keys of this store.
@@ -174,7 +184,7 @@ impl Core {
             objects: state.slots.len(),
             namespaces: state.namespaces.len(),
             payload_bytes: state.payload,
-            resident_bytes: state.resident + structure + self.shared.spare(),
+            resident_bytes: state.resident + structure + self.shared.beside() + self.shared.spare(),
             spare_bytes: self.shared.spare(),
             indexes: ready().count(),
             index_values: ready().map(Table::values).sum(),

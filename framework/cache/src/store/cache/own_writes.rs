@@ -21,18 +21,39 @@ impl Core {
     /// quicker than the answer, or the server's store was set back.
     pub(crate) fn wrote(&self, object: Arc<Object>) -> bool {
         let object = self.encode_own(object);
-        self.overlay_write(&object, &object)
+        self.overlay_write(&object, &object, false)
     }
 
     /// As [`wrote`](Self::wrote), for an object as the API server returned it.
     pub(crate) fn wrote_response(&self, object: Arc<Object>) -> bool {
         let kept = self.encode_response(&object);
-        self.overlay_write(&object, &kept)
+        self.overlay_write(&object, &kept, false)
+    }
+
+    /// Shows the answer to a dry run until it is withdrawn.
+    pub(crate) fn wrote_in_dry_run(&self, object: Arc<Object>) {
+        let kept = self.encode_response(&object);
+        self.overlay_write(&object, &kept, true);
+    }
+
+    /// Hides the object of that uid until that is withdrawn.
+    pub(crate) fn deleted_in_dry_run(&self, key: &ObjectKey, uid: &str) {
+        self.state.write().own.deleted_in_dry_run(key, uid, self.clock.now());
+    }
+
+    /// Withdraws a dry run: readers see the stored state again.
+    pub(crate) fn withdraw(&self, key: &ObjectKey) {
+        self.state.write().own.withdraw(key);
     }
 
     /// Overlays an own write on the state that the watch has shown; index values are read from
     /// `received`.
-    fn overlay_write(&self, received: &Arc<Object>, object: &Arc<Object>) -> bool {
+    fn overlay_write(
+        &self,
+        received: &Arc<Object>,
+        object: &Arc<Object>,
+        is_dry_run: bool,
+    ) -> bool {
         let (plan, tables) = {
             let state = self.state.read();
             (Arc::clone(&state.plan), state.tables.len())
@@ -43,13 +64,16 @@ impl Core {
         let mut state = self.state.write();
         // Compared under the write lock: the watch may have shown the write since the index values
         // were read.
-        let shown = state.compare_own(object);
-        if matches!(shown, Shown::Same | Shown::Later) {
-            return shown == Shown::Later;
+        let (now, own) = (self.clock.now(), Arc::clone(object));
+        if is_dry_run {
+            state.own.wrote_in_dry_run(own, (&values, &part, tables), now);
+        } else {
+            let shown = state.compare_own(object);
+            if matches!(shown, Shown::Same | Shown::Later) {
+                return shown == Shown::Later;
+            }
+            state.own.wrote(own, (&values, &part, tables), now, shown == Shown::Void);
         }
-        let now = self.clock.now();
-        let own = Arc::clone(object);
-        state.own.wrote(own, (&values, &part, tables), now, shown == Shown::Void);
         // An index was added meanwhile: its values were not computed, so the write counts as
         // unindexed.
         if !Arc::ptr_eq(&state.plan, &plan) {

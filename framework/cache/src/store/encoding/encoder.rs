@@ -38,12 +38,27 @@ impl Encoder {
         }
     }
 
+    /// Converts `object` as [`converted`](Self::converted), with the applied fields that are kept beside it.
+    ///
+    /// # Errors
+    /// As there.
+    pub(in crate::store) fn encode(
+        &self,
+        object: &Arc<Object>,
+        before: Option<&Object>,
+        detached: &[u8],
+    ) -> Result<Arc<Object>, String> {
+        let kept = self.converted(object, before, detached)?;
+        kept.carry_applied(object);
+        Ok(kept)
+    }
+
     /// Converts `object` into the form of this store. `before` is the object that it replaces,
     /// `detached` the index values to keep beside it.
     ///
     /// # Errors
     /// The reason for which the object does not decode into the type that is kept.
-    pub(in crate::store) fn encode(
+    fn converted(
         &self,
         object: &Arc<Object>,
         before: Option<&Object>,

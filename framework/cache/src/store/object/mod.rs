@@ -3,6 +3,7 @@
 //! An object has a key, the offsets of its metadata, and its content in one of the kept forms.
 //! Buffers, blocks and decoded values are pooled or shared per store. Nothing here knows the store.
 
+mod applied_fields;
 mod buffer_pool;
 #[cfg(feature = "cold")]
 mod cold;
@@ -17,6 +18,7 @@ mod object;
 mod object_pool;
 mod projected_fields;
 
+pub use applied_fields::FieldTree;
 #[cfg(feature = "cold")]
 pub(in crate::store) use buffer_pool::{Buffer, BufferPool};
 #[cfg(feature = "cold")]

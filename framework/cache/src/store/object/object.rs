@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
+use super::applied_fields::{AppliedEntries, FieldTree};
 use super::buffer_pool::BufferPool;
 use super::content::Content;
 use super::decoded_cache::{Decoded, DecodedCache};
@@ -44,6 +45,8 @@ pub(in crate::store) struct StoreShared {
     is_part: bool,
     pub(in crate::store) invalid: Invalids,
     decoded_cache: DecodedCache,
+    /// Fields that controllers have applied, by object.
+    pub(in crate::store) applied: AppliedEntries,
     serials: AtomicU64,
 }
 
@@ -73,6 +76,7 @@ impl StoreShared {
             blocks: ObjectPool::default(),
             invalid: Invalids::default(),
             decoded_cache: DecodedCache::default(),
+            applied: AppliedEntries::default(),
             serials: AtomicU64::new(0),
         }
     }
@@ -80,6 +84,11 @@ impl StoreShared {
     /// Bytes of buffers and blocks that are kept for the next objects.
     pub(in crate::store) fn spare(&self) -> usize {
         self.memory.free() + self.blocks.len() * BLOCK
+    }
+
+    /// Bytes that are kept beside objects.
+    pub(in crate::store) fn beside(&self) -> usize {
+        self.applied.resident()
     }
 
     /// Breaks reference cycles when the store is dropped: pooled blocks, and the objects that do
@@ -153,6 +162,7 @@ impl Object {
     pub(in crate::store) fn give_back(mut object: Arc<Self>) {
         let Some(dead) = Arc::get_mut(&mut object) else { return };
         let shared = Arc::clone(&dead.shared);
+        shared.applied.release(dead.serial);
         shared.memory.give_back(dead.content.take_buffer());
         dead.content = Content::default();
         dead.offsets.plain = None;
@@ -173,6 +183,31 @@ impl Object {
     #[doc(hidden)]
     pub fn version(&self) -> &str {
         self.metadata().resource_version()
+    }
+
+    /// Keeps the fields that controllers have applied; `managed` is the JSON of `managedFields`.
+    pub(in crate::store) fn note_applied(&self, managed: &[u8]) {
+        self.shared.applied.note(self.serial, managed, self.controller().as_deref());
+    }
+
+    /// Keeps the fields that were kept for another form of the same state.
+    pub(in crate::store) fn carry_applied(&self, from: &Self) {
+        if self.serial != from.serial {
+            self.shared.applied.carry(from.serial, self.serial);
+        }
+    }
+
+    /// Returns the fields that `manager` has applied, if they are kept.
+    pub(in crate::store) fn applied_fields(&self, manager: &str) -> Option<FieldTree> {
+        self.shared.applied.get(self.serial, manager, self.controller().as_deref())
+    }
+
+    /// Returns the uid of the controlling owner.
+    fn controller(&self) -> Option<String> {
+        let metadata = self.metadata();
+        let uid =
+            metadata.owners().find(|owner| owner.controller).map(|owner| owner.uid.to_string());
+        uid.filter(|uid| !uid.is_empty())
     }
 
     /// Whether the two are the same state, byte by byte. False for decoded and compressed objects,
@@ -319,6 +354,7 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
+        self.shared.applied.release(self.serial);
         self.shared.memory.give_back(self.content.take_buffer());
     }
 }

@@ -43,6 +43,8 @@ struct Own {
     /// Whether the watch's state was from before the server's store was set back. Then the write
     /// wins, whatever the versions.
     outranks: bool,
+    /// Whether the write was a dry run, which no watch shows: readers see it until it is withdrawn.
+    is_dry_run: bool,
     /// The entries of this write in `by_value`.
     terms: Vec<IndexTerm>,
 }
@@ -156,9 +158,53 @@ impl Overlay {
             Some(OwnWrite::Gone(gone)) => gone.hides(&object),
             None => false,
         };
-        if is_over {
-            return;
+        if !is_over {
+            self.insert(object, (values, part, tables), now, outranks);
         }
+    }
+
+    /// Records a dry run whose answer was `object`. Its version says nothing: that of an update is
+    /// the old one, and a creation has none.
+    pub(crate) fn wrote_in_dry_run(
+        &mut self,
+        object: Arc<Object>,
+        values: (&Values, &ValueRange, usize),
+        now: Instant,
+    ) {
+        let key = object.key().clone();
+        self.insert(object, values, now, true);
+        if let Some(own) = self.writes.get_mut(&key) {
+            own.is_dry_run = true;
+        }
+    }
+
+    /// Records a deletion by a dry run.
+    pub(crate) fn deleted_in_dry_run(&mut self, key: &ObjectKey, uid: &str, now: Instant) {
+        let state = OwnWrite::Gone(Gone { uids: vec![uid.into()], until: Box::default() });
+        self.remove(key);
+        let own = Own { state, at: now, outranks: false, is_dry_run: true, terms: Vec::new() };
+        self.writes.insert(key.clone(), own);
+    }
+
+    /// Withdraws a dry run: readers see the stored state again.
+    pub(crate) fn withdraw(&mut self, key: &ObjectKey) {
+        if self.is_dry_run(key) {
+            self.remove(key);
+        }
+    }
+
+    fn is_dry_run(&self, key: &ObjectKey) -> bool {
+        self.writes.get(key).is_some_and(|own| own.is_dry_run)
+    }
+
+    /// Inserts a write in place of an earlier one.
+    fn insert(
+        &mut self,
+        object: Arc<Object>,
+        (values, part, tables): (&Values, &ValueRange, usize),
+        now: Instant,
+        outranks: bool,
+    ) {
         let key = object.key().clone();
         self.remove(&key);
         let terms = (0..tables).flat_map(|table| {
@@ -169,7 +215,7 @@ impl Overlay {
             self.by_value.entry(term.clone()).or_default().insert(key.clone());
         }
         let state = OwnWrite::Object(object);
-        self.writes.insert(key, Own { state, at: now, outranks, terms });
+        self.writes.insert(key, Own { state, at: now, outranks, is_dry_run: false, terms });
     }
 
     /// Marks all writes as unindexed: the store has another index, without their values.
@@ -207,7 +253,7 @@ impl Overlay {
 
     /// Removes the writes for which `keep` returns false.
     fn retain(&mut self, keep: impl Fn(&ObjectKey, &Own) -> bool) {
-        let over = self.writes.iter().filter(|(key, own)| !keep(key, own));
+        let over = self.writes.iter().filter(|(key, own)| !own.is_dry_run && !keep(key, own));
         let over: Vec<ObjectKey> = over.map(|(key, _)| key.clone()).collect();
         over.iter().for_each(|key| self.remove(key));
     }
@@ -232,7 +278,8 @@ impl Overlay {
         }
         let state = OwnWrite::Gone(Gone { uids, until });
         self.remove(key);
-        self.writes.insert(key.clone(), Own { state, at: now, outranks: false, terms: Vec::new() });
+        let own = Own { state, at: now, outranks: false, is_dry_run: false, terms: Vec::new() };
+        self.writes.insert(key.clone(), own);
     }
 
     /// Returns the last known version of a deleted object; `None` when there is nothing to hide.
@@ -268,17 +315,21 @@ impl Overlay {
         now: Instant,
     ) -> Option<&'a Arc<Object>> {
         match self.writes.get(key) {
-            Some(own) if now < own.at + OWN_WRITE_VALID => match (&own.state, seen) {
-                (OwnWrite::Object(own), None) => Some(own),
-                (OwnWrite::Object(own_object), Some(_)) if own.outranks => Some(own_object),
-                (OwnWrite::Object(own), Some(seen)) => match order(own.version(), seen.version()) {
-                    Some(Ordering::Less | Ordering::Equal) => Some(seen),
-                    _ => Some(own),
-                },
-                (OwnWrite::Gone(gone), Some(seen)) if gone.hides(seen) => None,
-                // Nothing, or a later object than the deleted one.
-                (OwnWrite::Gone(_), seen) => seen,
-            },
+            Some(own) if own.is_dry_run || now < own.at + OWN_WRITE_VALID => {
+                match (&own.state, seen) {
+                    (OwnWrite::Object(own), None) => Some(own),
+                    (OwnWrite::Object(own_object), Some(_)) if own.outranks => Some(own_object),
+                    (OwnWrite::Object(own), Some(seen)) => {
+                        match order(own.version(), seen.version()) {
+                            Some(Ordering::Less | Ordering::Equal) => Some(seen),
+                            _ => Some(own),
+                        }
+                    }
+                    (OwnWrite::Gone(gone), Some(seen)) if gone.hides(seen) => None,
+                    // Nothing, or a later object than the deleted one.
+                    (OwnWrite::Gone(_), seen) => seen,
+                }
+            }
             _ => seen,
         }
     }
@@ -290,17 +341,21 @@ impl Overlay {
 
     /// Returns the state of a write that the watch has not shown; `None` when there is none.
     pub(crate) fn unseen(&self, key: &ObjectKey, now: Instant) -> Option<Unconfirmed> {
-        self.writes.get(key)?;
+        self.writes.get(key).filter(|own| !own.is_dry_run)?;
         Some(if self.is_stale(key, now) { Unconfirmed::Expired } else { Unconfirmed::Shown })
     }
 
     /// Whether there is a write that the watch has not shown in time.
     pub(crate) fn is_stale(&self, key: &ObjectKey, now: Instant) -> bool {
-        self.writes.get(key).is_some_and(|own| now >= own.at + OWN_WRITE_VALID)
+        let own = self.writes.get(key).filter(|own| !own.is_dry_run);
+        own.is_some_and(|own| now >= own.at + OWN_WRITE_VALID)
     }
 
     /// Handles an object that the watch has shown: removes the write that it confirms.
     pub(crate) fn seen(&mut self, object: &Object) {
+        if self.is_dry_run(object.key()) {
+            return;
+        }
         let caught_up = match self.writes.get(object.key()).map(|own| &own.state) {
             Some(OwnWrite::Object(own)) => {
                 matches!(
@@ -321,6 +376,9 @@ impl Overlay {
 
     /// Handles a deletion of `key` at `version` that the watch has shown.
     pub(crate) fn observe_deleted(&mut self, key: &ObjectKey, uid: &str, version: &str) {
+        if self.is_dry_run(key) {
+            return;
+        }
         let caught_up = match self.writes.get(key).map(|own| &own.state) {
             Some(OwnWrite::Object(own)) => match order(version, own.version()) {
                 Some(order) => order != Ordering::Less,

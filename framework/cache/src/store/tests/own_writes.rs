@@ -272,3 +272,42 @@ fn an_own_write_of_a_new_epoch_is_shown_although_what_was_shown_has_a_larger_ver
     assert_eq!((newest(), core.stats().own_writes), ("1010".to_owned(), 0));
     assert!(write(1008), "compared again");
 }
+
+/// The watch never shows a dry run: its version says nothing, and no time ends it.
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_is_seen_whatever_its_version_until_it_is_withdrawn() {
+    let core = core();
+    let store = store(&core);
+    let scanned = |object: &Value| {
+        let bytes = object.to_string();
+        core.object(&MetadataScan::of(bytes.as_bytes()).unwrap())
+    };
+    put(&core, &with_host("a", 5, "x"));
+    put(&core, &with_host("b", 5, "x"));
+    store.ensure_index(BY_HOST).unwrap();
+    core.wrote_in_dry_run(scanned(&with_host("a", 5, "y")));
+    let mut created = with_host("new", 1, "y");
+    created["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    core.wrote_in_dry_run(scanned(&created));
+    core.deleted_in_dry_run(&key("b"), "u");
+    let is_seen = || {
+        assert_eq!(names(&store.list()), ["a", "new"]);
+        assert_eq!(names(&store.by_index(BY_HOST, "y")), ["a", "new"]);
+        assert!(store.by_index(BY_HOST, "x").is_empty());
+        assert!(!store.is_stale(&key("a")) && core.unseen(&key("new")).is_none());
+    };
+    is_seen();
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    put(&core, &with_host("a", 7, "z"));
+    relist(&core, 2, "30", &[with_host("a", 7, "z"), with_host("b", 5, "x")]);
+    is_seen();
+    for name in ["a", "b", "new"] {
+        core.withdraw(&key(name));
+    }
+    assert_eq!(names(&store.list()), ["a", "b"]);
+    assert_eq!(names(&store.by_index(BY_HOST, "z")), ["a"]);
+    assert_eq!(core.stats().own_writes, 0);
+    wrote(&core, &with_host("b", 40, "y"));
+    core.withdraw(&key("b"));
+    assert_eq!(names(&store.by_index(BY_HOST, "y")), ["b"], "a write is not withdrawn");
+}

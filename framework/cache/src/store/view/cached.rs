@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::store::object::{Invalid, Object};
+use crate::store::object::{FieldTree, Invalid, Object};
 use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::wire::MetadataRef;
 
@@ -89,6 +89,13 @@ impl<K: Resource> Cached<K> {
     /// kept. A projection that skips annotations has those that its fields name.
     pub fn annotation(&self, key: &str) -> Option<String> {
         self.object.annotation(key)
+    }
+
+    /// Returns the fields that this field manager has applied to the object, if the cache keeps them: see
+    /// `Informer::keep_applied_fields`.
+    #[doc(hidden)]
+    pub fn applied_fields(&self, manager: &str) -> Option<FieldTree> {
+        self.object.applied_fields(manager)
     }
 
     /// Whether the two are the same state in memory, and not just equal.

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::future::IntoFuture;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::api::ApiFuture;
@@ -56,6 +58,13 @@ impl Evict {
     /// Total time for the call with all retries. Default: the client's, 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
+        self
+    }
+
+    /// Calls `on_answer` with the answer, once it is executed.
+    #[doc(hidden)]
+    pub fn on_answer(mut self, on_answer: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
+        self.draft.on_answer = Some(Arc::new(on_answer));
         self
     }
 

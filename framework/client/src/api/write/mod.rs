@@ -13,6 +13,7 @@ pub use upsert::Upserted;
 
 use std::fmt;
 use std::future::IntoFuture;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -141,6 +142,13 @@ impl<T> Write<T> {
     /// Zero selects the default again.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
+        self
+    }
+
+    /// Calls `on_answer` with the answer, once it is executed.
+    #[doc(hidden)]
+    pub fn on_answer(mut self, on_answer: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
+        self.draft.on_answer = Some(Arc::new(on_answer));
         self
     }
 

@@ -417,6 +417,7 @@ impl ClientBuilder {
             manager,
             bounds,
             dry_run: false,
+            dry_runs: None,
             is_urgent: false,
             new_server: None,
             is_routine: false,

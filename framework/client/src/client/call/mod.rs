@@ -17,7 +17,7 @@ mod upgrade;
 
 pub(in crate::client) use attempt::uri;
 pub(in crate::client) use defaults::Defaults;
-pub use observe::{ObservedRequest, RequestObserver};
+pub use observe::{AnsweredDryRun, DryRunObserver, ObservedRequest, RequestObserver};
 pub(in crate::client) use trace::{SHOWN, curl};
 #[cfg(feature = "ws")]
 pub(crate) use upgrade::Upgraded;
@@ -125,7 +125,9 @@ pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response,
             tracing::debug!("{}", request.what);
         }
         let (status, headers, body) = (answer.status, answer.headers, answer.read);
-        Ok(Response { status, headers, body, what: request.what.clone() })
+        let response = Response { status, headers, body, what: request.what.clone() };
+        client.answered_dry_run(&request, &response);
+        Ok(response)
     };
     // Boxed: the state machine of a call is large and would be part of each caller's future.
     Box::pin(call.instrument(span.clone())).await

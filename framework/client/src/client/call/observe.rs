@@ -1,11 +1,18 @@
-//! The verdict of RBAC about each request: named in errors, and passed to an observer.
+//! Observers of requests: the verdict of RBAC about each, which errors name, and the answers to dry
+//! runs.
+
+// DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 
 use std::fmt;
 
+use bytes::Bytes;
+use percent_encoding::percent_decode_str;
+
 use crate::client::Client;
-use crate::client::request::Prepared;
+use crate::client::request::{ApiPath, Prepared, Response};
 use windlass_core::error::Error;
 use windlass_core::rbac::verb_name;
+use windlass_core::resource::Verb;
 
 /// A request on which the API server has decided.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +39,100 @@ pub trait RequestObserver: fmt::Debug + Send + Sync {
     fn answered(&self, request: ObservedRequest<'_>);
 }
 
+/// A write that was sent as a dry run, and answered without an error. Its `Debug` shows no contents.
+#[derive(Clone)]
+#[doc(hidden)]
+pub struct AnsweredDryRun {
+    pub verb: Verb,
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Plural name of the resource.
+    pub resource: String,
+    pub namespace: Option<String>,
+    /// Name in the path; `None` for a creation, and for a whole collection.
+    pub name: Option<String>,
+    pub subresource: Option<String>,
+    /// Path of the object or of the collection, without the subresource.
+    pub path: String,
+    /// Selectors of a deletion of a collection.
+    pub selectors: Vec<(String, String)>,
+    /// Body as it was sent.
+    pub body: Bytes,
+    /// Status code: 201 for a creation.
+    pub code: u16,
+    pub answer: Bytes,
+}
+
+/// A listener for the dry runs of a client handle and of the handles made from it.
+#[doc(hidden)]
+pub trait DryRunObserver: fmt::Debug + Send + Sync {
+    /// Called once for each write that the API server answered without an error; must return
+    /// quickly.
+    fn answered(&self, dry_run: AnsweredDryRun);
+}
+
+impl fmt::Debug for AnsweredDryRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verb, path, subresource, code, .. } = self;
+        write!(f, "{} {path} {subresource:?}: {code}", verb.as_str())
+    }
+}
+
+impl AnsweredDryRun {
+    /// Returns the dry run of a request; `None` for a path that is no object of the API, which a
+    /// handle for dry runs refuses anyway.
+    fn of(path: &str, request: &Prepared, response: &Response) -> Option<Self> {
+        let place = ApiPath::of(path)?;
+        let text = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+        let group = match place.root.split('/').collect::<Vec<_>>()[..] {
+            ["", "apis", group, _] => text(group),
+            _ => String::new(),
+        };
+        let mut parts = place.rest.split('/');
+        if place.namespace.is_some() {
+            parts.nth(1);
+        }
+        let resource = parts.next()?;
+        let name = parts.next().filter(|name| !name.is_empty());
+        let within = place.namespace.map(|namespace| format!("/namespaces/{namespace}"));
+        let object = name.map(|name| format!("/{name}")).unwrap_or_default();
+        let selectors = request.query.iter().filter(|(name, _)| name.ends_with("Selector"));
+        Some(Self {
+            verb: request.verb,
+            group,
+            resource: text(resource),
+            namespace: place.namespace.map(text),
+            name: name.map(text),
+            subresource: place.subresource().map(text),
+            path: format!("{}{}/{resource}{object}", place.root, within.unwrap_or_default()),
+            selectors: selectors.map(|(name, value)| (name.to_string(), value.clone())).collect(),
+            body: request.body.clone(),
+            code: response.status.as_u16(),
+            answer: response.body.clone(),
+        })
+    }
+}
+
 impl Client {
+    /// Returns a handle for dry runs only, as [`dry_run`](Self::dry_run), whose answers are passed
+    /// to `observer`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn dry_run_observed(&self, observer: std::sync::Arc<dyn DryRunObserver>) -> Self {
+        Self { dry_runs: Some(observer), ..self.dry_run() }
+    }
+
+    /// Passes the answer to a dry run to its observer.
+    pub(super) fn answered_dry_run(&self, request: &Prepared, response: &Response) {
+        let Some(observer) = self.dry_runs.as_ref().filter(|_| request.verb.writes()) else {
+            return;
+        };
+        let path = self.below(request);
+        if let Some(it) = path.and_then(|path| AnsweredDryRun::of(path, request, response)) {
+            observer.answered(it);
+        }
+    }
+
     /// Adds the missing grant to the error of a request that RBAC refused, and passes the request
     /// to the observer. A request without an answer of the API server is not passed.
     pub(super) fn judged<T>(

@@ -113,7 +113,7 @@ impl Client {
     }
 
     /// Returns the path below the server's address; `None` when it lies outside.
-    fn below<'a>(&self, request: &'a Prepared) -> Option<&'a str> {
+    pub(in crate::client) fn below<'a>(&self, request: &'a Prepared) -> Option<&'a str> {
         match request.extra.from_root {
             true => request.path.strip_prefix(self.shared.base_path()),
             false => Some(&request.path),

@@ -7,6 +7,7 @@
 
 mod changes;
 mod clusters;
+mod dependents;
 mod granting;
 mod reconciling;
 

@@ -6,9 +6,13 @@
 use std::time::Duration;
 
 use super::ControllerBuilder;
+use crate::controller::conditions::StatusConditions;
 use crate::controller::reconcile::{boxed_report, boxed_task};
 use crate::controller::worker::{LoopGuard, Rate};
-use crate::controller::{AfterMaxRetries, ChangeLog, ObjectTask, OnFailure, Reconciler};
+use crate::controller::{
+    AfterMaxRetries, ChangeLog, ObjectTask, OnFailure, OwnsConditions, Reconciler,
+};
+use windlass_core::conditions::ConditionSet;
 
 impl<C: Reconciler> ControllerBuilder<C> {
     /// Sets the action for an object whose retries are used up, as limited by
@@ -67,6 +71,58 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// ```
     pub fn outcome_condition(mut self, type_: impl Into<String>) -> Self {
         self.options.outcome = Some(type_.into());
+        self.options.conditions = None;
+        self
+    }
+
+    /// Keeps the conditions of the enum `T` in each object's status, and computes its root `Ready` at the end of
+    /// each reconcile, with `Reconciling` and `Stalled` as kstatus reads them and, if the status has the
+    /// field, `observedGeneration`. Takes the place of [`outcome_condition`](Self::outcome_condition).
+    ///
+    /// | outcome | `Ready` | beside it | kstatus |
+    /// |---|---|---|---|
+    /// | success, all of `ready(all(…))` true | true | | `Current` |
+    /// | success, one of them false or unknown | false, unknown | `Reconciling` | `InProgress` |
+    /// | a wait | false | `Reconciling`, with the reason of the wait | `InProgress` |
+    /// | an error that is retried | false | `Reconciling`: `ReconcileFailed` | `InProgress` |
+    /// | a terminal error, used-up retries | false | `Stalled`: `TerminalError`, `ReconcileGaveUp` | `Failed` |
+    /// | one of `stalled_on(…)` is true | false | `Stalled`, with its reason | `Failed` |
+    /// | a clean-up that waits | false | `Reconciling`: `Terminating` | `Terminating` |
+    /// | paused | as before; unknown if the spec changed | `Paused`; `Reconciling` if the spec changed | as before; `InProgress` |
+    ///
+    /// All conditions of a reconcile are one write, and none when nothing changed; conditions of others
+    /// stay as they are. Each change of a status is counted by `windlass_condition_transitions_total` and,
+    /// but for `Reconciling`, reported by an Event. Of several controllers of one kind one has the root
+    /// `Ready`; the others name another root.
+    ///
+    /// The kind's status needs `conditions` ([`Conditions`](struct@windlass_core::conditions::Conditions)):
+    /// without it the operator does not start. The schema of a kind may not prune them.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// use windlass::conditions::ReadyCondition;
+    /// use windlass::controller::OwnsConditions;
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    ///
+    /// // As `#[controller(conditions)]`.
+    /// impl OwnsConditions<ReadyCondition> for Sites {}
+    /// let builder = ControllerBuilder::<Sites>::new().conditions::<ReadyCondition>();
+    /// # let _ = builder;
+    /// ```
+    pub fn conditions<T: ConditionSet>(mut self) -> Self
+    where
+        C: OwnsConditions<T>,
+    {
+        self.options.conditions = Some(StatusConditions::of::<C::Object, T>());
+        self.options.outcome = None;
         self
     }
 

@@ -131,7 +131,7 @@ impl<C: Reconciler> Context<C> {
     pub(super) async fn send_create<K: Whole>(&self, api: &Api<K>, child: &K) -> Result<K, Error> {
         let clock = &self.shared.environment.clock;
         let is_unnamed = child.name().is_empty() && is_controlled_by(child, self.object.uid());
-        let kind = WrittenKind::of::<K>().filter(|_| is_unnamed);
+        let kind = WrittenKind::of::<K>().filter(|_| is_unnamed && !self.is_dry_run());
         let expectations = &self.shared.memory.applied.expectations;
         // Before the request: the watch may show the child before the answer comes.
         let create = kind.map(|kind| expectations.creating(self.parent_ref(), kind, clock.now()));
@@ -240,7 +240,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the key of this name and kind `K` in the namespace that [`api`](Self::api) uses.
-    pub(super) fn near_key<K: Resource>(&self, name: &str) -> ObjectKey {
+    pub(crate) fn near_key<K: Resource>(&self, name: &str) -> ObjectKey {
         let namespace = self.key.namespace().filter(|_| is_namespaced::<K>());
         ObjectKey::new(namespace, name).in_cluster(self.key.cluster())
     }

@@ -11,8 +11,13 @@
 //! request that the API server refuses if the assumption is wrong; a 409 leads to a read, and that
 //! to the next assumption. So no round can overwrite an object that appeared between the read and
 //! the request.
+//!
+//! No request is sent when it would change nothing: when the same intent was applied before and nobody has changed
+//! the fields that were applied, or when the child has all fields of the intent and the controller owns exactly
+//! those. The first needs the memory of this process, the second only what the cache keeps.
 
 // DESIGN.md, 14: `apply_owned` creates or owns a child; adoption is explicit
+// DESIGN.md, 168: A child is compared with its intent by the fields that were applied
 // DESIGN.md, 76: `apply_owned` sends uid and resourceVersion as preconditions
 
 use std::fmt;
@@ -23,10 +28,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
 
 use super::is_controlled_by;
-use crate::controller::state::{ChildVersion, WriteEffect, content, fingerprint};
+use crate::controller::state::{
+    ChangeLog, ChildHashes, ChildVersion, Recalled, WriteEffect, applied_in, comparable,
+    difference, differences, fingerprint, owned_content,
+};
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
-use windlass_cache::store::Cached;
+use windlass_cache::store::{Cached, FieldTree};
 use windlass_client::api::{Api, ApiFuture, Patch};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
@@ -110,7 +118,8 @@ impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
             let Self { cx, child, may_adopt } = self;
             let (child, intent, owner) = cx.intent::<K>(child?)?;
             let hash = fingerprint(&intent);
-            Apply { cx, child, intent, owner, hash, may_adopt }.run().await
+            let different = None;
+            Apply { cx, child, intent, owner, hash, may_adopt, different }.run().await
         })
     }
 }
@@ -153,15 +162,27 @@ struct Apply<'a, C: Reconciler, K> {
     /// Hash of the intent: an equal one that was applied before needs no request.
     hash: u64,
     may_adopt: Option<MayAdopt<'a, K>>,
+    /// The child as it was compared last, if it differs from the intent.
+    different: Option<Different>,
+}
+
+/// A child that differs from the intent.
+struct Different {
+    /// The child as it was compared.
+    state: Value,
+    /// Path of a difference.
+    path: String,
+    /// Whether the same intent was applied to it before, so that others have changed it since.
+    is_drift: bool,
 }
 
 impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     /// Applies the child, and handles conflicts with the object of its name.
     async fn run(mut self) -> Result<K, Error> {
-        let (cx, key) = (self.cx, &self.child.1);
+        let (cx, key) = (self.cx, self.child.1.clone());
         // Whether an owned child was there. Its absence now may be the work of garbage collection.
         let mut was_ours = false;
-        let mut found = match cx.cached::<K>(key) {
+        let mut found = match cx.cached::<K>(&key) {
             Some(cached) if cx.controls(&cached) => match self.unchanged(&cached) {
                 Some(child) => return Ok(child),
                 None => FoundObject::Owned(Version {
@@ -199,7 +220,13 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             };
             match self.send(upon).await {
                 Err(error) if error.code() == Some(409) => {
-                    found = self.classify(self.api().get_opt(self.child.1.name()).await?);
+                    let live = self.api().get_opt(key.name()).await?;
+                    found = match live {
+                        Some(live) if self.is_ours(&live) && self.is_current(&live) => {
+                            return Ok(live);
+                        }
+                        live => self.classify(live),
+                    };
                     refused = Some(error);
                 }
                 answer => return answer,
@@ -209,25 +236,66 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         Err(error.note(&format!("tried {TRIES} times: others keep writing")))
     }
 
-    /// Returns the cached child, if the same intent was applied before and the child is unchanged
-    /// since.
-    fn unchanged(&self, cached: &Cached<K>) -> Option<K> {
+    /// Returns the cached child, if an apply would change nothing.
+    fn unchanged(&mut self, cached: &Cached<K>) -> Option<K> {
         let metadata = cached.metadata();
         let found =
             ChildVersion { uid: metadata.uid(), resource_version: metadata.resource_version() };
-        let current_content = || content(&*cached.get().ok()?);
-        let applied = &self.cx.shared.memory.applied;
-        if !applied.is_current(&self.cx.key, &self.child, self.hash, (found, current_content)) {
+        let manager = &self.cx.shared.controller;
+        let state = || comparable(&*cached.get().ok()?);
+        if !self.needs_nothing(found, state, || cached.applied_fields(manager)) {
             return None;
         }
         cached.get().ok().map(Arc::unwrap_or_clone)
     }
 
     /// As [`unchanged`](Self::unchanged), for the object in the API server.
-    fn is_current(&self, live: &K) -> bool {
+    fn is_current(&mut self, live: &K) -> bool {
         let found = ChildVersion { uid: live.uid(), resource_version: live.resource_version() };
-        let applied = &self.cx.shared.memory.applied;
-        applied.is_current(&self.cx.key, &self.child, self.hash, (found, || content(live)))
+        let manager = &self.cx.shared.controller;
+        self.needs_nothing(found, || comparable(live), || applied_in(live, manager))
+    }
+
+    /// Whether an apply would change nothing; else keeps the difference. `state` and `fields` return the
+    /// child and the fields that were applied to it, and are called when its version is not known.
+    fn needs_nothing(
+        &mut self,
+        found: ChildVersion<'_>,
+        state: impl FnOnce() -> Option<Value>,
+        fields: impl FnOnce() -> Option<FieldTree>,
+    ) -> bool {
+        let (cx, applied) = (self.cx, &self.cx.shared.memory.applied);
+        let last = match applied.recall(&cx.key, &self.child, self.hash, found) {
+            Recalled::Current => return true,
+            Recalled::Changed(hashes) => Some(hashes),
+            Recalled::Unknown => None,
+        };
+        let Some(state) = state() else { return false };
+        let content = fingerprint(&state);
+        let mut hashes = ChildHashes { content, owned: last.and_then(|last| last.owned) };
+        // A change of the status alone.
+        let mut path = None;
+        if last != Some(hashes) {
+            let fields = fields();
+            hashes.owned = fields.as_ref().map(|fields| owned_content(fields, &state));
+            // What was applied is as the API server answered it then, whatever a webhook made of the intent.
+            let is_untouched =
+                hashes.owned.is_some() && last.is_some_and(|last| last.owned == hashes.owned);
+            path = match fields {
+                _ if is_untouched => None,
+                Some(fields) => difference(&self.child.0, &self.intent, &state, &fields),
+                None => Some(String::new()),
+            };
+        }
+        match path {
+            // Remembers the version: its next check needs no comparison.
+            None => applied.note(&cx.key, &self.child, (self.hash, hashes), found),
+            Some(path) => {
+                self.different = Some(Different { state, path, is_drift: last.is_some() });
+                return false;
+            }
+        }
+        true
     }
 
     /// Whether the reconciled object controls `live`.
@@ -276,13 +344,48 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let write = self.api().apply(self.child.1.name(), &self.intent);
         let write = write.manager(&cx.shared.controller).force();
         let (child, answer) = cx.answered(write, ("apply", &self.child.1)).await?;
-        if let Some(content) = content(&child) {
+        // A dry run changes nothing that later applies could be compared with.
+        let state = comparable(&child).filter(|_| !cx.is_dry_run());
+        if let Some(state) = &state {
+            let fields = applied_in(&child, &cx.shared.controller);
+            let owned = fields.map(|fields| owned_content(&fields, state));
+            let hashes = ChildHashes { content: fingerprint(state), owned };
             let found =
                 ChildVersion { uid: child.uid(), resource_version: child.resource_version() };
-            cx.shared.memory.applied.note(&cx.key, &self.child, (self.hash, content), found);
+            cx.shared.memory.applied.note(&cx.key, &self.child, (self.hash, hashes), found);
         }
         cx.wrote(what, &child, &answer);
+        if let (Some(different), Some(state)) = (self.different.take(), state) {
+            self.report(&different, &state);
+        }
         Ok(child)
+    }
+
+    /// Reports what an apply has set back: by the child before and after it, since neither the API server nor the
+    /// comparison says which values were changed.
+    fn report(&self, different: &Different, after: &Value) {
+        let (cx, (info, key)) = (self.cx, &self.child);
+        let before = Some(&different.state);
+        let (changes, more) = differences(info, (before, after), ChangeLog::Summary);
+        // A change of the intent, or of the ownership alone.
+        if !different.is_drift || changes.is_empty() {
+            let (child, path) = (self.what(), &different.path);
+            tracing::debug!(
+                child,
+                path,
+                changes = changes.len() + more,
+                "applied a child that differed"
+            );
+            return;
+        }
+        let text = cx.set_back((info, key), changes, more);
+        tracing::info!(
+            child = self.what(),
+            fields = text,
+            "fields of a child were changed by others, and are set back"
+        );
+        let note = format!("others had changed fields of {}; set back: {text}", self.what());
+        cx.event(Normal, "DriftCorrected", note);
     }
 
     /// Handles a foreign object of the name of the child: adopts it if that is allowed. `None`

@@ -1,10 +1,17 @@
 //! Records of the writes of a reconcile for the change log.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use serde_json::Value;
 
-use crate::controller::state::{ChangeLog, ChangeRecord, differences};
+use crate::controller::state::{Change, ChangeLog, ChangeRecord, differences};
 use crate::controller::{Context, Reconciler};
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
+use windlass_core::text::shorten;
+
+/// Longest list of fields in the text about fields that were set back, in bytes.
+const SET_BACK_LIMIT: usize = 512;
 
 /// A write that was not sent yet, with the state before it.
 pub(super) struct PendingChange {
@@ -44,6 +51,60 @@ impl<C: Reconciler> Context<C> {
                 pending.before.and(serde_json::from_slice(&self.cached_at_start.raw()).ok());
             self.after_write(Some(pending), answer);
         }
+    }
+
+    /// Keeps a record of fields of a child that others had changed and an apply has set back; also when writes are
+    /// not logged. Returns the fields as a text.
+    pub(super) fn set_back(
+        &self,
+        (info, key): (&ResourceInfo, &ObjectKey),
+        changes: Vec<Change>,
+        more: usize,
+    ) -> String {
+        let record = ChangeRecord {
+            at: self.shared.environment.clock.wall(),
+            owner: self.key.clone(),
+            reasons: self.reasons().iter().map(str::to_owned).collect(),
+            verb: "set back",
+            resource: info.group_resource(),
+            key: key.clone(),
+            changes,
+            more,
+            is_compared: true,
+        };
+        let text = shorten(record.text(), SET_BACK_LIMIT);
+        self.shared.changes.keep(record);
+        text
+    }
+
+    /// Returns a function that logs a call whose effect is not compared, once it is answered; `None` when
+    /// writes are not logged. `part` is a subresource.
+    pub(super) fn log_of_call<K: Resource>(
+        &self,
+        verb: &'static str,
+        (part, key): (&str, ObjectKey),
+    ) -> Option<impl Fn(&Bytes) + Send + Sync + 'static> {
+        if self.shared.changes.detail() == ChangeLog::Off {
+            return None;
+        }
+        let resource = format!("{}{part}", K::static_info()?.group_resource());
+        let (log, clock) =
+            (Arc::clone(&self.shared.changes), self.shared.environment.clock.clone());
+        let owner = self.key.clone();
+        let reasons: Vec<String> = self.reasons().iter().map(str::to_owned).collect();
+        Some(move |_: &Bytes| {
+            log.add(ChangeRecord {
+                at: clock.wall(),
+                owner: owner.clone(),
+                reasons: reasons.clone(),
+                verb,
+                resource: resource.clone(),
+                key: key.clone(),
+                changes: Vec::new(),
+                more: 0,
+                is_compared: false,
+            });
+        })
     }
 
     /// Logs a write by the API server's answer; empty for a deletion.

@@ -114,7 +114,11 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
     where
         C: CanPatchScale<K>,
     {
-        self.nearby().scale(name).to(replicas)
+        let write = self.nearby().scale(name).to(replicas);
+        match self.cx.log_of_call::<K>("patch", ("/scale", self.cx.near_key::<K>(name))) {
+            Some(log) => write.on_answer(log),
+            None => write,
+        }
     }
 
     /// Patches the status of another object. Needs `can(patch K/status)`.
@@ -175,7 +179,12 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
     where
         C: CanDeleteCollection<K>,
     {
-        self.nearby().delete_collection()
+        let delete = self.nearby().delete_collection();
+        // The selectors are not known yet: the log names the namespace.
+        match self.cx.log_of_call::<K>("deletecollection", ("", self.cx.near_key::<K>("*"))) {
+            Some(log) => delete.on_answer(log),
+            None => delete,
+        }
     }
 }
 
@@ -187,7 +196,11 @@ impl<C: Reconciler> CheckedApi<'_, C, Pod> {
     where
         C: CanEvict,
     {
-        self.nearby().evict(pod)
+        let evict = self.nearby().evict(pod);
+        match self.cx.log_of_call::<Pod>("create", ("/eviction", self.cx.near_key::<Pod>(pod))) {
+            Some(log) => evict.on_answer(log),
+            None => evict,
+        }
     }
 
     /// Reads the log of a Pod. Needs `can(get Pod/log)`.

@@ -49,8 +49,9 @@ impl<C: Reconciler> Context<C> {
     /// [adopted](ApplyOwned::adopt). For a child that an earlier object of the same name left, the
     /// apply fails until garbage collection has deleted it.
     ///
-    /// Costs no request when the same intent was applied before and nothing but the child's status
-    /// has changed since.
+    /// Costs no request when it would change nothing: also after a restart, and when others have
+    /// changed fields that `child` does not name. Fields that others changed since this process applied
+    /// them are set back, and named in the log, on the debug page and in an Event `DriftCorrected`.
     ///
     /// Leave out fields that another controller decides on, as an autoscaler on `spec.replicas`:
     /// every field that a child names is reset whenever others change it.
@@ -172,7 +173,7 @@ impl<C: Reconciler> Context<C> {
             } else {
                 self.near_key::<K>(name)
             };
-            self.delete_child::<K>(&key).await
+            self.delete_child::<K>(&key, Propagation::Background).await
         })
     }
 
@@ -202,12 +203,16 @@ impl<C: Reconciler> Context<C> {
                 return Err(Error::new(ErrorKind::Usage, text));
             }
             let key = ObjectKey::new(Some(namespace), name).in_cluster(self.key.cluster());
-            self.delete_child::<K>(&key).await
+            self.delete_child::<K>(&key, Propagation::Background).await
         })
     }
 
     /// Deletes the object at that key, in exactly the version that was checked, if it is a child.
-    async fn delete_child<K: Resource>(&self, key: &ObjectKey) -> Result<(), Error> {
+    pub(super) async fn delete_child<K: Resource>(
+        &self,
+        key: &ObjectKey,
+        propagation: Propagation,
+    ) -> Result<(), Error> {
         let api = self.api_of::<K>(key);
         let mut found = match self.cached::<K>(key) {
             Some(child) if !self.controls(&child) => None,
@@ -223,7 +228,7 @@ impl<C: Reconciler> Context<C> {
         }
         let mut tries = 0;
         while let Some((uid, version)) = found {
-            let delete = api.delete(key.name()).propagation(Propagation::Background);
+            let delete = api.delete(key.name()).propagation(propagation);
             let delete = delete.uid(&uid).resource_version(&version);
             tries += 1;
             match self.send_delete::<K>(key, delete).await {

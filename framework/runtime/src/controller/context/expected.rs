@@ -107,7 +107,8 @@ impl<C: Reconciler> Expectations<'_, C> {
 
     /// Adds to the number of announced children, or subtracts from it.
     fn announce<K: Resource>(&self, more: isize) {
-        let Some(kind) = WrittenKind::of::<K>() else { return };
+        let kind = WrittenKind::of::<K>().filter(|_| !self.cx.is_dry_run());
+        let Some(kind) = kind else { return };
         let shared = &self.cx.shared;
         let now = shared.environment.clock.now();
         shared.memory.applied.expectations.announce(self.cx.parent_ref(), kind, more, now);

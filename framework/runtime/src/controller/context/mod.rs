@@ -13,8 +13,13 @@ mod apply;
 mod change_log;
 mod checked;
 mod children;
+mod conditions;
+mod deleted;
+mod dependents;
+mod dry_run;
 mod expected;
 mod gone;
+mod guarded;
 mod patcher;
 mod reads;
 mod status;
@@ -26,19 +31,21 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
-use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 pub use self::apply::ApplyOwned;
 pub use self::checked::CheckedApi;
+use self::dry_run::DryRunViews;
+pub use self::dry_run::note_external_call;
 pub use self::expected::Expectations;
 pub use self::patcher::ContextPatcher;
 pub use self::reads::WatchRead;
 use self::status::Latest;
 pub use self::task::TaskContext;
 use crate::controller::Reconciler;
+use crate::controller::conditions::StatusConditions;
+use crate::controller::planned::DryRunRecord;
 use crate::controller::source::{Reads, Reason, Reasons, TriggerNames};
 use crate::controller::state::{
     Changelog, Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
@@ -55,24 +62,6 @@ use windlass_core::environment::Environment;
 use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceExt, ResourceInfo, Scope};
 use windlass_core::rng::Rng;
-
-/// The part of the answer to a deletion that is evaluated.
-///
-/// The API server answers with a `Status`, or with the object in its last or present state.
-#[derive(Deserialize)]
-struct Deleted {
-    #[serde(default)]
-    kind: String,
-    details: Option<Details>,
-    #[serde(default)]
-    metadata: ObjectMeta,
-}
-
-/// The deleted object in an answer of kind `Status`.
-#[derive(Deserialize)]
-struct Details {
-    uid: Option<String>,
-}
 
 /// State that all reconciles of one run share; each worker has its own clone.
 #[derive(Clone)]
@@ -91,8 +80,12 @@ pub(super) struct ControllerShared {
     pub(super) queue: WorkQueue<ObjectKey>,
     /// State of each object between its reconciles.
     pub(super) memory: Arc<ObjectMemory>,
+    /// The conditions that are kept, for a controller that keeps some.
+    pub(super) conditions: Option<StatusConditions>,
     /// Log of the writes, for a controller that logs them.
     pub(super) changes: Arc<Changelog>,
+    /// Record of the dry runs of one reconcile, for one whose writes are dry runs.
+    pub(super) dry_runs: Option<Arc<DryRunRecord>>,
     /// Reads of other objects whose changes reconcile their readers.
     pub(super) reads: Arc<Reads>,
     /// Names of the reasons, and the filters that apply at the time of a reconcile.
@@ -157,6 +150,8 @@ pub struct Context<C: Reconciler> {
     has_ended: AtomicBool,
     /// Number under which this attempt registers its reads; 0 before the first.
     read_run: AtomicU64,
+    /// Answers to dry runs that the caches show until the end of this reconcile.
+    dry_runs: DryRunViews,
 }
 
 /// The object of a context, in its several states.
@@ -215,11 +210,13 @@ impl<C: Reconciler> Context<C> {
             detached_client,
             has_ended,
             read_run: AtomicU64::new(0),
+            dry_runs: DryRunViews::default(),
         }
     }
 
     /// Returns the same context for a newer version of the object.
     pub(super) fn with_object(self, object: C::Object) -> Self {
+        self.attempt.cancel.set_generation(object.metadata().generation);
         Self { object: Arc::new(object), latest: Mutex::new(None), ..self }
     }
 
@@ -483,13 +480,18 @@ impl<C: Reconciler> Context<C> {
         // the event of a write upon it must still enqueue the object.
         let cached_at_start = if self.attempt.cancel.has_start_version(from) { from } else { "" };
         let to = object.resource_version();
-        self.shared.memory.own_writes.wrote(&self.key, cached_at_start, (from, to));
+        if !self.is_dry_run() {
+            self.shared.memory.own_writes.wrote(&self.key, cached_at_start, (from, to));
+        }
         self.show::<K>(answer);
     }
 
     /// Puts the API server's answer to an own write into the caches before the watch delivers it.
     /// Takes the answer's bytes, because the type may hold only a part of the object.
     fn show<K: Resource>(&self, answer: &[u8]) {
+        if self.is_dry_run() {
+            return self.show_dry_run::<K>(answer);
+        }
         // Only existing caches: a write alone does not start a cache.
         for cache in self.shared.informers.all_caches_of::<K>() {
             if let Err(error) = cache.wrote_answer(answer) {
@@ -524,6 +526,10 @@ impl<C: Reconciler> Context<C> {
 
     /// Expects a write until the watch has shown it.
     fn sent<K: Resource>(&self, what: WriteEffect, key: &ObjectKey, uid: &str) {
+        // The watch never shows a dry run.
+        if self.is_dry_run() {
+            return;
+        }
         let caches = self.shared.informers.caches_of::<K>();
         // A change that no cache holds as an own write cannot be missing from a view.
         let is_unshown = match what {
@@ -546,36 +552,5 @@ impl<C: Reconciler> Context<C> {
         let caches = self.shared.informers.caches_of::<K>();
         let cached = caches.iter().find_map(|cache| cache.store().get(key));
         cached.map(|cached| cached.metadata().uid().to_owned())
-    }
-
-    /// Applies the API server's answer to an own deletion to the caches.
-    fn deleted<K: Resource>(&self, key: &ObjectKey, answer: &[u8]) {
-        let Ok(said) = serde_json::from_slice::<Deleted>(answer) else { return };
-        let metadata = &said.metadata;
-        let is_held = metadata.finalizers.as_ref().is_some_and(|held| !held.is_empty())
-            || metadata.deletion_grace_period_seconds != Some(0);
-        let uid = if said.kind == "Status" {
-            said.details.and_then(|details| details.uid)
-        } else if metadata.deletion_timestamp.is_some() && is_held {
-            let uid = said.metadata.uid.unwrap_or_default();
-            self.show::<K>(answer);
-            return self.sent::<K>(WriteEffect::Deleted, key, &uid);
-        } else {
-            // Some kinds answer with the last state of the deleted object.
-            said.metadata.uid
-        };
-        if let Some(uid) = uid {
-            self.note_gone::<K>(key, &uid);
-        }
-    }
-
-    /// Removes the object with that uid from the caches.
-    fn note_gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
-        for cache in self.shared.informers.all_caches_of::<K>() {
-            if cache.covers(key.namespace()) {
-                cache.deleted(key, uid);
-            }
-        }
-        self.sent::<K>(WriteEffect::Deleted, key, uid);
     }
 }

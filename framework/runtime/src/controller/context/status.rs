@@ -51,6 +51,9 @@ impl<C: Reconciler> Context<C> {
     /// stamped with the reconciled generation (unless it names one), and with the time of its last
     /// transition, which moves only when its status changes. Writes nothing when nothing changes.
     ///
+    /// A condition that the controller declares by `conditions(…)` is written at the end of the reconcile, together
+    /// with the others.
+    ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
     /// # use k8s_openapi::api::apps::v1::Deployment;
@@ -69,10 +72,12 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::NotFound`] when the object is gone, or has no status subresource;
     /// [`ErrorKind::Invalid`] when the condition does not fit the schema (an empty reason, say);
-    /// [`ErrorKind::Conflict`] when others keep writing.
+    /// [`ErrorKind::Conflict`] when others keep writing; [`ErrorKind::Usage`] for a condition that the controller
+    /// computes.
     /// # Cancel safety
     /// Dropping the future cancels the request under way; a write may have been executed.
-    pub async fn set_condition(&self, mut condition: Condition) -> Result<(), Error> {
+    pub async fn set_condition(&self, condition: Condition) -> Result<(), Error> {
+        let Some(mut condition) = self.collected(condition)? else { return Ok(()) };
         let generation = self.object.metadata().generation;
         condition.observed_generation = condition.observed_generation.or(generation);
         let now = self.clock().wall();
@@ -103,7 +108,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Replaces the status by `status`, of the type of the kind's field `status` or a reference to
-    /// it. Conditions stay as they are unless `status` contains some.
+    /// it. Conditions stay as they are unless `status` contains some; so does an `observedGeneration` that the
+    /// controller keeps by `conditions(…)`.
     /// Writes nothing when nothing changes.
     ///
     /// Writing the same status again costs no request. Fields that the given status lacks are
@@ -132,8 +138,13 @@ impl<C: Reconciler> Context<C> {
         if !wanted.is_object() {
             return Err(Error::new(ErrorKind::Usage, "cannot write a status that is no object"));
         }
+        let keeps_generation = self.shared.conditions.is_some_and(|kept| kept.keeps_generation());
         self.write_status(&move |status| {
             let mut wanted = wanted.clone();
+            // Otherwise each reconcile would remove and add it again.
+            if let Some(observed) = status.get("observedGeneration").filter(|_| keeps_generation) {
+                wanted["observedGeneration"] = observed.clone();
+            }
             let brings_some = wanted["conditions"].as_array().is_some_and(|all| !all.is_empty());
             // An absent or empty list means that the caller does not set conditions.
             match status.get("conditions") {
@@ -193,7 +204,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Applies `change` to the newest known status and sends the difference; repeats both after a
     /// conflict.
-    async fn write_status(
+    pub(super) async fn write_status(
         &self,
         change: &(dyn Fn(&Value) -> Result<Value, Error> + Send + Sync),
     ) -> Result<(), Error> {
@@ -276,7 +287,7 @@ fn read_conditions(value: &Value) -> Result<Option<Conditions>, Error> {
 }
 
 /// The error for a status whose `conditions` have another shape.
-fn unreadable_conditions(error: Undecodable) -> Error {
+pub(super) fn unreadable_conditions(error: Undecodable) -> Error {
     let text = "cannot read `status.conditions` as Kubernetes conditions; \
                 use `windlass::conditions::Conditions` in the status";
     Error::new(ErrorKind::Usage, text).because(error)

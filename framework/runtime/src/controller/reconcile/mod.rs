@@ -3,6 +3,7 @@
 
 mod object_task;
 mod report;
+mod shadow;
 mod step;
 mod steps;
 
@@ -10,5 +11,7 @@ pub use self::object_task::ObjectTask;
 pub(super) use self::object_task::{Tasks, boxed_task};
 pub use self::report::OnFailure;
 pub(super) use self::report::boxed_report;
+pub(super) use self::shadow::ShadowStep;
 pub(super) use self::step::ObjectStep;
+pub(crate) use self::steps::soonest;
 pub use self::steps::{Flow, Steps};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::object_task::Tasks;
 use crate::controller::action::Wait;
+use crate::controller::conditions::Outcome;
 use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
 use crate::controller::plan::{ControllerSpec, Finalizer};
 use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
@@ -24,7 +25,7 @@ use crate::events::Warning;
 use crate::finalizer::{self, Left};
 use windlass_cache::store::{Cached, Invalid, Store};
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{ObjectKey, ObjectRef, ResourceExt};
+use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceExt};
 
 /// Reason for which a step stopped early.
 enum Stopped {
@@ -104,6 +105,8 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
         let wants_condition = reported.is_new && options.outcome.is_some();
         let wants_report =
             options.report.is_some() && (reported.is_new || options.reports_every_failure);
+        // Each failure: other conditions may differ, and a write that was lost is made up for.
+        let wants_condition = wants_condition || options.conditions.is_some();
         let wanted = reported.gave_up || wants_condition || wants_report;
         wanted.then(|| Box::pin(self.report(key, reported, attempt)) as ReportFuture<'a>)
     }
@@ -111,22 +114,33 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
     fn waits<'a>(
         &'a self,
         key: &'a ObjectKey,
-        wait: &'a Wait,
+        (wait, is_new): (&'a Wait, bool),
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>> {
-        let type_ = self.plan.options.outcome.as_deref()?;
+        let options = &self.plan.options;
+        let type_ = options.outcome.as_deref().filter(|_| is_new);
+        if type_.is_none() && options.conditions.is_none() {
+            return None;
+        }
         Some(Box::pin(async move {
             let Some(cached) = self.store.get(key) else { return Ok(()) };
             let Ok(object) = cached.get() else { return Ok(()) };
             let is_terminating = object.is_terminating();
             let cx = self.context(cached, object, attempt);
-            let written = cx.set_condition(waiting(wait, type_, is_terminating)).await;
+            let written = match type_ {
+                Some(type_) => cx.set_condition(waiting(wait, type_, is_terminating)).await,
+                None => cx.write_conditions(&wait.outcome(is_terminating)).await,
+            };
             match written.map_err(Failure::from) {
                 // The object is gone, so its status cannot be written: no error.
                 Err(failure) if cx.has_ended(&failure).await => Ok(()),
                 outcome => outcome,
             }
         }))
+    }
+
+    fn keeps_conditions(&self) -> bool {
+        self.plan.options.conditions.is_some()
     }
 
     fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
@@ -157,7 +171,7 @@ impl<C: Reconciler> ObjectStep<C> {
             return Ok(None);
         };
         if self.shared.trigger_names.paused.check(&cached) {
-            return Err(Stopped::Paused);
+            return Err(Box::pin(self.paused(cached, attempt)).await);
         }
         let object = match cached.get() {
             Ok(object) => object,
@@ -165,7 +179,8 @@ impl<C: Reconciler> ObjectStep<C> {
         };
         // Before user code runs: the writes of this reconcile are recorded upon this version.
         memory.own_writes.begin(key, object.resource_version());
-        attempt.cancel.set_start_version(object.resource_version());
+        let generation = object.metadata().generation;
+        attempt.cancel.set_start_version(object.resource_version(), generation);
         let parent_ref = ParentRef { key, uid: object.uid() };
         let now = self.shared.environment.clock.now();
         memory.applied.expectations.begin(parent_ref, &self.shared.informers, now);
@@ -205,6 +220,23 @@ impl<C: Reconciler> ObjectStep<C> {
         let seen = self.store.get(cx.cached_at_start().key());
         let seen = seen.filter(|cached| cached.metadata().resource_version() == version);
         self.reconcile(&cx, seen).await.map(Some)
+    }
+
+    /// Shows the pause of an object in its conditions, if some are kept.
+    async fn paused(&self, cached: Cached<C::Object>, attempt: ReconcileAttempt) -> Stopped {
+        if self.plan.options.conditions.is_none() {
+            return Stopped::Paused;
+        }
+        // An object that does not decode has no conditions that could be read.
+        let Ok(object) = cached.get() else { return Stopped::Paused };
+        let generation = object.metadata().generation;
+        attempt.cancel.set_start_version(object.resource_version(), generation);
+        let cx = self.context(cached, object, attempt);
+        match cx.write_conditions(&Outcome::paused()).await {
+            Ok(()) => Stopped::Paused,
+            // Retried, until the pause is shown.
+            Err(error) => failed(&cx, error.into()).await,
+        }
     }
 
     /// Creates the context of one attempt.
@@ -279,6 +311,11 @@ impl<C: Reconciler> ObjectStep<C> {
         {
             return Err(Box::pin(failed(cx, error.into())).await);
         }
+        if self.plan.options.conditions.is_some()
+            && let Err(error) = Box::pin(cx.write_conditions(&Outcome::done())).await
+        {
+            return Err(Box::pin(failed(cx, error.into())).await);
+        }
         cx.commit_reads();
         if let Some(last_reconciled) = &self.last_reconciled {
             last_reconciled.reconciled(seen.as_ref().unwrap_or(cx.cached_at_start()));
@@ -314,6 +351,7 @@ impl<C: Reconciler> ObjectStep<C> {
     ) -> Result<(), Failure> {
         let Some(cached) = self.store.get(key) else { return Ok(()) };
         let Ok(object) = cached.get() else { return Ok(()) };
+        let is_paused = self.shared.trigger_names.paused.check(&cached);
         let cx = self.context(cached, object, attempt);
         if reported.gave_up {
             cx.report_gave_up(reported);
@@ -323,10 +361,19 @@ impl<C: Reconciler> ObjectStep<C> {
         if let Some(type_) = options.outcome.as_ref().filter(|_| reported.is_new) {
             outcome = cx.set_condition(reported.condition(type_)).await;
         }
+        // Of a paused object only the write of its pause can fail.
+        let shows = options.conditions.is_some() && !is_paused;
+        if shows {
+            outcome = cx.write_conditions(&reported.outcome()).await;
+        }
         if let Some(report) =
             options.report.filter(|_| reported.is_new || options.reports_every_failure)
         {
             report(&self.controller, reported.failure, &cx).await?;
+            // The hook may set conditions; mostly nothing is left to write.
+            if shows && outcome.is_ok() {
+                outcome = cx.write_conditions(&reported.outcome()).await;
+            }
         }
         match outcome.map_err(Failure::from) {
             // The object is gone, so its status cannot be written: no error.

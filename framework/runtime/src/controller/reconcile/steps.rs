@@ -266,7 +266,7 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<NamedStep<'_>>
 }
 
 /// Returns the failure that is retried first, with the texts of the others behind its own.
-fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
+pub(crate) fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
     let order = |failure: &Failure| match failure.retry {
         Retry::Backoff => (0, Duration::ZERO),
         Retry::After(delay) => (1, delay),

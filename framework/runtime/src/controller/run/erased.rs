@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::busy::BusyReport;
-use crate::controller::ChangeLog;
+use super::planning::PlanRun;
+use crate::controller::{ChangeLog, PlannedObject};
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
 use windlass_core::error::Error;
 use windlass_core::rbac::Rule;
+use windlass_core::resource::ResourceInfo;
 
 /// The environment that the manager passes to a controller when it may start working.
 #[derive(Clone, Debug)]
@@ -71,6 +73,25 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// returns true when every reconcile ended within the drain. Called again after leadership was
     /// lost and won.
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
+
+    /// Makes the controller the shadow of a running one; called before it runs, with a client for dry
+    /// runs. Ignored by default.
+    #[doc(hidden)]
+    fn follow(&self, _settle_time: Duration) {}
+
+    /// Returns the reconciled kind of a controller that can be [planned](Self::plan). Default: none.
+    #[doc(hidden)]
+    fn planned_kind(&self) -> Option<&ResourceInfo> {
+        None
+    }
+
+    /// Reconciles objects once, with every write as a dry run; called after
+    /// [`attach`](Self::attach), in place of [`run`](Self::run). Default: no objects.
+    #[doc(hidden)]
+    fn plan(&self, run: PlanRun) -> Pin<Box<dyn Future<Output = Vec<PlannedObject>> + Send + '_>> {
+        let _ = run;
+        Box::pin(std::future::ready(Vec::new()))
+    }
 
     /// Returns the current state.
     fn state(&self) -> ControllerState;

@@ -15,18 +15,19 @@ use tokio_util::sync::CancellationToken;
 use super::busy::BusyReport;
 use super::dump::DumpSource;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
+use super::planning::PlanRun;
 use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
-use crate::controller::reconcile::{ObjectStep, Tasks};
+use crate::controller::reconcile::{ObjectStep, ShadowStep, Tasks};
 use crate::controller::source::{
     Allowed, Attach, BackgroundRun, Enqueuer, Reads, Reason, RunGuard, TriggerNames, background,
     watches,
 };
 use crate::controller::state::{Changelog, LastErrors, LastReconciled, ObjectMemory, Waits};
 use crate::controller::worker::{
-    HotKey, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
+    HotKey, KeyHandler, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
 };
-use crate::controller::{ChangeLog, Reconciler};
+use crate::controller::{ChangeLog, PlannedObject, Reconciler};
 use crate::events::Recorder;
 use crate::workqueue::{QueueSettings, WorkQueue};
 use windlass_cache::informer::{InformerRegistry, Registration};
@@ -34,7 +35,7 @@ use windlass_core::environment::Environment;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::names;
 use windlass_core::rbac::Rule;
-use windlass_core::resource::ObjectKey;
+use windlass_core::resource::{ObjectKey, ResourceInfo};
 
 /// Time for writing pending Events after the last reconcile.
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
@@ -45,27 +46,29 @@ const WARN_AFTER: Duration = Duration::from_secs(30);
 
 /// A built controller, as the manager holds it.
 pub(crate) struct Handle<C: Reconciler> {
-    plan: Arc<ControllerSpec<C>>,
+    pub(super) plan: Arc<ControllerSpec<C>>,
     /// As wired, or as limited by the operator's settings.
     workers: AtomicUsize,
-    controller: Arc<C>,
-    memory: Arc<ObjectMemory>,
+    pub(super) controller: Arc<C>,
+    pub(super) memory: Arc<ObjectMemory>,
     loop_guard: Arc<LoopGuardState>,
     last_errors: Arc<LastErrors>,
     waits: Arc<Waits>,
     changes: Arc<Changelog>,
-    trigger_names: Arc<TriggerNames>,
+    pub(super) trigger_names: Arc<TriggerNames>,
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
     has_run: AtomicBool,
+    /// Time for the running operator to settle, if this one is its shadow.
+    shadow: OnceLock<Duration>,
 }
 
 /// The parts that need informers.
-struct Attached {
-    queue: WorkQueue<ObjectKey>,
+pub(super) struct Attached {
+    pub(super) queue: WorkQueue<ObjectKey>,
     enqueuer: Enqueuer,
     meter: Meter,
-    reads: Arc<Reads>,
+    pub(super) reads: Arc<Reads>,
     informers: InformerRegistry,
     /// Registrations that keep the caches running and deliver keys.
     sources: Vec<Registration>,
@@ -88,11 +91,12 @@ impl<C: Reconciler> Handle<C> {
             waits: Arc::default(),
             attached: OnceLock::new(),
             has_run: AtomicBool::new(false),
+            shadow: OnceLock::new(),
         }
     }
 
     /// Returns the parts that need informers; the first call connects all sources.
-    fn attached(&self, informers: &InformerRegistry) -> &Attached {
+    pub(super) fn attached(&self, informers: &InformerRegistry) -> &Attached {
         self.attached.get_or_init(|| {
             let plan = &self.plan;
             // Relaxed: set by `limit_workers` before the controller is attached.
@@ -122,7 +126,7 @@ impl<C: Reconciler> Handle<C> {
             let superseded = Arc::clone(&self.memory.superseded);
             let running = informers.informer::<C::Object>().listen();
             sources.push(running.inline(Box::new(move |events| superseded.observe(events))));
-            let mut refused = None;
+            let mut refused = plan.options.conditions.and_then(|it| it.check(&plan.info).err());
             for source in &plan.sources {
                 match source(&at) {
                     Ok(source) => sources.extend(source),
@@ -164,10 +168,14 @@ impl<C: Reconciler> Handle<C> {
             reads: Arc::clone(reads),
             trigger_names: Arc::clone(&self.trigger_names),
             changes: Arc::clone(&self.changes),
+            dry_runs: None,
+            conditions: plan.options.conditions,
             environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
-        let tasks = plan.options.task.map(|make| {
+        // A task acts beside the reconciles, so its writes could not be compared.
+        let task = plan.options.task.filter(|_| self.shadow.get().is_none());
+        let tasks = task.map(|make| {
             let (controller, stop) = (Arc::clone(&self.controller), Arc::clone(&stop));
             Arc::new(Tasks::new(controller, make, Arc::clone(&shared), stop))
         });
@@ -183,7 +191,7 @@ impl<C: Reconciler> Handle<C> {
         let worker = Worker {
             controller: Arc::clone(&plan.name),
             queue: queue.clone(),
-            step: Arc::new(step),
+            step: self.handler(step, &environment),
             timeout: plan.timeout,
             retry: plan.retry,
             after_max_retries: plan.options.after_max_retries,
@@ -197,6 +205,14 @@ impl<C: Reconciler> Handle<C> {
             namespaces: Arc::default(),
         };
         (worker, tasks)
+    }
+
+    /// Returns the handler of keys: the step, or its shadow.
+    fn handler(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
+        let Some(settle_time) = self.shadow.get() else { return Arc::new(step) };
+        let reported = environment.metrics.gauge(&names::SHADOW_DIFFERENCES, &[&self.plan.name]);
+        reported.set(0.0);
+        Arc::new(ShadowStep::new(step, *settle_time, reported))
     }
 
     /// Starts to accept keys without bound, until the returned guard is dropped. In the first run
@@ -258,7 +274,10 @@ impl<C: Reconciler> Handle<C> {
         let (recorder, writer) = Recorder::new(run.client.clone(), &self.plan.name);
         let flush = CancellationToken::new();
         let mut writing = JoinSet::new();
-        writing.spawn(writer.run(flush.clone()));
+        // A dry run of an Event would say nothing to anybody.
+        if !run.client.is_dry_run() {
+            writing.spawn(writer.run(flush.clone()));
+        }
 
         let (worker, tasks) = self.worker(&run, recorder);
         // Held for the whole run: without it the queue drops keys beyond a bound.
@@ -284,6 +303,9 @@ impl<C: Reconciler> Handle<C> {
         // The next term reconciles every object, in this process or in another one; until then
         // their reads keep no cache running.
         self.trigger_names.reads.clear();
+        // The gauges of a process that does not lead show nothing of its last term.
+        self.attached(&run.informers).meter.waiting(-(self.waits.clear() as f64));
+        self.trigger_names.paused.clear();
         // The writer of Events ends after the last reconcile could have reported one.
         flush.cancel();
         // Otherwise the writer is aborted when `writing` is dropped: the drain has used up the
@@ -334,6 +356,19 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(self.work(run))
+    }
+
+    fn follow(&self, settle_time: Duration) {
+        // Set once, before the controller runs.
+        let _ = self.shadow.set(settle_time);
+    }
+
+    fn planned_kind(&self) -> Option<&ResourceInfo> {
+        Some(&self.plan.info)
+    }
+
+    fn plan(&self, run: PlanRun) -> Pin<Box<dyn Future<Output = Vec<PlannedObject>> + Send + '_>> {
+        Box::pin(self.plan_objects(run))
     }
 
     fn dump(&self, limit: usize) -> Value {

@@ -5,7 +5,9 @@ mod dump;
 mod erased;
 mod handle;
 mod keys;
+mod planning;
 
 pub use self::busy::BusyReport;
 pub use self::erased::{ControllerRun, ControllerState, ErasedController};
 pub(super) use self::handle::Handle;
+pub use self::planning::PlanRun;

@@ -1,6 +1,7 @@
 //! Sources of reconciles: changes in caches, triggers, polls, timers, resyncs; and the path from a
 //! source to the queue: predicates, reasons, pauses, debounce.
 
+mod appearance;
 pub(super) mod background;
 mod debounce;
 mod enqueue;
@@ -15,6 +16,7 @@ mod trigger_names;
 mod triggers;
 pub(super) mod watches;
 
+pub(super) use self::appearance::Appearance;
 pub(super) use self::background::{BackgroundRun, BackgroundSource};
 pub(super) use self::debounce::DebounceDecision;
 pub(super) use self::enqueue::{Enqueuer, RunGuard};

@@ -58,6 +58,13 @@ impl Paused {
         }
     }
 
+    /// Forgets all objects, at the end of a term.
+    pub(crate) fn clear(&self) {
+        let Some(mut keys) = self.keys.lock_if_any() else { return };
+        keys.clear();
+        self.update_gauge(&keys);
+    }
+
     /// Notes a paused object; returns whether that is new.
     fn note(&self, key: &ObjectKey) -> bool {
         let mut keys = self.keys.lock();

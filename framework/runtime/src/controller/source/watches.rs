@@ -143,6 +143,10 @@ pub(crate) fn owned<K: Resource>(
 ) -> Source {
     Box::new(move |at| {
         let informer = at.informers.informer::<K>();
+        // Children are compared with their intents by the fields that were applied; a projection is never applied.
+        if K::projection().is_none() {
+            informer.keep_applied_fields(at.controller);
+        }
         let (enqueuer, applied, parent) =
             (at.enqueuer.clone(), Arc::clone(at.applied), parent.clone());
         let Some(when) = when.clone() else {

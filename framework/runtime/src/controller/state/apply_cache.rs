@@ -32,8 +32,28 @@ struct LastApply {
     intent: u64,
     uid: String,
     resource_version: String,
-    /// Hash of the child after the apply, by [`content`].
-    content: u64,
+    hashes: ChildHashes,
+}
+
+/// Hashes of a child at its last apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChildHashes {
+    /// Of the child without what each write changes, by [`comparable`].
+    pub(crate) content: u64,
+    /// Of the fields that the controller has applied, and of their values; `None` when they are not
+    /// known.
+    pub(crate) owned: Option<u64>,
+}
+
+/// The last apply to a child, compared with an intent and with the child as found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recalled {
+    /// The same intent on the same version.
+    Current,
+    /// The same intent on another version, with the hashes of then.
+    Changed(ChildHashes),
+    /// Another intent, another object, or none.
+    Unknown,
 }
 
 /// Identity of a child as found: its uid and its resourceVersion.
@@ -60,48 +80,37 @@ struct UncheckedParents {
 }
 
 impl ApplyCache {
-    /// Whether exactly `intent` was applied to this child, and the child is unchanged since.
-    /// `current_content` is called when the version differs: a change of the status alone leaves
-    /// the child unchanged.
-    pub(crate) fn is_current(
+    /// Compares the last apply to this child with an intent, and with the child as found.
+    pub(crate) fn recall(
         &self,
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
         intent: u64,
-        (found, current_content): (ChildVersion<'_>, impl FnOnce() -> Option<u64>),
-    ) -> bool {
-        // Released before `current_content`, which decodes and hashes the child.
-        let applied_content = {
-            let parents = self.parents.lock();
-            let last = parents.get(parent).and_then(|children| children.get(&id(child)));
-            match last {
-                Some(last) if last.intent == intent && last.uid == found.uid => {
-                    if last.resource_version == found.resource_version {
-                        return true;
-                    }
-                    last.content
+        found: ChildVersion<'_>,
+    ) -> Recalled {
+        let parents = self.parents.lock();
+        let last = parents.get(parent).and_then(|children| children.get(&id(child)));
+        match last {
+            Some(last) if last.intent == intent && last.uid == found.uid => {
+                if last.resource_version == found.resource_version {
+                    return Recalled::Current;
                 }
-                _ => return false,
+                Recalled::Changed(last.hashes)
             }
-        };
-        let is_current = current_content() == Some(applied_content);
-        // Remembers the new version: the next check of it needs no hash.
-        if is_current {
-            self.note(parent, child, (intent, applied_content), found);
+            _ => Recalled::Unknown,
         }
-        is_current
     }
 
-    /// Records that `intent` was applied, and left `content` at this uid and resourceVersion.
+    /// Records that `intent` is applied at this uid and resourceVersion, which have these hashes.
     pub(crate) fn note(
         &self,
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
-        (intent, content): (u64, u64),
+        (intent, hashes): (u64, ChildHashes),
         ChildVersion { uid, resource_version }: ChildVersion<'_>,
     ) {
         let (uid, resource_version) = (uid.into(), resource_version.into());
-        let last = LastApply { intent, uid, resource_version, content };
+        let last = LastApply { intent, uid, resource_version, hashes };
         let mut parents = self.parents.lock();
         let children = parents.entry(parent.clone()).or_default();
         let child = id(child);
@@ -188,9 +197,9 @@ pub(crate) fn fingerprint(intent: &Value) -> u64 {
     hasher.finish()
 }
 
-/// Returns a hash of the child without its status and the fields that each write changes. `None`
-/// when it cannot be turned into JSON.
-pub(crate) fn content<K: Resource>(child: &K) -> Option<u64> {
+/// Returns the child as JSON without its status and the fields that each write changes. `None` when
+/// it cannot be turned into JSON.
+pub(crate) fn comparable<K: Resource>(child: &K) -> Option<Value> {
     let mut value = serde_json::to_value(child).ok()?;
     let object = value.as_object_mut()?;
     object.remove("status");
@@ -199,7 +208,7 @@ pub(crate) fn content<K: Resource>(child: &K) -> Option<u64> {
             metadata.remove(field);
         }
     }
-    Some(fingerprint(&value))
+    Some(value)
 }
 
 #[cfg(test)]
@@ -207,6 +216,8 @@ mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
 
     use super::*;
+
+    const HASHES: ChildHashes = ChildHashes { content: 9, owned: Some(8) };
 
     fn at<'a>(uid: &'a str, resource_version: &'a str) -> ChildVersion<'a> {
         ChildVersion { uid, resource_version }
@@ -217,18 +228,16 @@ mod tests {
         let applied = ApplyCache::default();
         let parent = ObjectKey::new(Some("shop"), "home");
         let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
-        applied.note(&parent, &child, (1, 9), at("u", "7"));
-        let is_current = |intent, found, content: Option<u64>| {
-            applied.is_current(&parent, &child, intent, (found, || content))
-        };
-        assert!(is_current(1, at("u", "7"), None));
-        assert!(!is_current(2, at("u", "7"), Some(9)), "another intent");
-        assert!(!is_current(1, at("u", "8"), Some(8)), "another writer was first");
-        assert!(!is_current(1, at("v", "7"), Some(9)), "another object");
-        assert!(is_current(1, at("u", "8"), Some(9)), "its status alone moved");
-        assert!(is_current(1, at("u", "8"), None), "and is known from then on");
+        applied.note(&parent, &child, (1, HASHES), at("u", "7"));
+        let recall = |intent, found| applied.recall(&parent, &child, intent, found);
+        assert_eq!(recall(1, at("u", "7")), Recalled::Current);
+        assert_eq!(recall(2, at("u", "7")), Recalled::Unknown, "another intent");
+        assert_eq!(recall(1, at("u", "8")), Recalled::Changed(HASHES), "another writer was first");
+        assert_eq!(recall(1, at("v", "7")), Recalled::Unknown, "another object");
+        applied.note(&parent, &child, (1, HASHES), at("u", "8"));
+        assert_eq!(recall(1, at("u", "8")), Recalled::Current, "and is known from then on");
         applied.forget(&parent);
-        assert!(!is_current(1, at("u", "8"), Some(9)));
+        assert_eq!(recall(1, at("u", "8")), Recalled::Unknown);
     }
 
     #[test]
@@ -254,14 +263,14 @@ mod tests {
             let key = ObjectKey::new(Some("shop"), &format!("web-{n:05}"));
             (ResourceInfo::of::<Deployment>(), key)
         };
-        applied.note(&parent, &child(0), (1, 9), at("u", "7"));
+        applied.note(&parent, &child(0), (1, HASHES), at("u", "7"));
         applied.forget_child(&parent, &child(0));
         assert!(applied.parents.lock().is_empty());
         for n in 0..=MAX_CHILDREN {
-            applied.note(&parent, &child(n), (1, 9), at("u", "7"));
+            applied.note(&parent, &child(n), (1, HASHES), at("u", "7"));
         }
         assert_eq!(applied.parents.lock()[&parent].len(), MAX_CHILDREN);
-        let newest = (at("u", "7"), || None);
-        assert!(applied.is_current(&parent, &child(MAX_CHILDREN), 1, newest), "the newest is kept");
+        let newest = applied.recall(&parent, &child(MAX_CHILDREN), 1, at("u", "7"));
+        assert_eq!(newest, Recalled::Current, "the newest is kept");
     }
 }

@@ -24,6 +24,9 @@ const RECORDS: usize = 256;
 const PATHS: usize = 32;
 /// Most bytes of a value's text.
 const VALUE_LIMIT: usize = 128;
+/// Most paths and most bytes of a value in a report of few writes.
+const MANY_PATHS: usize = 512;
+const LONG_VALUE: usize = 1024;
 /// Text instead of a value of a Secret.
 const MASK: &str = "***";
 /// Members of `metadata` that the API server writes.
@@ -104,10 +107,15 @@ impl Changelog {
         }
     }
 
-    /// Logs a record, and keeps it in place of the oldest.
+    /// Logs a record, and keeps it.
     pub(crate) fn add(&self, record: ChangeRecord) {
         let object = format!("{} {}", record.resource, record.key);
         tracing::info!(target: "windlass::changes", verb = record.verb, object, "{}", record.text());
+        self.keep(record);
+    }
+
+    /// Keeps a record in place of the oldest, without a line in the log.
+    pub(crate) fn keep(&self, record: ChangeRecord) {
         let mut records = self.records.lock();
         if records.len() == RECORDS {
             records.pop_front();
@@ -137,7 +145,16 @@ impl ChangeRecord {
         if self.more > 0 {
             let _ = write!(text, "; and {} more", self.more);
         }
-        if text.is_empty() { "no difference".to_owned() } else { text }
+        if !text.is_empty() {
+            return text;
+        }
+        // A call of a subresource is not compared, and a deletion leaves nothing to compare.
+        let text = match self.verb {
+            "delete" | "deletecollection" => "deleted",
+            _ if self.resource.contains('/') => "requested",
+            _ => "no difference",
+        };
+        text.to_owned()
     }
 }
 
@@ -149,10 +166,20 @@ pub(crate) fn differences(
     detail: ChangeLog,
 ) -> (Vec<Change>, usize) {
     let is_secret = info.group.is_empty() && info.kind == "Secret";
-    let mut found = Found { changes: Vec::new(), more: 0, detail, is_secret };
-    let before = before.map_or_else(|| Value::Object(Map::new()), written);
-    found.compare("", Some(&before), Some(&written(after)));
-    (found.changes, found.more)
+    let is_full = detail == ChangeLog::Full;
+    let limits = Limits { paths: PATHS, value: VALUE_LIMIT, is_full, is_flat: false };
+    Found { changes: Vec::new(), more: 0, limits, is_secret }.all(before, after)
+}
+
+/// As [`differences`] in full, with more and longer values, and with a path for each value of an
+/// object or a list that is new. For a report of few writes.
+pub(crate) fn every_difference(
+    is_secret: bool,
+    before: Option<&Value>,
+    after: &Value,
+) -> (Vec<Change>, usize) {
+    let limits = Limits { paths: MANY_PATHS, value: LONG_VALUE, is_full: true, is_flat: true };
+    Found { changes: Vec::new(), more: 0, limits, is_secret }.all(before, after)
 }
 
 /// The parts of an object that clients write.
@@ -167,18 +194,47 @@ fn written(state: &Value) -> Value {
     state
 }
 
+/// Extent of a comparison.
+struct Limits {
+    /// Most paths.
+    paths: usize,
+    /// Most bytes of a value's text.
+    value: usize,
+    /// Whether values are shown.
+    is_full: bool,
+    /// Whether new objects and lists are shown value by value.
+    is_flat: bool,
+}
+
 /// Differences so far.
 struct Found {
     changes: Vec<Change>,
     more: usize,
-    detail: ChangeLog,
+    limits: Limits,
     is_secret: bool,
 }
 
 impl Found {
+    /// Compares two states of an object.
+    fn all(mut self, before: Option<&Value>, after: &Value) -> (Vec<Change>, usize) {
+        let before = before.map_or_else(|| Value::Object(Map::new()), written);
+        self.compare("", Some(&before), Some(&written(after)));
+        (self.changes, self.more)
+    }
+
     fn compare(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
         match (before, after) {
             (before, after) if before == after => {}
+            (None, Some(Value::Object(after))) if self.limits.is_flat && !after.is_empty() => {
+                for (name, value) in after {
+                    self.compare(&format!("{path}{}", step(name)), None, Some(value));
+                }
+            }
+            (None, Some(Value::Array(after)))
+                if self.limits.is_flat && after.iter().any(Value::is_object) =>
+            {
+                self.lists(path, &[], after);
+            }
             (Some(Value::Object(before)), Some(Value::Object(after))) => {
                 let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
                 for name in names {
@@ -225,23 +281,22 @@ impl Found {
     }
 
     fn add(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
-        if self.changes.len() == PATHS {
+        if self.changes.len() == self.limits.paths {
             self.more += 1;
             return;
         }
         let is_masked = self.is_secret && !path.starts_with(".metadata.labels");
         let text = |value: &Value| {
-            if is_masked { MASK.to_owned() } else { shorten(value.to_string(), VALUE_LIMIT) }
+            if is_masked { MASK.to_owned() } else { shorten(value.to_string(), self.limits.value) }
         };
-        let is_full = self.detail == ChangeLog::Full;
-        let value = |value: Option<&Value>| value.filter(|_| is_full).map(text);
+        let value = |value: Option<&Value>| value.filter(|_| self.limits.is_full).map(text);
         let (from, to) = (value(before), value(after));
         self.changes.push(Change { path: path.to_owned(), from, to });
     }
 }
 
 /// One step of a path; names with other characters than those of identifiers in brackets.
-fn step(name: &str) -> String {
+pub(super) fn step(name: &str) -> String {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if is_plain { format!(".{name}") } else { format!("[\"{}\"]", name.escape_default()) }
 }

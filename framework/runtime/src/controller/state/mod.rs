@@ -4,6 +4,7 @@
 mod apply_cache;
 mod change_log;
 mod changes;
+mod drift;
 mod expectations;
 mod last_error;
 mod object_memory;
@@ -14,11 +15,14 @@ mod spec_version;
 mod superseded;
 mod waits;
 
-pub(super) use self::apply_cache::{ApplyCache, ChildVersion, content, fingerprint};
+pub(super) use self::apply_cache::{
+    ApplyCache, ChildHashes, ChildVersion, Recalled, comparable, fingerprint,
+};
 pub use self::change_log::ChangeLog;
-pub(super) use self::change_log::{ChangeRecord, Changelog, differences};
+pub(super) use self::change_log::{Change, ChangeRecord, Changelog, differences, every_difference};
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;
+pub(super) use self::drift::{applied_in, difference, owned_content};
 pub use self::expectations::Pending;
 pub(super) use self::expectations::{ObservedChild, ParentRef, WriteEffect, WrittenKind};
 pub use self::last_error::LastError;

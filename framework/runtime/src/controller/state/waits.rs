@@ -124,6 +124,14 @@ impl Waits {
         waited
     }
 
+    /// Forgets all objects; returns their number.
+    pub(crate) fn clear(&self) -> usize {
+        let mut inner = self.inner.lock();
+        let left = std::mem::take(&mut *inner).streaks.len();
+        self.waiting.store(0, Ordering::Release);
+        left
+    }
+
     /// Returns at most `limit` waiting objects, in the order of their keys.
     pub(crate) fn snapshot(&self, limit: usize) -> Vec<Waiting> {
         let inner = self.inner.lock();

@@ -1,13 +1,14 @@
 //! One attempt at a key: its number, its reasons, its cancellation and its write gate.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use tokio_util::sync::CancellationToken;
 
+use crate::controller::conditions::Collected;
 use windlass_client::client::{Client, WriteGate, WritePermit};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ObjectKey;
@@ -46,26 +47,70 @@ struct Shared {
     state: AtomicU8,
     /// Hash of the version that the attempt began with; 0 while there is none.
     start_version: AtomicU64,
+    /// The generation that the attempt reconciles; 0 while there is none.
+    generation: AtomicI64,
+    /// The conditions that the attempt has set.
+    collected: Collected,
+    /// Whether its outcome is shown in the conditions of the object.
+    is_shown: AtomicBool,
 }
 
 impl AttemptCancel {
     pub(crate) fn new(parent: &Arc<CancellationToken>) -> Self {
         let (parent, token) = (Arc::clone(parent), OnceLock::new());
-        let (state, start_version) = (AtomicU8::new(RUNNING), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { parent, token, state, start_version }) }
+        let shared = Shared {
+            parent,
+            token,
+            state: AtomicU8::new(RUNNING),
+            start_version: AtomicU64::new(0),
+            generation: AtomicI64::new(0),
+            collected: Collected::default(),
+            is_shown: AtomicBool::new(false),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
-    /// Notes the object's version at the start of the attempt.
-    pub(crate) fn set_start_version(&self, version: &str) {
+    /// Notes the object's version and generation at the start of the attempt.
+    pub(crate) fn set_start_version(&self, version: &str, generation: Option<i64>) {
         // Relaxed: written by the task of the attempt before its context exists.
         self.shared.start_version.store(number(version), Ordering::Relaxed);
+        self.set_generation(generation);
     }
 
-    /// Takes the version from another attempt, whose failure this one reports.
-    pub(crate) fn copy_start_version(&self, other: &Self) {
-        self.shared
-            .start_version
-            .store(other.shared.start_version.load(Ordering::Relaxed), Ordering::Relaxed);
+    /// Notes the generation of the object that is reconciled.
+    pub(crate) fn set_generation(&self, generation: Option<i64>) {
+        // As in `set_start_version`.
+        self.shared.generation.store(generation.unwrap_or_default(), Ordering::Relaxed);
+    }
+
+    /// Takes the version, the generation and the conditions of another attempt, whose outcome this one
+    /// reports.
+    pub(crate) fn report_of(&self, other: &Self) {
+        let (to, from) = (&self.shared, &other.shared);
+        to.start_version.store(from.start_version.load(Ordering::Relaxed), Ordering::Relaxed);
+        to.generation.store(from.generation.load(Ordering::Relaxed), Ordering::Relaxed);
+        to.collected.take_from(&from.collected);
+    }
+
+    /// The generation that the attempt reconciles, if the object has one.
+    pub(crate) fn generation(&self) -> Option<i64> {
+        Some(self.shared.generation.load(Ordering::Relaxed)).filter(|generation| *generation != 0)
+    }
+
+    /// Notes that the outcome is shown in the conditions of the object.
+    pub(crate) fn shown(&self) {
+        // Relaxed: read by the task that awaited the write.
+        self.shared.is_shown.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the outcome is shown in the conditions of the object.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.shared.is_shown.load(Ordering::Relaxed)
+    }
+
+    /// The conditions that the attempt has set.
+    pub(crate) fn collected(&self) -> &Collected {
+        &self.shared.collected
     }
 
     /// Whether the attempt began with this version.

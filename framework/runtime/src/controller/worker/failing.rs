@@ -18,6 +18,8 @@ use windlass_core::resource::ObjectKey;
 
 /// Longest time for reporting a failure.
 const REPORT_LIMIT: Duration = Duration::from_secs(10);
+/// Delay of a further attempt at an object whose last failure could not be shown in its conditions.
+const REPORT_AGAIN: Duration = Duration::from_secs(30);
 /// Most reconciles of an object in a row that may lose a race with another writer; the next lost
 /// race counts as an ordinary failure.
 const MAX_LOST_RACES: u64 = 5;
@@ -63,7 +65,7 @@ impl Worker {
         let record =
             self.last_errors.note(work.key(), failure.to_string(), self.environment.clock.wall());
         let failures = if is_restart { 1 } else { work.failures().saturating_add(1) };
-        let next = self.next_attempt(&failure, (failures, is_restart), (&work, record));
+        let mut next = self.next_attempt(&failure, (failures, is_restart), (&work, record));
         failure.gave_up = matches!(next, NextAttempt::GiveUp(_));
         let gave_up_now = failure.gave_up && !record.had_given_up;
         if failure.gave_up || matches!(next, NextAttempt::Never) {
@@ -76,7 +78,12 @@ impl Worker {
             let reported =
                 ReportedFailure { failure: &failure, failures, is_new, gave_up: gave_up_now };
             let report = |attempt| self.step.failed(work.key(), reported, attempt);
-            self.report(&work, cancel, report).await;
+            let is_shown = self.report(&work, cancel, report).await;
+            // No later attempt would show a failure that is not retried.
+            let is_last = matches!(next, NextAttempt::Never | NextAttempt::GiveUp(None));
+            if !is_shown && is_last && self.step.keeps_conditions() {
+                next = NextAttempt::After(REPORT_AGAIN);
+            }
         }
         if gave_up_now {
             self.meter.gave_up();
@@ -151,18 +158,19 @@ impl Worker {
         }
     }
 
-    /// Reports a failure or a wait. Errors, panics and delays of the report are logged and have no other
-    /// effect.
+    /// Reports a failure or a wait; returns whether the conditions of the object show it. Errors, panics and
+    /// delays of the report are logged.
     pub(super) async fn report<'a>(
         &self,
         work: &Work<ObjectKey>,
         cancel: &AttemptCancel,
         report: impl FnOnce(ReconcileAttempt) -> Option<ReportFuture<'a>>,
-    ) {
+    ) -> bool {
         let attempt = self.new_attempt(work, work.reasons());
-        attempt.cancel.copy_start_version(cancel);
+        attempt.cancel.report_of(cancel);
+        let shown = attempt.cancel.clone();
         let ending = attempt.cancel.end_guard();
-        let Some(report) = report(attempt) else { return };
+        let Some(report) = report(attempt) else { return false };
         let reported = self.environment.clock.timeout(REPORT_LIMIT, caught(report)).await;
         if reported.is_some() {
             ending.finished();
@@ -180,6 +188,7 @@ impl Worker {
                 tracing::warn!(limit = ?REPORT_LIMIT, "the report of a reconcile's outcome took too long")
             }
         }
+        shown.is_shown()
     }
 }
 

@@ -18,13 +18,15 @@ mod retries_used_up;
 mod waiting;
 mod yield_budget;
 
-pub(super) use self::attempt::ReconcileAttempt;
+pub(super) use self::attempt::{AttemptCancel, ReconcileAttempt};
 pub use self::limits::LoopGuard;
 pub(super) use self::limits::Rate;
 pub(super) use self::loop_guard::{HotKey, LoopGuardState};
 pub(super) use self::meter::Meter;
 pub(super) use self::pool::{ABORT_LIMIT, run_workers, warn_of_aborts};
-pub(super) use self::reported_failure::{REASONS, RECONCILED, ReportedFailure, waiting};
+pub(super) use self::reported_failure::{
+    REASONS, RECONCILED, ReportedFailure, TERMINATING, WAITING, waiting,
+};
 pub use self::retries_used_up::AfterMaxRetries;
 
 use std::future::Future;
@@ -38,7 +40,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use self::attempt::AttemptCancel;
 use self::loop_guard::ThrottleDecision;
 use self::meter::ReconcileResult;
 use self::namespaces::Namespaces;
@@ -108,13 +109,18 @@ pub(super) trait KeyHandler: Send + Sync + 'static {
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>>;
 
-    /// Reports a wait; `None` when no report is wanted.
+    /// Reports a wait, which may be the same as before; `None` when no report is wanted.
     fn waits<'a>(
         &'a self,
         key: &'a ObjectKey,
-        wait: &'a Wait,
+        wait: (&'a Wait, bool),
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>>;
+
+    /// Whether conditions are kept that show each failure.
+    fn keeps_conditions(&self) -> bool {
+        false
+    }
 
     /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
     /// reference counts do not contend. `None` if sharing is fine.

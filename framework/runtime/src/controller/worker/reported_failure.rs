@@ -2,6 +2,7 @@
 
 use crate::controller::Failure;
 use crate::controller::action::Wait;
+use crate::controller::conditions::{Outcome, State};
 use windlass_core::conditions::{Condition, unmet};
 
 /// Reasons of a condition that shows a failure.
@@ -9,8 +10,8 @@ const FAILED: &str = "ReconcileFailed";
 const GAVE_UP: &str = "ReconcileGaveUp";
 const TERMINAL: &str = "TerminalError";
 /// Reasons of a condition that shows a wait.
-const WAITING: &str = "Waiting";
-const TERMINATING: &str = "Terminating";
+pub(crate) const WAITING: &str = "Waiting";
+pub(crate) const TERMINATING: &str = "Terminating";
 /// Reason of a condition that shows a success.
 pub(crate) const RECONCILED: &str = "Reconciled";
 /// All reasons of a condition that shows the outcome of a reconcile.
@@ -31,12 +32,22 @@ pub(crate) struct ReportedFailure<'a> {
 impl ReportedFailure<'_> {
     /// Returns the condition of that type for this failure.
     pub(crate) fn condition(&self, type_: &str) -> Condition {
-        let reason = match self.failure {
+        unmet(type_, self.reason(), self.failure.to_string())
+    }
+
+    /// Returns the failure as the end of a reconcile.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let is_retried = !self.failure.is_terminal() && !self.failure.gave_up();
+        let state = if is_retried { State::Retried } else { State::Stalled };
+        Outcome { state, reason: self.reason().into(), message: self.failure.to_string() }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self.failure {
             failure if failure.is_terminal() => TERMINAL,
             failure if failure.gave_up() => GAVE_UP,
             _ => FAILED,
-        };
-        unmet(type_, reason, self.failure.to_string())
+        }
     }
 }
 

@@ -112,10 +112,12 @@ impl KeyHandler for Script {
     fn waits<'a>(
         &'a self,
         key: &'a ObjectKey,
-        wait: &'a Wait,
+        (wait, is_new): (&'a Wait, bool),
         _: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>> {
-        self.reported.lock().push(format!("{} waits: {}", key.name(), wait.text));
+        if is_new {
+            self.reported.lock().push(format!("{} waits: {}", key.name(), wait.text));
+        }
         None
     }
 }

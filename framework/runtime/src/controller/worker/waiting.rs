@@ -27,9 +27,9 @@ impl Worker {
         }
         if record.is_new {
             tracing::info!(reason = %wait.reason, "waiting: {}", wait.text);
-            let report = |attempt| self.step.waits(work.key(), wait, attempt);
-            self.report(&work, cancel, report).await;
         }
+        let report = |attempt| self.step.waits(work.key(), (wait, record.is_new), attempt);
+        self.report(&work, cancel, report).await;
         let delay = wait.check_after.unwrap_or_else(|| {
             // Up to a tenth less, so that objects which began to wait together drift apart.
             record.bound - self.environment.rng.jitter(record.bound / 10)

@@ -10,7 +10,7 @@ use windlass_core::error::{Error, ErrorKind};
 const LONGEST_NAME: usize = 63;
 
 /// Checks that names are valid and unique: they label metrics, logs and probes.
-pub(super) fn names(manager: &Manager) -> Result<(), Error> {
+pub(in crate::manager) fn names(manager: &Manager) -> Result<(), Error> {
     let check_unique = |parts: &str, names: Vec<&str>| {
         let mut seen = BTreeSet::new();
         match names.iter().find(|name| !seen.insert(**name)) {
@@ -39,6 +39,16 @@ pub(super) fn names(manager: &Manager) -> Result<(), Error> {
             Err(Error::new(ErrorKind::Config, text))
         }
     }
+}
+
+/// Checks that a shadow has a client for dry runs.
+pub(super) fn shadow(manager: &Manager) -> Result<(), Error> {
+    if manager.shadow.is_none() || manager.client.is_dry_run() {
+        return Ok(());
+    }
+    let text = "cannot follow a running operator: the client of the manager writes; build the manager \
+                and its controllers with `client.dry_run()`";
+    Err(Error::new(ErrorKind::Usage, text))
 }
 
 /// Checks the name of a controller: an API server takes no Event of a controller of another name,

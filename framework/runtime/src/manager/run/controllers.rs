@@ -81,7 +81,9 @@ impl Operator {
     fn report_invalid(&self, client: &Client, stop: CancellationToken) -> JoinSet<()> {
         let (recorder, writer) = Recorder::new(client.clone(), &self.status.name);
         let mut writing = JoinSet::new();
-        writing.spawn(writer.run(stop));
+        if !client.is_dry_run() {
+            writing.spawn(writer.run(stop));
+        }
         self.status.informers.report_invalid(Some(Arc::new(move |invalid| {
             let note = format!("{invalid}. It is skipped until it changes.");
             recorder.event(&invalid.object, Warning, "Undecodable", note);

@@ -1,5 +1,9 @@
 //! The log of a controller's writes.
 
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use windlass_core::rbac::{Can, SubresourceOf, subresources, verbs};
+
 use super::*;
 
 fn changes(running: &Running) -> Vec<(String, String, String, Vec<String>)> {
@@ -73,4 +77,52 @@ async fn finalizers_and_deletions_are_logged() {
     };
     assert!(has("patch", "sites.example.dev", ".metadata.finalizers"), "{found:?}");
     assert!(has("delete", "configmaps", ""), "{found:?}");
+}
+
+/// Makes the calls that go past the caches.
+struct Calls;
+
+impl Can<verbs::DeleteCollection, ConfigMap> for Calls {}
+impl Can<verbs::Create, SubresourceOf<Pod, subresources::Eviction>> for Calls {}
+impl Can<verbs::Patch, SubresourceOf<Deployment, subresources::Scale>> for Calls {}
+
+impl Reconciler for Calls {
+    type Object = Site;
+
+    async fn reconcile(&self, _: &Site, cx: &Context<Self>) -> Result<Action> {
+        cx.checked::<ConfigMap>().delete_collection().labels("kind=scrap").await?;
+        cx.evict("web-0").await?;
+        cx.checked::<Deployment>().scale_to("web", 3).await?;
+        let missing = cx.evict("web-9").await;
+        assert!(missing.is_err_and(|error| error.is_not_found()));
+        Ok(Action::done())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_go_past_the_caches_are_logged_once_they_are_executed() {
+    let world = World::start().await;
+    let containers = json!([{ "name": "web", "image": "nginx" }]);
+    let pod = json!({ "metadata": { "name": "web-0" }, "spec": { "containers": containers } });
+    let pod: Pod = serde_json::from_value(pod).expect("a Pod");
+    world.client.namespace("shop").create(&pod).await.expect("created");
+    let labels = json!({ "app": "web" });
+    let template =
+        json!({ "metadata": { "labels": labels }, "spec": { "containers": containers } });
+    let spec = json!({ "selector": { "matchLabels": labels }, "template": template });
+    let web = json!({ "metadata": { "name": "web" }, "spec": spec });
+    let web: Deployment = serde_json::from_value(web).expect("a Deployment");
+    world.client.namespace("shop").create(&web).await.expect("created");
+    let builder = ControllerBuilder::<Calls>::new().change_log(ChangeLog::Summary);
+    let running = world.run(builder.build(Calls)).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    let found = changes(&running);
+    let found: Vec<_> = found.iter().map(|it| (&*it.0, &*it.1, &*it.2)).collect();
+    let expected = [
+        ("deletecollection", "configmaps shop/*", "deleted"),
+        ("create", "pods/eviction shop/web-0", "requested"),
+        ("patch", "deployments.apps/scale shop/web", "requested"),
+    ];
+    assert_eq!(found, expected);
 }

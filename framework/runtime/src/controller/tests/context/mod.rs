@@ -5,6 +5,7 @@ use super::*;
 mod change_log;
 mod children;
 mod conditions;
+mod drift;
 mod duplicates;
 mod gone;
 mod own_parts;

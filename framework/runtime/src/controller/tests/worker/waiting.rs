@@ -199,3 +199,18 @@ async fn a_clean_up_that_waits_is_no_failure_and_keeps_the_object() {
     assert_eq!(waiting(&world), Some(0.0), "an object that is gone does not wait");
     assert!(running.stop().await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_does_not_lead_any_more_shows_no_waiting_and_no_paused_objects() {
+    let (world, waits) = (World::start().await, Waits::default());
+    let running = start(&world, &waits, builder(), "waits").await;
+    world.create("other", "waits").await;
+    world.patch("other", json!({ "metadata": { "annotations": { PAUSED: "true" } } })).await;
+    pass(5).await;
+    let paused = || world.client.environment().metrics.level(&names::PAUSED, &["site"]);
+    assert_eq!((waiting(&world), paused()), (Some(1.0), Some(1.0)));
+    let handle = Arc::clone(&running.handle);
+    assert!(running.stop().await);
+    assert_eq!((waiting(&world), paused()), (Some(0.0), Some(0.0)));
+    assert!(handle.dump(10)["waiting"].as_array().expect("a list").is_empty());
+}

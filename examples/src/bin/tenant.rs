@@ -1,0 +1,135 @@
+//! A tenant operator: each `Tenant` of the cluster gets its namespaces, each with a quota.
+//!
+//! `cargo run --bin tenant` needs no cluster: it brings its own API server and a sample. The children are
+//! a graph: any number of namespaces, and behind them as many quotas; what leaves the list is deleted.
+
+use std::process::ExitCode;
+
+use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
+use serde::{Deserialize, Serialize};
+use windlass::Dependents;
+use windlass::prelude::*;
+
+/// A team with namespaces of its own.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", cluster)]
+#[resource(column("Ready", ".status.conditions[?(@.type==\"Ready\")].status"))]
+pub struct Tenant {
+    metadata: ObjectMeta,
+    spec: TenantSpec,
+    status: Option<TenantStatus>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct TenantSpec {
+    /// Namespaces by their purpose: `dev` of the tenant `acme` is the namespace `acme-dev`.
+    namespaces: Vec<String>,
+    /// Pods that each namespace may have; without a limit there is no quota.
+    pods: Option<i32>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
+struct TenantStatus {
+    conditions: Conditions,
+}
+
+impl Tenant {
+    fn is_limited(&self) -> bool {
+        self.spec.pods.is_some()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.spec.namespaces.iter().map(|purpose| format!("{}-{purpose}", self.name())).collect()
+    }
+}
+
+#[derive(Dependents)]
+#[dependents(by = Tenants)]
+struct Rooms {
+    namespaces: Vec<Namespace>,
+    #[dependent(after(namespaces), when = Tenant::is_limited)]
+    quotas: Vec<ResourceQuota>,
+}
+
+#[derive(Controller)]
+#[controller(for = Tenant, dependents(Rooms))]
+struct Tenants;
+
+impl DesiredRooms for Tenants {
+    async fn namespaces(&self, tenant: &Tenant, _: &Context<Self>) -> Result<Vec<Namespace>> {
+        let labels =
+            |name| object!(Namespace { metadata: { name, labels: { tenant: tenant.name() } } });
+        Ok(tenant.names().into_iter().map(labels).collect())
+    }
+
+    async fn quotas(&self, tenant: &Tenant, _: &Context<Self>) -> Result<Vec<ResourceQuota>> {
+        let pods = tenant.spec.pods.unwrap_or_default().to_string();
+        let quota = |namespace| object!(ResourceQuota { metadata: { name: "pods", namespace }, spec: { hard: { pods: &pods } } });
+        Ok(tenant.names().into_iter().map(quota).collect())
+    }
+}
+
+impl Reconciler for Tenants {
+    type Object = Tenant;
+
+    async fn reconcile(&self, tenant: &Tenant, cx: &Context<Self>) -> Result {
+        let rooms = Rooms::apply(self, tenant, cx).await?;
+        let condition = if rooms.all_ready() { met } else { unmet };
+        cx.set_condition(condition("Ready", "Rooms", rooms.summary())).await?;
+        Ok(rooms.action())
+    }
+}
+
+/// Returns the operator, for `main` and for tests.
+pub fn operator(client: Client) -> Manager {
+    Manager::new(client).leader_election("tenant-operator").install::<Tenant>().controller(Tenants)
+}
+
+fn main() -> ExitCode {
+    let spec = TenantSpec { namespaces: vec!["dev".into(), "prod".into()], pods: Some(10) };
+    let app = windlass::cli::App::new(operator).package(windlass::package!());
+    app.sample(Tenant::new("acme", spec)).main()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use windlass::api::Patch;
+    use windlass::testing::TestCluster;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_tenant_has_the_namespaces_of_its_list_and_no_others() {
+        // Namespaces are the whole cluster's: on a shared server operators of tests see their own.
+        let cluster = TestCluster::builder().embedded().start().await;
+        cluster.install::<Tenant>().await;
+        let running = cluster.spawn(operator(cluster.client()));
+        let tenants = cluster.client().all::<Tenant>();
+        let namespaces = cluster.client().all::<Namespace>();
+        let quotas = cluster.client().all::<ResourceQuota>();
+        let names = async || {
+            let found = namespaces.list().labels("tenant=acme").await.unwrap().items;
+            found.iter().map(|it| it.name().to_owned()).collect::<Vec<_>>()
+        };
+        let spec = TenantSpec { namespaces: vec!["dev".into(), "prod".into()], pods: Some(10) };
+        tenants.create(&Tenant::new("acme", spec)).await.unwrap();
+        running.settled().await;
+        assert_eq!(names().await, ["acme-dev", "acme-prod"]);
+        assert_eq!(quotas.list().await.unwrap().items.len(), 2);
+
+        let patch = Patch::Merge(json!({ "spec": { "namespaces": ["prod", "test"] } }));
+        tenants.patch("acme", patch).await.unwrap();
+        running.settled().await;
+        assert_eq!(names().await, ["acme-prod", "acme-test"]);
+        assert_eq!(quotas.list().await.unwrap().items.len(), 2);
+
+        let patch = Patch::Merge(json!({ "spec": { "pods": null } }));
+        tenants.patch("acme", patch).await.unwrap();
+        running.settled().await;
+        assert!(quotas.list().await.unwrap().items.is_empty());
+        let tenant = tenants.get("acme").await.unwrap();
+        assert!(tenant.status.unwrap().conditions.is_met("Ready"));
+        running.stop().await;
+    }
+}

@@ -1,0 +1,21 @@
+//! Kinds that an operator can do without.
+
+use windlass_core::resource::ResourceInfo;
+
+use super::{InformerRegistry, RegisteredInformer};
+
+impl InformerRegistry {
+    /// Makes the cache of a kind optional, beside its other options. Has no
+    /// effect on a cache in use: its user cannot do without it.
+    #[doc(hidden)]
+    pub fn prefer_optional(&self, info: ResourceInfo) {
+        let mut informers = self.inner.informers.lock();
+        let options = informers.options.get(&info).cloned().unwrap_or_default();
+        let is_used = |one: &RegisteredInformer| {
+            one.info == info && one.options == options && one.users.strong_count() > 0
+        };
+        if !informers.registered.iter().any(is_used) {
+            informers.options.insert(info, options.optional());
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The conditions of an object after a reconcile, from its outcome, from the conditions that it has set,
+//! and from those before. Decides, without I/O.
+//!
+//! Invariant: after a reconcile of the controller whose root is `Ready`, exactly one of three holds:
+//! `Ready` is true, `Reconciling` is true, `Stalled` is true. That is how kstatus tells `Current`,
+//! `InProgress` and `Failed` apart. `Reconciling`, `Stalled` and `Paused` are absent unless true.
+
+// DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
+// DESIGN.md, 162: `Reconciling`, `Stalled` and `Paused` belong to the controller of `Ready`
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+
+use super::Change;
+use crate::controller::action::Wait;
+use crate::controller::source::PAUSED as PAUSED_BY;
+use crate::controller::worker::{RECONCILED, TERMINATING, WAITING};
+use windlass_core::conditions::{Condition, ConditionTypes, Conditions, met, unknown, unmet};
+
+/// The root of the controller that keeps the conditions below.
+pub(crate) const READY: &str = "Ready";
+const RECONCILING: &str = "Reconciling";
+const STALLED: &str = "Stalled";
+const PAUSED: &str = "Paused";
+/// The conditions that are absent unless true, as kstatus reads them, and the pause.
+const ABNORMAL: [&str; 3] = [RECONCILING, STALLED, PAUSED];
+
+/// Reason of an unknown condition that no reconcile of this generation has set.
+const NOT_REPORTED: &str = "NotReported";
+/// Longest reason that the API server accepts.
+const REASON_LIMIT: usize = 1024;
+
+/// End of a reconcile, as conditions show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) state: State,
+    /// One word for programs.
+    pub(crate) reason: Cow<'static, str>,
+    /// A text for people.
+    pub(crate) message: String,
+}
+
+impl Outcome {
+    /// A success.
+    pub(crate) fn done() -> Self {
+        let (reason, message) = (RECONCILED.into(), String::new());
+        Self { state: State::Done, reason, message }
+    }
+
+    /// The object is paused.
+    pub(crate) fn paused() -> Self {
+        let message = format!("not reconciled while the annotation {PAUSED_BY} is \"true\"");
+        Self { state: State::Paused, reason: PAUSED.into(), message }
+    }
+}
+
+impl Wait {
+    /// Returns the wait as the end of a reconcile, or of a clean-up.
+    pub(crate) fn outcome(&self, is_terminating: bool) -> Outcome {
+        let state = State::Waiting;
+        // A reason that the API server refuses is no loss: it stands in the message.
+        if is_terminating || !is_valid(&self.reason) {
+            let reason = if is_terminating { TERMINATING } else { WAITING };
+            let message = format!("{}: {}", self.reason, self.text);
+            return Outcome { state, reason: reason.into(), message };
+        }
+        Outcome { state, reason: self.reason.clone(), message: self.text.clone() }
+    }
+}
+
+/// The part of an outcome that decides about the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The reconcile has ended without a wait.
+    Done,
+    /// It waits.
+    Waiting,
+    /// It failed, and is tried again.
+    Retried,
+    /// It failed, and nothing helps but a change.
+    Stalled,
+    /// It was skipped, because the object is paused.
+    Paused,
+}
+
+/// A reconcile, as the summary reads it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run<'a> {
+    /// The conditions that it has set or cleared.
+    pub(crate) changes: &'a [Change],
+    pub(crate) outcome: &'a Outcome,
+    /// The reconciled generation.
+    pub(crate) generation: Option<i64>,
+    pub(crate) now: Timestamp,
+}
+
+/// The result for the root and its companions.
+struct Verdict {
+    root: Condition,
+    /// `Reconciling` or `Stalled`.
+    companion: Option<Condition>,
+}
+
+/// Returns all types that a controller keeps.
+pub(crate) fn own_types(declared: &ConditionTypes) -> impl Iterator<Item = &'static str> {
+    let of_reconciler =
+        [declared.ready, declared.stalled_on, declared.others].into_iter().flatten();
+    let companions = if declared.root == READY { &ABNORMAL[..] } else { &[] };
+    of_reconciler.chain(companions).copied().chain([declared.root])
+}
+
+/// Returns the own conditions after a reconcile. `before` are those that the object has.
+pub(crate) fn summarize(
+    declared: &ConditionTypes,
+    before: &Conditions,
+    run: Run<'_>,
+) -> Conditions {
+    let mut next = before.clone();
+    for change in run.changes {
+        match change {
+            Change::Set(condition) => drop(next.set(condition.clone(), run.now)),
+            Change::Clear(type_) => drop(next.remove(type_.as_str())),
+        }
+    }
+    if run.outcome.state == State::Paused {
+        pause(declared, &mut next, run);
+        return next;
+    }
+    let is_set = |type_: &str| run.changes.iter().any(|change| change.is_set(type_));
+    let has_ended = matches!(run.outcome.state, State::Done | State::Waiting);
+    for type_ in declared.stalled_on.iter().copied() {
+        // After an error it stays: the reconcile may not have come as far as its check.
+        if !next.is_met(type_) || has_ended && !is_set(type_) {
+            next.remove(type_);
+        }
+    }
+    for type_ in declared.ready.iter().copied() {
+        if next.get(type_).is_none() {
+            let text = "no reconcile has set it yet";
+            next.set(stamped(unknown(type_, NOT_REPORTED, text), run), run.now);
+        }
+    }
+    let Verdict { root, companion } = verdict(declared, &next, run);
+    next.set(stamped(root, run), run.now);
+    if declared.root == READY {
+        for type_ in ABNORMAL {
+            if companion.as_ref().is_none_or(|companion| companion.type_ != type_) {
+                next.remove(type_);
+            }
+        }
+        if let Some(companion) = companion {
+            next.set(stamped(companion, run), run.now);
+        }
+    }
+    next
+}
+
+/// Decides about the root.
+fn verdict(declared: &ConditionTypes, next: &Conditions, run: Run<'_>) -> Verdict {
+    let Outcome { state, reason, message } = run.outcome;
+    let root = declared.root;
+    // Conditions of another generation say nothing about this one.
+    let is_current =
+        |it: &&Condition| run.generation.is_none() || it.observed_generation == run.generation;
+    let get = |type_: &'static str| next.get(type_).filter(is_current);
+    let is_set = |it: &&Condition| run.changes.iter().any(|change| change.is_set(&it.type_));
+    let blocked = declared.stalled_on.iter().find_map(|type_| get(type_));
+    let has_ended = matches!(state, State::Done | State::Waiting);
+    if let Some(it) = blocked.filter(|it| has_ended || is_set(it)) {
+        let companion = Some(met(STALLED, &it.reason, it.message.clone()));
+        return Verdict { root: unmet(root, &it.reason, it.message.clone()), companion };
+    }
+    let mut ready = declared.ready.iter().map(|type_| (*type_, get(type_)));
+    let unmet_one = ready.clone().find_map(|(_, it)| it.filter(|it| it.status == "False"));
+    match state {
+        State::Stalled | State::Retried | State::Waiting => {
+            // A reconcile that says itself what is missing says it best.
+            let root = match unmet_one.filter(is_set) {
+                Some(it) => unmet(root, &it.reason, it.message.clone()),
+                None => unmet(root, reason, message.clone()),
+            };
+            let companion = if *state == State::Stalled { STALLED } else { RECONCILING };
+            Verdict { root, companion: Some(met(companion, reason, message.clone())) }
+        }
+        State::Done | State::Paused => {
+            let missing = ready.find(|(_, it)| it.is_none_or(|it| it.status != "True"));
+            let root = match (unmet_one, missing) {
+                (Some(it), _) => unmet(root, &it.reason, it.message.clone()),
+                (None, Some((_, Some(it)))) => unknown(root, &it.reason, it.message.clone()),
+                (None, Some((type_, None))) => {
+                    let text = format!("the last reconcile did not set {type_}");
+                    unknown(root, NOT_REPORTED, text)
+                }
+                (None, None) => met(root, reason, message.clone()),
+            };
+            let is_ready = root.status == "True";
+            let companion =
+                (!is_ready).then(|| met(RECONCILING, &root.reason, root.message.clone()));
+            Verdict { root, companion }
+        }
+    }
+}
+
+/// Shows a pause. The root stays as it is, unless the pause keeps a change from being reconciled.
+fn pause(declared: &ConditionTypes, next: &mut Conditions, run: Run<'_>) {
+    let Outcome { reason, message, .. } = run.outcome;
+    let root = next.get(declared.root);
+    let is_current = root
+        .is_some_and(|root| run.generation.is_none() || root.observed_generation == run.generation);
+    let mut shown = Vec::new();
+    if !is_current {
+        shown.push(unknown(declared.root, reason, message.clone()));
+    }
+    if declared.root == READY {
+        shown.push(met(PAUSED, reason, message.clone()));
+        if !is_current {
+            next.remove(STALLED);
+            shown.push(met(RECONCILING, reason, message.clone()));
+        }
+    }
+    for condition in shown {
+        next.set(stamped(condition, run), run.now);
+    }
+}
+
+/// Returns the condition with the reconciled generation.
+fn stamped(condition: Condition, run: Run<'_>) -> Condition {
+    Condition { observed_generation: run.generation, ..condition }
+}
+
+/// Whether the API server accepts the reason. Those of waits come from users.
+fn is_valid(reason: &str) -> bool {
+    reason.starts_with(|c: char| c.is_ascii_alphabetic())
+        && reason.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && reason.len() <= REASON_LIMIT
+        && reason.chars().all(|c| c.is_ascii_alphanumeric() || "_,:".contains(c))
+}
+
+/// Returns the conditions whose status differs, as they are afterwards; one that is absent then has the status
+/// that stands for absence.
+///
+/// An absent condition is unknown, or false if it is one that is present only while it is true: so a
+/// placeholder is no transition, and the end of a stall is one.
+pub(crate) fn transitions(
+    declared: &ConditionTypes,
+    before: &Conditions,
+    after: &Conditions,
+) -> Vec<Condition> {
+    let absent = |type_: &str| {
+        let is_abnormal = ABNORMAL.contains(&type_) || declared.stalled_on.contains(&type_);
+        if is_abnormal { "False" } else { "Unknown" }
+    };
+    let mut found = Vec::new();
+    for type_ in own_types(declared) {
+        let (old, new) = (before.get(type_), after.get(type_));
+        let status = |it: Option<&Condition>| {
+            it.map_or_else(|| absent(type_).to_owned(), |it| it.status.clone())
+        };
+        let (from, to) = (status(old), status(new));
+        if from != to {
+            let last = new.or(old).cloned();
+            found.extend(last.map(|last| Condition { status: to, ..last }));
+        }
+    }
+    found
+}
+
+/// Whether a transition is reported by an Event: `Reconciling` mirrors the root, and `Stalled` is
+/// worth an Event when it begins.
+pub(crate) fn is_reported(condition: &Condition) -> bool {
+    match condition.type_.as_str() {
+        RECONCILING => false,
+        STALLED => condition.status == "True",
+        _ => true,
+    }
+}
+
+/// Whether a transition is a problem that needs attention.
+pub(crate) fn is_warning(declared: &ConditionTypes, condition: &Condition) -> bool {
+    let type_ = condition.type_.as_str();
+    (type_ == STALLED || declared.stalled_on.contains(&type_)) && condition.status == "True"
+}

@@ -1,0 +1,162 @@
+//! The summary for all combinations of outcomes and conditions, and the merge into a status.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::summary::{Run, summarize, transitions};
+use super::*;
+use windlass_core::conditions::{met, unknown, unmet};
+
+const TYPES: ConditionTypes =
+    ConditionTypes { root: "Ready", ready: &["A", "B"], stalled_on: &["Bad"], others: &["C"] };
+const STATES: [State; 5] =
+    [State::Done, State::Waiting, State::Retried, State::Stalled, State::Paused];
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("in range")
+}
+
+fn outcome(state: State) -> Outcome {
+    Outcome { state, reason: "Because".into(), message: "of it".into() }
+}
+
+fn of_generation(condition: Condition, generation: i64) -> Condition {
+    Condition { observed_generation: Some(generation), ..condition }
+}
+
+/// The statuses that a condition can have, absent first.
+fn variants(type_: &str) -> [Option<Condition>; 4] {
+    let made = [met(type_, "Own", ""), unmet(type_, "Own", ""), unknown(type_, "Own", "")];
+    let [yes, no, maybe] = made.map(Some);
+    [None, yes, no, maybe]
+}
+
+/// Calls `check` for every combination of conditions before, conditions that are set, and outcomes.
+fn every_run(mut check: impl FnMut(&Conditions, Run<'_>)) {
+    for (a, b, bad) in variants("A").into_iter().flat_map(|a| {
+        let rest =
+            variants("B").into_iter().flat_map(|b| variants("Bad").map(|bad| (b.clone(), bad)));
+        rest.map(move |(b, bad)| (a.clone(), b, bad)).collect::<Vec<_>>()
+    }) {
+        let all = || [a.clone(), b.clone(), bad.clone()].into_iter().flatten();
+        for generation in [1, 2] {
+            let before: Conditions =
+                all().map(|condition| of_generation(condition, generation)).collect();
+            for is_set in [false, true] {
+                let set = all().map(|condition| Change::Set(of_generation(condition, 2)));
+                let changes: Vec<Change> = set.filter(|_| is_set).collect();
+                for state in STATES {
+                    let outcome = outcome(state);
+                    let generation = Some(2);
+                    let run = Run { changes: &changes, outcome: &outcome, generation, now: at(9) };
+                    check(&before, run);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn exactly_one_of_ready_reconciling_and_stalled_is_true() {
+    let mut runs = 0;
+    every_run(|before, run| {
+        let after = summarize(&TYPES, before, run);
+        if run.outcome.state == State::Paused {
+            assert!(after.is_met("Paused"));
+            return;
+        }
+        let count =
+            ["Ready", "Reconciling", "Stalled"].iter().filter(|it| after.is_met(**it)).count();
+        assert_eq!(count, 1, "{run:?} {before:?} {after:?}");
+        assert!(after.get("Paused").is_none());
+        for abnormal in ["Reconciling", "Stalled", "Bad"] {
+            assert!(after.get(abnormal).is_none_or(|it| it.status == "True"), "{after:?}");
+        }
+        let are_met = ["A", "B"].iter().all(|type_| {
+            after
+                .get(*type_)
+                .is_some_and(|it| it.status == "True" && it.observed_generation == Some(2))
+        });
+        let is_ready = are_met && after.get("Bad").is_none() && run.outcome.state == State::Done;
+        assert_eq!(after.is_met("Ready"), is_ready, "{run:?} {before:?} {after:?}");
+        runs += 1;
+    });
+    assert!(runs > 500, "{runs}");
+}
+
+#[test]
+fn the_same_outcome_again_changes_nothing() {
+    every_run(|before, run| {
+        let once = summarize(&TYPES, before, run);
+        let twice = summarize(&TYPES, &once, Run { now: at(99), ..run });
+        assert_eq!(once, twice, "{run:?} {before:?}");
+        assert_eq!(transitions(&TYPES, &once, &twice), []);
+    });
+}
+
+#[test]
+fn a_placeholder_is_no_transition_and_the_end_of_a_stall_is_one() {
+    let stalled =
+        Run { changes: &[], outcome: &outcome(State::Stalled), generation: Some(1), now: at(1) };
+    let first = summarize(&TYPES, &Conditions::new(), stalled);
+    let types = |all: Vec<Condition>| {
+        all.into_iter().map(|it| format!("{} {}", it.type_, it.status)).collect::<Vec<_>>()
+    };
+    let found = types(transitions(&TYPES, &Conditions::new(), &first));
+    assert_eq!(found, ["Stalled True", "Ready False"]);
+    let changes = ["A", "B"].map(|type_| Change::Set(of_generation(met(type_, "Own", ""), 1)));
+    let done = outcome(State::Done);
+    let run = Run { changes: &changes, outcome: &done, ..stalled };
+    let second = summarize(&TYPES, &first, run);
+    let found = types(transitions(&TYPES, &first, &second));
+    assert_eq!(found, ["A True", "B True", "Stalled False", "Ready True"]);
+}
+
+#[test]
+fn another_root_has_no_companions_and_leaves_those_of_the_first_controller() {
+    let declared = ConditionTypes { root: "DnsReady", ready: &["A"], stalled_on: &[], others: &[] };
+    let before: Conditions = [met("Reconciling", "Theirs", "")].into_iter().collect();
+    for state in STATES {
+        let outcome = outcome(state);
+        let run = Run { changes: &[], outcome: &outcome, generation: Some(1), now: at(1) };
+        let after = summarize(&declared, &before, run);
+        assert_eq!(after.get("Reconciling"), before.get("Reconciling"));
+        assert!(after.get("DnsReady").is_some_and(|root| root.status != "True"));
+        assert!(after.get("Stalled").is_none() && after.get("Paused").is_none());
+    }
+}
+
+#[test]
+fn entries_of_others_stay_as_they_are_and_in_their_places() {
+    let kept = StatusConditions { declared: TYPES, fields: &[] };
+    let theirs = json!({ "type": "Theirs", "status": "Maybe", "severity": 3 });
+    let ready = met("Ready", "Own", "");
+    let ours = serde_json::to_value(&ready).expect("JSON");
+    let status =
+        json!({ "phase": "Up", "conditions": [ours, theirs, { "type": "Stalled", "status": 1 }] });
+    let own = kept.own(&status);
+    assert_eq!(own.iter().map(|it| it.type_.as_str()).collect::<Vec<_>>(), ["Ready"]);
+    let next: Conditions = [unmet("Ready", "Own", ""), met("C", "Own", "")].into_iter().collect();
+    let after = kept.with(&status, &next).expect("JSON");
+    let types: Vec<&Value> = after["conditions"].as_array().expect("a list").iter().collect();
+    assert_eq!((types.len(), types[1]), (3, &theirs));
+    assert_eq!((&types[0]["status"], &types[2]["type"]), (&json!("False"), &json!("C")));
+    assert_eq!(after["phase"], "Up");
+    assert_eq!(kept.with(&status, &own).expect("JSON")["conditions"], json!([ours, theirs]));
+}
+
+#[test]
+fn a_reason_that_the_api_server_refuses_stands_in_the_message() {
+    use crate::controller::Action;
+    let wait = |reason: &'static str| {
+        let Action { wait: Some(wait), .. } = Action::wait_for(reason, "2 of 3") else {
+            panic!("a wait");
+        };
+        let Outcome { reason, message, .. } = wait.outcome(false);
+        (reason.into_owned(), message)
+    };
+    assert_eq!(wait("Rollout"), ("Rollout".into(), "2 of 3".into()));
+    for refused in ["", "not one word", "1st", "Rollout:", "Ünder"] {
+        assert_eq!(wait(refused), ("Waiting".into(), format!("{refused}: 2 of 3")));
+    }
+}

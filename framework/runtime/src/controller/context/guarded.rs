@@ -1,0 +1,60 @@
+//! Patches of the reconciled object upon a known version, for modules above the controller that keep records on
+//! it.
+//!
+//! Such a patch is refused after any other write, so that its author decides upon the newest state; the watch event
+//! of an own patch does not enqueue the object.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::controller::{Context, Reconciler};
+use windlass_client::api::Patch;
+use windlass_core::error::Error;
+use windlass_core::metrics::Metrics;
+use windlass_core::resource::ResourceExt;
+
+impl<C: Reconciler> Context<C> {
+    /// Returns the object with the own writes of this reconcile, as the cache shows it; otherwise the object that
+    /// the reconciler was given.
+    pub(crate) fn newest_own(&self) -> Arc<C::Object> {
+        let cached = self.store.get(&self.key).and_then(|cached| cached.get().ok());
+        let same = cached.filter(|cached| cached.uid() == self.object.uid());
+        same.unwrap_or_else(|| Arc::clone(&self.object))
+    }
+
+    /// Reads the object from the API server; `None` when it is gone, or another one has its name.
+    pub(crate) async fn read_own(&self) -> Result<Option<C::Object>, Error> {
+        let found = self.own_api().get_opt(self.key.name()).await?;
+        Ok(found.filter(|found| found.uid() == self.object.uid()))
+    }
+
+    /// Sends a merge patch of the object that is accepted only upon the version of `base`.
+    ///
+    /// # Errors
+    /// [`Conflict`](windlass_core::ErrorKind::Conflict) after any other write, and any error of the API server.
+    pub(crate) async fn patch_upon(
+        &self,
+        base: &C::Object,
+        mut patch: Value,
+    ) -> Result<C::Object, Error> {
+        let from = base.resource_version();
+        patch["metadata"]["resourceVersion"] = from.into();
+        // Another object of the same name is never touched.
+        patch["metadata"]["uid"] = base.uid().into();
+        let write = self.own_api().patch(base.name(), Patch::Merge(patch));
+        let (written, answer) = self.answered(write, ("patch", &self.key)).await?;
+        self.wrote_own(from, &written, &answer);
+        Ok(written)
+    }
+
+    /// The name of the controller, for labels of metrics.
+    pub(crate) fn controller_name(&self) -> &str {
+        &self.shared.controller
+    }
+
+    /// The metrics of the operator.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.shared.environment.metrics
+    }
+}

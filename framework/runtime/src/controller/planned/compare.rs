@@ -1,0 +1,281 @@
+//! Comparison of the answers to dry runs with the stored objects.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::record::Entries;
+use super::{PlannedAction, PlannedChange, PlannedField};
+use crate::controller::state::{Change, every_difference};
+use windlass_client::client::{AnsweredDryRun, Client, Prepared};
+use windlass_core::error::Error;
+use windlass_core::resource::{ObjectKey, Verb};
+
+/// Most objects of a deleted collection that are named.
+const MOST_DELETED: usize = 1_000;
+/// Groups whose objects are questions: to create one stores nothing.
+const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
+
+/// Changes of one reconcile so far.
+struct Comparison<'a> {
+    client: &'a Client,
+    /// Kind and name of the reconciled object.
+    owner: (&'a str, &'a str),
+    changes: Vec<PlannedChange>,
+    /// Stored objects by path, as they were read; `None` for an object that does not exist.
+    stored: BTreeMap<String, Option<Value>>,
+}
+
+impl Entries {
+    /// Returns the changes that the recorded writes would make for the owner of that kind and name,
+    /// and the calls of other systems. Stored objects are read by `client`.
+    ///
+    /// # Cancel safety
+    /// Safe: only reads are sent.
+    pub(in crate::controller) async fn changes(
+        self,
+        client: &Client,
+        owner: (&str, &str),
+    ) -> (Vec<PlannedChange>, Vec<String>) {
+        let (changes, stored) = (Vec::new(), BTreeMap::new());
+        let mut comparison = Comparison { client, owner, changes, stored };
+        for write in &self.writes {
+            comparison.add(write).await;
+        }
+        let mut calls = self.external_calls;
+        if self.dropped > 0 {
+            calls.push(format!("{} further writes and calls, which are not listed", self.dropped));
+        }
+        (comparison.changes, calls)
+    }
+}
+
+impl Comparison<'_> {
+    /// Adds the effect of one write.
+    async fn add(&mut self, write: &AnsweredDryRun) {
+        let is_question = QUESTIONS.contains(&write.group.as_str());
+        // Events are reports, and no state that a plan is about.
+        if is_question || write.resource == "events" {
+            return;
+        }
+        let subresource = write.subresource.as_deref();
+        match (write.verb, subresource) {
+            (_, Some("token")) => {}
+            (Verb::Create, None) => self.created(write),
+            (Verb::Create, Some(_)) => self.merge(change(write, PlannedAction::Call)),
+            (Verb::Update | Verb::Patch | Verb::Apply, None) if write.code == 201 => {
+                self.created(write);
+            }
+            (Verb::Update | Verb::Patch | Verb::Apply, _) => self.updated(write).await,
+            (Verb::Delete, _) => self.deleted(write).await,
+            (Verb::DeleteCollection, _) => self.deleted_all(write).await,
+            (Verb::Get | Verb::List | Verb::Watch, _) => {}
+        }
+    }
+
+    /// Adds a creation, with the fields that the operator sends: the answer has defaults, too, and
+    /// values that the API server chooses anew each time.
+    fn created(&mut self, write: &AnsweredDryRun) {
+        let answer = json(&write.answer);
+        let sent = if write.body.is_empty() { &write.answer } else { &write.body };
+        let mut sent = json(sent);
+        let text = |value: &Value, name: &str| value["metadata"][name].as_str().map(str::to_owned);
+        let named = write.name.clone().or_else(|| text(&sent, "name"));
+        let generated = text(&sent, "generateName").map(|beginning| format!("{beginning}*"));
+        let name = named.or(generated).or_else(|| text(&answer, "name")).unwrap_or_default();
+        if let Some(Value::Object(metadata)) = sent.get_mut("metadata") {
+            for shown in ["name", "namespace", "generateName"] {
+                metadata.remove(shown);
+            }
+            // The change stands below its owner.
+            let (kind, name) = self.owner;
+            if let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences") {
+                owners.retain(|owner| owner["kind"] != kind || owner["name"] != name);
+            }
+            if metadata.get("ownerReferences") == Some(&Value::Array(Vec::new())) {
+                metadata.remove("ownerReferences");
+            }
+        }
+        if let Value::Object(members) = &mut sent {
+            members.retain(|name, value| name != "metadata" || *value != Value::Object(Map::new()));
+        }
+        let mut change = change(write, PlannedAction::Create);
+        change.key = ObjectKey::new(write.namespace.as_deref(), &name);
+        change.set_fields(every_difference(is_secret(write), None, &sent));
+        self.merge(change);
+    }
+
+    /// Adds the difference of an update, if there is one.
+    async fn updated(&mut self, write: &AnsweredDryRun) {
+        let after = json(&write.answer);
+        let mut change = change(write, PlannedAction::Update);
+        let (before, after) = match self.before(write, &after).await {
+            Ok(Some(before)) => with_equal_parts(write, before, after),
+            // Deleted since.
+            Ok(None) => return,
+            Err(error) => {
+                change.note = Some(format!("the state before is not known: {error}"));
+                change.set_fields(every_difference(is_secret(write), None, &json(&write.body)));
+                return self.merge(change);
+            }
+        };
+        change.set_fields(every_difference(is_secret(write), Some(&before), &after));
+        if !change.fields.is_empty() {
+            self.merge(change);
+        }
+    }
+
+    /// Adds a deletion, unless the object is gone or marked for deletion already.
+    async fn deleted(&mut self, write: &AnsweredDryRun) {
+        let mut change = change(write, PlannedAction::Delete);
+        match self.stored(&write.path).await {
+            Ok(Some(before)) if before["metadata"]["deletionTimestamp"].is_null() => {}
+            Ok(_) => return,
+            Err(error) => change.note = Some(format!("the state before is not known: {error}")),
+        }
+        self.merge(change);
+    }
+
+    /// Adds the deletion of each object of a collection.
+    async fn deleted_all(&mut self, write: &AnsweredDryRun) {
+        let what = format!("list {}, which a dry run deleted", write.resource);
+        let mut request = Prepared::get(write.path.clone(), what);
+        request.verb = Verb::List;
+        for (name, value) in &write.selectors {
+            request.push_parameter(name.clone(), value);
+        }
+        request.push_parameter("limit", MOST_DELETED.to_string());
+        let listed = match self.client.send(request).await {
+            Ok(answer) => json(&answer.body),
+            Err(error) => {
+                let mut change = change(write, PlannedAction::Delete);
+                change.key = ObjectKey::new(write.namespace.as_deref(), "*");
+                change.note = Some(format!("the state before is not known: {error}"));
+                return self.merge(change);
+            }
+        };
+        let items = listed["items"].as_array().into_iter().flatten();
+        for item in items.filter(|item| item["metadata"]["deletionTimestamp"].is_null()) {
+            let text = |name: &str| item["metadata"][name].as_str();
+            let mut change = change(write, PlannedAction::Delete);
+            change.key = ObjectKey::new(text("namespace"), text("name").unwrap_or_default());
+            self.merge(change);
+        }
+        if listed["metadata"]["continue"].as_str().is_some_and(|more| !more.is_empty()) {
+            let mut change = change(write, PlannedAction::Delete);
+            change.key = ObjectKey::new(write.namespace.as_deref(), "*");
+            change.note = Some(format!("more than {MOST_DELETED} objects"));
+            self.merge(change);
+        }
+    }
+
+    /// Returns the stored object that a write changes, in the version that the answer is based on if
+    /// possible.
+    async fn before(
+        &mut self,
+        write: &AnsweredDryRun,
+        after: &Value,
+    ) -> Result<Option<Value>, Error> {
+        let path = match write.subresource.as_deref() {
+            // Of another kind than the object.
+            Some(scale @ "scale") => format!("{}/{scale}", write.path),
+            _ => write.path.clone(),
+        };
+        let before = self.stored(&path).await?;
+        if before.as_ref().is_none_or(|before| version(before) == version(after)) {
+            return Ok(before);
+        }
+        // Others wrote since it was read.
+        self.stored.remove(&path);
+        self.stored(&path).await
+    }
+
+    /// Reads a stored object; `None` when there is none.
+    async fn stored(&mut self, path: &str) -> Result<Option<Value>, Error> {
+        if let Some(known) = self.stored.get(path) {
+            return Ok(known.clone());
+        }
+        let request = Prepared::get(path, format!("read {path}, which a dry run changed"));
+        let stored = match self.client.send(request).await {
+            Ok(answer) => Some(json(&answer.body)),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        self.stored.insert(path.to_owned(), stored.clone());
+        Ok(stored)
+    }
+
+    /// Adds a change to that of earlier writes to the same object.
+    fn merge(&mut self, new: PlannedChange) {
+        let is_same = |old: &&mut PlannedChange| {
+            old.resource == new.resource && old.key == new.key && !new.key.name().ends_with('*')
+        };
+        let Some(old) = self.changes.iter_mut().find(is_same) else {
+            return self.changes.push(new);
+        };
+        if old.action != PlannedAction::Update || new.action != PlannedAction::Update {
+            *old = new;
+            return;
+        }
+        // Each write is based on the stored object: the later one wins where both differ from it.
+        old.fields.retain(|field| new.fields.iter().all(|newer| newer.path != field.path));
+        old.fields.extend(new.fields);
+        old.fields.sort_by(|a, b| a.path.cmp(&b.path));
+        old.more_fields += new.more_fields;
+        old.note = new.note.or(old.note.take());
+    }
+}
+
+/// Returns the change of a write, without its fields. A write to the status counts as one to the
+/// object.
+fn change(write: &AnsweredDryRun, action: PlannedAction) -> PlannedChange {
+    let group = if write.group.is_empty() { "" } else { "." };
+    let mut resource = format!("{}{group}{}", write.resource, write.group);
+    if let Some(part) = write.subresource.as_deref().filter(|part| *part != "status") {
+        resource.push('/');
+        resource.push_str(part);
+    }
+    PlannedChange {
+        action,
+        resource,
+        key: ObjectKey::new(write.namespace.as_deref(), write.name.as_deref().unwrap_or_default()),
+        fields: Vec::new(),
+        more_fields: 0,
+        note: None,
+    }
+}
+
+impl PlannedChange {
+    fn set_fields(&mut self, (changes, more): (Vec<Change>, usize)) {
+        let field = |Change { path, from, to }| PlannedField { path, from, to };
+        self.fields = changes.into_iter().map(field).collect();
+        self.more_fields = more;
+    }
+}
+
+/// Leaves parts out that others have changed between the dry run and the read of the state before.
+fn with_equal_parts(write: &AnsweredDryRun, mut before: Value, mut after: Value) -> (Value, Value) {
+    if version(&before) != version(&after) {
+        // Most such changes are those of a status by its own controller.
+        let is_status = write.subresource.as_deref() == Some("status");
+        for state in [&mut before, &mut after] {
+            if let Value::Object(members) = state {
+                members.retain(|name, _| (name == "status") == is_status);
+            }
+        }
+    }
+    (before, after)
+}
+
+fn version(object: &Value) -> Option<&str> {
+    object["metadata"]["resourceVersion"].as_str()
+}
+
+fn is_secret(write: &AnsweredDryRun) -> bool {
+    write.group.is_empty() && write.resource == "secrets"
+}
+
+/// Returns JSON; an empty object for anything else.
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|_| Value::Object(Map::new()))
+}

@@ -1,0 +1,123 @@
+//! The writes that reconciles would make: recorded from dry runs and compared with the stored
+//! objects.
+//!
+//! Every request of a reconcile in a plan is a dry run of the client (`Client::dry_run`), which
+//! passes its answers to a `DryRunRecord`: so requests that bypass the context are recorded, too.
+//! The state before is read after the reconcile, because nothing was stored meanwhile.
+//!
+//! Absent: the decision which objects are reconciled (`run/planning.rs`), and the presentation.
+
+// DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
+
+mod compare;
+mod record;
+
+pub(super) use self::record::DryRunRecord;
+
+use std::fmt;
+
+use windlass_core::resource::ObjectKey;
+
+/// The reconcile of one object in a [plan](crate::manager::Manager::plan), and its changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedObject {
+    /// Name of the controller.
+    pub controller: String,
+    /// Kind of the object.
+    pub kind: String,
+    /// The reconciled object.
+    pub key: ObjectKey,
+    /// End of the reconcile. Changes before a failure are in the plan, too.
+    pub outcome: PlannedOutcome,
+    /// Changes of objects in the cluster, in the order of their first writes; one for each object.
+    pub changes: Vec<PlannedChange>,
+    /// Calls of other systems that a run would make, in their order.
+    pub external_calls: Vec<String>,
+}
+
+impl PlannedObject {
+    /// Whether a run would change anything for the object.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty() || !self.external_calls.is_empty()
+    }
+}
+
+/// End of a reconcile in a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlannedOutcome {
+    /// The reconcile succeeded.
+    Reconciled,
+    /// The reconcile waits, for the reason in the text. No failure.
+    Waiting(String),
+    /// The object is not reconciled, because an annotation pauses it.
+    Paused,
+    /// The reconcile failed, with the text of the error.
+    Failed(String),
+}
+
+/// The effect of a planned change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlannedAction {
+    /// The object does not exist and is created.
+    Create,
+    /// The object is changed.
+    Update,
+    /// The object is deleted, or marked for deletion.
+    Delete,
+    /// A subresource is called whose effect cannot be compared, such as an eviction.
+    Call,
+}
+
+impl PlannedAction {
+    /// Returns the action in small letters.
+    ///
+    /// As in the JSON of the command line: `create`, `update`, `delete`, `call`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Call => "call",
+        }
+    }
+}
+
+/// A change of one object that a run would make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedChange {
+    /// The effect.
+    pub action: PlannedAction,
+    /// Plural name and group, with the subresource behind a slash: `deployments.apps`.
+    pub resource: String,
+    /// The object; its name ends with `*` where the API server would generate the rest.
+    pub key: ObjectKey,
+    /// Differences by path; of a created object all fields that the operator sets, of a deleted one
+    /// none. Values of Secrets are masked.
+    pub fields: Vec<PlannedField>,
+    /// Number of further differences, beyond 512.
+    pub more_fields: usize,
+    /// A remark, such as the reason for which the state before is not known.
+    pub note: Option<String>,
+}
+
+/// A difference at one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedField {
+    /// Path with a point in front: `.spec.containers[name=web].image`.
+    pub path: String,
+    /// Value before as JSON of at most 1 KiB; `None` for none.
+    pub from: Option<String>,
+    /// Value after, in the same form.
+    pub to: Option<String>,
+}
+
+impl fmt::Display for PlannedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.action.as_str(), self.resource, self.key)
+    }
+}

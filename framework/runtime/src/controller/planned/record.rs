@@ -1,0 +1,52 @@
+//! Record of the dry runs of one reconcile, and of the calls that it left out.
+
+use parking_lot::Mutex;
+
+use windlass_client::client::{AnsweredDryRun, DryRunObserver};
+
+/// Most writes and most calls of one reconcile that are kept; further ones are counted.
+const MOST: usize = 10_000;
+
+/// Dry runs and calls of one reconcile, in their order.
+#[derive(Debug, Default)]
+pub(in crate::controller) struct DryRunRecord {
+    /// Locked to add an entry, or to take all.
+    entries: Mutex<Entries>,
+}
+
+/// Entries of a record.
+#[derive(Debug, Default)]
+pub(in crate::controller) struct Entries {
+    pub(super) writes: Vec<AnsweredDryRun>,
+    pub(super) external_calls: Vec<String>,
+    /// Number of writes and calls that were not kept.
+    pub(super) dropped: usize,
+}
+
+impl DryRunRecord {
+    /// Notes a call of another system.
+    pub(in crate::controller) fn note_call(&self, call: String) {
+        let mut entries = self.entries.lock();
+        if entries.external_calls.len() == MOST {
+            entries.dropped += 1;
+        } else {
+            entries.external_calls.push(call);
+        }
+    }
+
+    /// Takes the entries out of the record.
+    pub(in crate::controller) fn take(&self) -> Entries {
+        std::mem::take(&mut self.entries.lock())
+    }
+}
+
+impl DryRunObserver for DryRunRecord {
+    fn answered(&self, dry_run: AnsweredDryRun) {
+        let mut entries = self.entries.lock();
+        if entries.writes.len() == MOST {
+            entries.dropped += 1;
+        } else {
+            entries.writes.push(dry_run);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The plan of a controller: each of its objects is reconciled once, and every write is a dry run.
+//!
+//! No queue and no worker takes part: a plan has no retries, requeues, tasks and triggers. Each
+//! reconcile has a client of its own that records the answers, and caches that show them to it.
+
+// DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::handle::Handle;
+use crate::controller::context::ControllerShared;
+use crate::controller::planned::DryRunRecord;
+use crate::controller::reconcile::ObjectStep;
+use crate::controller::source::Reason;
+use crate::controller::worker::{AttemptCancel, KeyHandler, ReconcileAttempt, ReconcileOutcome};
+use crate::controller::{PlannedObject, PlannedOutcome, Reconciler};
+use crate::events::Recorder;
+use windlass_cache::informer::InformerRegistry;
+use windlass_client::client::Client;
+use windlass_core::panics::{caught, panic_text};
+use windlass_core::resource::ObjectKey;
+
+/// The environment and the extent of the plan of one controller.
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub struct PlanRun {
+    /// Client of the operator; it makes dry runs only.
+    pub client: Client,
+    /// Filled caches.
+    pub informers: InformerRegistry,
+    /// Objects to reconcile; `None` for all.
+    pub keys: Option<BTreeSet<ObjectKey>>,
+    /// Number of objects that are reconciled at once.
+    pub concurrency: usize,
+    /// Longest time of one reconcile, if that of the controller is not shorter.
+    pub timeout: Duration,
+}
+
+impl<C: Reconciler> Handle<C> {
+    /// Reconciles the objects, and returns their changes, sorted by key.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the running reconciles; nothing was written.
+    pub(super) async fn plan_objects(&self, run: PlanRun) -> Vec<PlannedObject> {
+        let stop = Arc::new(CancellationToken::new());
+        let (mut running, mut planned) = (JoinSet::new(), Vec::new());
+        for key in self.planned_keys(&run) {
+            if running.len() >= run.concurrency.max(1) {
+                planned.extend(running.join_next().await.and_then(Result::ok));
+            }
+            running.spawn(self.plan_one(&run, key, &stop));
+        }
+        while let Some(one) = running.join_next().await {
+            planned.extend(one.ok());
+        }
+        planned.sort_by(|a, b| a.key.cmp(&b.key));
+        planned
+    }
+
+    /// Returns the keys that a start of the controller would reconcile, or those among them that
+    /// were named. A named object that does not exist is reported by its reconcile.
+    fn planned_keys(&self, run: &PlanRun) -> Vec<ObjectKey> {
+        if let Some(keys) = &run.keys {
+            return keys.iter().cloned().collect();
+        }
+        let mut objects = run.informers.informer::<C::Object>().store().list();
+        objects.retain(|object| {
+            let when = self.plan.when.as_ref();
+            object.metadata().is_terminating() || when.is_none_or(|when| when.allows(object))
+        });
+        objects.iter().map(|object| object.key().clone()).collect()
+    }
+
+    /// Returns the future that reconciles one object.
+    fn plan_one(
+        &self,
+        run: &PlanRun,
+        key: ObjectKey,
+        stop: &Arc<CancellationToken>,
+    ) -> impl Future<Output = PlannedObject> + Send + use<C> {
+        let record = Arc::new(DryRunRecord::default());
+        let observer = Arc::clone(&record);
+        let client = run.client.dry_run_observed(observer).field_manager(&self.plan.name);
+        let (step, reads) = (self.plan_step(run, client, Arc::clone(&record)), run.client.clone());
+        let (controller, kind) = (self.plan.name.to_string(), self.plan.info.kind.to_string());
+        let limit = run.timeout.min(self.plan.timeout);
+        let cancel = AttemptCancel::new(stop);
+        let attempt = ReconcileAttempt { number: 0, reasons: Reason::STARTED.bit(), cancel };
+        async move {
+            let outcome = reconciled(&step, &key, attempt, limit).await;
+            drop(step);
+            let owner = (kind.as_str(), key.name());
+            let (changes, external_calls) = record.take().changes(&reads, owner).await;
+            PlannedObject { controller, kind, key, outcome, changes, external_calls }
+        }
+    }
+
+    /// Returns the step of one reconcile. Events are not written: their recorder has no writer.
+    fn plan_step(&self, run: &PlanRun, client: Client, record: Arc<DryRunRecord>) -> ObjectStep<C> {
+        let attached = self.attached(&run.informers);
+        let (recorder, _) = Recorder::new(client.clone(), &self.plan.name);
+        let environment = client.environment().fork(&self.plan.name);
+        ObjectStep {
+            controller: Arc::clone(&self.controller),
+            store: Arc::new(run.informers.informer::<C::Object>().store()),
+            shared: Arc::new(ControllerShared {
+                controller: Arc::clone(&self.plan.name),
+                info: self.plan.info.clone(),
+                client,
+                informers: run.informers.clone(),
+                recorder,
+                queue: attached.queue.clone(),
+                memory: Arc::clone(&self.memory),
+                changes: Arc::default(),
+                dry_runs: Some(record),
+                conditions: self.plan.options.conditions,
+                reads: Arc::clone(&attached.reads),
+                trigger_names: Arc::clone(&self.trigger_names),
+                environment,
+            }),
+            plan: Arc::clone(&self.plan),
+            last_reconciled: None,
+            tasks: None,
+        }
+    }
+}
+
+/// Runs one step to its end, its panic or its deadline.
+async fn reconciled<C: Reconciler>(
+    step: &ObjectStep<C>,
+    key: &ObjectKey,
+    attempt: ReconcileAttempt,
+    limit: Duration,
+) -> PlannedOutcome {
+    let ending = attempt.cancel.end_guard();
+    let clock = step.shared.environment.clock.clone();
+    let outcome = clock.timeout(limit, caught(step.run(key, attempt))).await;
+    match outcome {
+        None => PlannedOutcome::Failed(format!("the reconcile hit its deadline of {limit:?}")),
+        Some(Err(panic)) => {
+            PlannedOutcome::Failed(format!("the reconciler panicked: {}", panic_text(&*panic)))
+        }
+        Some(Ok(outcome)) => {
+            ending.finished();
+            planned(outcome, key)
+        }
+    }
+}
+
+/// Returns the end of a reconcile as a plan shows it.
+fn planned(outcome: ReconcileOutcome, key: &ObjectKey) -> PlannedOutcome {
+    match outcome {
+        // An object that ended meanwhile is no failure, as in a run.
+        ReconcileOutcome::Done(_) | ReconcileOutcome::Ended(_) => PlannedOutcome::Reconciled,
+        ReconcileOutcome::Absent => {
+            PlannedOutcome::Failed(format!("there is no object \"{key}\" in the cache"))
+        }
+        ReconcileOutcome::Waiting(wait) => {
+            PlannedOutcome::Waiting(format!("{}: {}", wait.reason, wait.text))
+        }
+        ReconcileOutcome::Failed(failure) | ReconcileOutcome::Undecodable(failure) => {
+            PlannedOutcome::Failed(failure.to_string())
+        }
+        ReconcileOutcome::Superseded => {
+            PlannedOutcome::Waiting("Superseded: the object changed meanwhile; plan again".into())
+        }
+        ReconcileOutcome::Paused => PlannedOutcome::Paused,
+    }
+}

@@ -1,0 +1,175 @@
+//! Result of an apply: the state of each child, and the action that follows from it.
+
+use std::fmt;
+use std::ops::Deref;
+
+use super::Dependents;
+use super::readiness::Readiness;
+use crate::controller::{Action, Failure, Result};
+
+/// State of a dependent after an apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DependentState {
+    /// All of its objects are as described, and are ready.
+    Ready,
+    /// Its objects are as described; the first that is not ready says why, and whether it has
+    /// [failed](Readiness::Failed).
+    NotReady(Readiness),
+    /// The function that describes it [waits](Failure::wait_for): the text says for what.
+    Waits(String),
+    /// Not applied: the dependent of this name, which comes before it, is not ready.
+    After(&'static str),
+    /// Not wanted, and gone.
+    Absent,
+    /// Not wanted, and being deleted.
+    Removing,
+    /// Optional, and the API server does not serve its kind.
+    NotServed,
+    /// Not applied, for this error.
+    Failed(String),
+}
+
+impl DependentState {
+    /// Whether nothing is left to be done for it: it is ready, not wanted, or optional and not
+    /// served.
+    pub fn is_settled(&self) -> bool {
+        matches!(self, Self::Ready | Self::Absent | Self::NotServed)
+    }
+}
+
+impl fmt::Display for DependentState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready => f.write_str("ready"),
+            Self::NotReady(readiness) => write!(f, "{readiness}"),
+            Self::Waits(text) | Self::Failed(text) => f.write_str(text),
+            Self::After(name) => write!(f, "waits for {name}"),
+            Self::Absent => f.write_str("not wanted"),
+            Self::Removing => f.write_str("is being deleted"),
+            Self::NotServed => f.write_str("its kind is not served"),
+        }
+    }
+}
+
+/// A field of a graph after an apply: its state and its objects.
+#[derive(Clone, Debug)]
+pub struct Dependent<K> {
+    state: DependentState,
+    objects: Vec<K>,
+}
+
+impl<K> Dependent<K> {
+    pub(super) fn new(state: DependentState, objects: Vec<K>) -> Self {
+        Self { state, objects }
+    }
+
+    /// The state.
+    pub fn state(&self) -> &DependentState {
+        &self.state
+    }
+
+    /// Whether its objects exist as described, and are ready.
+    pub fn is_ready(&self) -> bool {
+        self.state == DependentState::Ready
+    }
+
+    /// The object as stored in the API server; of several the first. `None` if it was not applied.
+    pub fn object(&self) -> Option<&K> {
+        self.objects.first()
+    }
+
+    /// The objects as stored in the API server, in the order of their description. Of a dependent
+    /// that failed those that were applied.
+    pub fn objects(&self) -> &[K] {
+        &self.objects
+    }
+}
+
+/// Outcome of an apply of graph `G`: its fields, each a [`Dependent`], and the whole.
+///
+/// The fields have the names of the struct's: `children.app.is_ready()`.
+pub struct Applied<G: Dependents> {
+    fields: G::Fields,
+    /// State of each dependent, in the order of the fields.
+    states: Vec<(&'static str, DependentState)>,
+    /// Children that are being deleted, of all dependents and of retired kinds.
+    removing: usize,
+    failure: Option<Failure>,
+}
+
+impl<G: Dependents> fmt::Debug for Applied<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Applied").field("states", &self.states).finish_non_exhaustive()
+    }
+}
+
+impl<G: Dependents> Deref for Applied<G> {
+    type Target = G::Fields;
+
+    fn deref(&self) -> &G::Fields {
+        &self.fields
+    }
+}
+
+impl<G: Dependents> Applied<G> {
+    pub(super) fn new(
+        fields: G::Fields,
+        states: Vec<(&'static str, DependentState)>,
+        removing: usize,
+        failure: Option<Failure>,
+    ) -> Self {
+        Self { fields, states, removing, failure }
+    }
+
+    /// Whether every dependent is [settled](DependentState::is_settled), and no child is being
+    /// deleted.
+    pub fn all_ready(&self) -> bool {
+        self.removing == 0 && self.states.iter().all(|(_, state)| state.is_settled())
+    }
+
+    /// Returns name and state of each dependent, in the order of the fields.
+    pub fn states(&self) -> impl Iterator<Item = (&'static str, &DependentState)> {
+        self.states.iter().map(|(name, state)| (*name, state))
+    }
+
+    /// Returns a text about all dependents that are not settled, for a condition:
+    /// `app: Ready: 1/2; ingress: waits for app`. Empty when all are.
+    pub fn summary(&self) -> String {
+        let open = self.states.iter().filter(|(_, state)| !state.is_settled());
+        let mut texts: Vec<String> = open.map(|(name, state)| format!("{name}: {state}")).collect();
+        if texts.is_empty() && self.removing > 0 {
+            let objects = if self.removing == 1 { "object is" } else { "objects are" };
+            texts.push(format!("{} {objects} being deleted", self.removing));
+        }
+        texts.join("; ")
+    }
+
+    /// Returns the action that ends a reconcile: done when everything is ready, otherwise a
+    /// [wait](Action::wait_for) with the reason `Dependents` and the [summary](Self::summary).
+    ///
+    /// Changes of children reconcile their owner in either case.
+    pub fn action(&self) -> Action {
+        if self.all_ready() {
+            return Action::done();
+        }
+        Action::wait_for("Dependents", self.summary())
+    }
+
+    /// The failures of all dependents, as one; `None` if none failed.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// Returns itself if no dependent failed.
+    ///
+    /// # Errors
+    /// The failures of all dependents, as one: that which is retried first, with the texts of the
+    /// others.
+    pub fn into_result(mut self) -> Result<Self> {
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(self),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Children of an object as a graph: declared once, applied in order, removed in reverse.
+//!
+//! [`Dependents`] is derived for a struct whose fields are the children. Its `apply` makes each child
+//! as the controller describes it: those without an open `after` side by side, each other one when the
+//! children before it are ready. Children that are not wanted any more are removed, and
+//! [`Readiness`] says of each child whether it is ready.
+//!
+//! All of it stands on public parts: children are written by
+//! [`Context::apply_owned`](crate::controller::Context::apply_owned), so that nothing is sent when nothing
+//! differs, and a reconciler may make further children by itself. The inventory is the cache: the
+//! children that the object controls by uid and that carry the [`LABEL`] of the graph. A restart
+//! loses nothing, because caches are filled before the first reconcile.
+//!
+//! The parts by file: `node` applies the children of one field, `run` walks through the graph, `removal`
+//! decides which children go and when, `wiring` adds watches and permissions to a controller.
+
+// DESIGN.md, 158: A graph is a struct of one controller, and a trait with a function per child
+// DESIGN.md, 159: Readiness follows kstatus, as typed rules
+// DESIGN.md, 160: A label and the owner's uid are the inventory of a graph
+
+mod applied;
+pub(crate) mod marker;
+pub(crate) mod node;
+mod readiness;
+mod removal;
+pub(crate) mod run;
+mod wiring;
+
+pub use applied::{Applied, Dependent, DependentState};
+pub use marker::LABEL;
+pub use readiness::Readiness;
+pub use windlass_macros::Dependents;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+
+use self::node::{AnyKind, AnyNode};
+use self::run::Outcomes;
+use crate::controller::{Context, ControllerBuilder, Reconciler, Result};
+
+/// A call on a graph, which does nothing before it is awaited.
+///
+/// Boxed, so that a missing `dependents(…)` is reported once, at the call.
+pub type DependentsFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The object that a graph's controller reconciles.
+type Object<G> = <<G as Dependents>::Controller as Reconciler>::Object;
+
+/// A graph of children; derived from a struct whose fields are the children.
+///
+/// The derive generates a trait `Desired` + the struct's name, with one `async fn` for each field. The
+/// controller implements it: a function returns the child as it should be. One that is missing does
+/// not compile, and neither does an `after` that leads back to itself.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use k8s_openapi::api::core::v1::{ConfigMap, Service};
+/// use windlass::dependents::Dependents;
+/// use windlass::prelude::*;
+///
+/// #[derive(Dependents)]
+/// #[dependents(by = Sites)]
+/// struct Children {
+///     page: ConfigMap,
+///     #[dependent(after(page))]
+///     app: Deployment,
+///     #[dependent(when = is_exposed)]
+///     service: Service,
+/// }
+///
+/// fn is_exposed(site: &ConfigMap) -> bool {
+///     site.label("exposed") == Some("true")
+/// }
+///
+/// #[derive(Controller)]
+/// #[controller(for = ConfigMap, dependents(Children))]
+/// struct Sites;
+///
+/// # fn page(site: &ConfigMap) -> ConfigMap { unimplemented!() }
+/// impl DesiredChildren for Sites {
+///     async fn page(&self, site: &ConfigMap, _: &Context<Self>) -> Result<ConfigMap> {
+///         Ok(object!(ConfigMap { metadata: { name: format!("{}-page", site.name()) } }))
+///     }
+///
+///     async fn app(&self, site: &ConfigMap, _: &Context<Self>) -> Result<Deployment> {
+///         let name = site.name();
+///         Ok(object!(Deployment {
+///             metadata: { name },
+///             spec: {
+///                 selector: { matchLabels: { app: name } },
+///                 template: {
+///                     metadata: { labels: { app: name } },
+///                     spec: { containers: [{ name: "web", image: "nginx:1.29" }] },
+///                 },
+///             },
+///         }))
+///     }
+///
+///     async fn service(&self, site: &ConfigMap, _: &Context<Self>) -> Result<Service> {
+///         let name = site.name();
+///         Ok(object!(Service { metadata: { name }, spec: { selector: { app: name }, ports: [{ port: 80 }] } }))
+///     }
+/// }
+///
+/// impl Reconciler for Sites {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+///         let children = Children::apply(self, site, cx).await?;
+///         Ok(children.action())
+///     }
+/// }
+/// ```
+pub trait Dependents: Sized + Send + Sync + 'static {
+    /// The controller whose objects have these children.
+    type Controller: Reconciler;
+
+    /// A [`Dependent`] for each field, under the field's name.
+    type Fields: Send + Debug;
+
+    /// Name of the graph in the label of its children.
+    #[doc(hidden)]
+    const NAME: &'static str;
+
+    /// Returns the nodes in the order of the fields.
+    #[doc(hidden)]
+    fn nodes() -> Vec<Box<dyn AnyNode<Self::Controller>>>;
+
+    /// Returns the kinds of which earlier versions of the graph had children.
+    #[doc(hidden)]
+    fn retired() -> Vec<Box<dyn AnyKind<Self::Controller>>>;
+
+    /// Returns the outcomes by name.
+    #[doc(hidden)]
+    fn fields(outcomes: &mut Outcomes) -> Self::Fields;
+
+    /// Adds the watches and permissions of all kinds of the graph to the controller that applies it.
+    ///
+    /// `#[controller(dependents(Children))]` calls it; a hand-written
+    /// [`Controller`](crate::controller::Controller) does it in `wiring`.
+    fn wire(builder: ControllerBuilder<Self::Controller>) -> ControllerBuilder<Self::Controller> {
+        wiring::wire::<Self>(builder)
+    }
+
+    /// Makes every wanted child of `object` exist as the controller describes it, and removes those
+    /// that are not wanted any more.
+    ///
+    /// Children without an open `after` are applied side by side; the others as soon as those before them
+    /// are ready, which may be in a later reconcile: the change of a child reconciles its owner. A
+    /// failure of one child does not keep others from being applied, unless they come after it.
+    /// Nothing is sent when nothing differs.
+    ///
+    /// # Errors
+    /// The failures of all children in one; a reconcile that does not want to end by it uses
+    /// [`apply_each`](Self::apply_each). A child that is not ready is no error.
+    /// # Cancel safety
+    /// Dropping it cancels the requests; what they did is completed by the next reconcile.
+    fn apply<'a>(
+        controller: &'a Self::Controller,
+        object: &'a Object<Self>,
+        cx: &'a Context<Self::Controller>,
+    ) -> DependentsFuture<'a, Result<Applied<Self>>>
+    where
+        Self::Controller: OwnsDependents<Self>,
+    {
+        Box::pin(async move { Self::apply_each(controller, object, cx).await.into_result() })
+    }
+
+    /// As [`apply`](Self::apply), for a status that says of each child whether it failed: failures are
+    /// in the result, and [`Applied::into_result`] returns them.
+    ///
+    /// # Cancel safety
+    /// As [`apply`](Self::apply).
+    fn apply_each<'a>(
+        controller: &'a Self::Controller,
+        object: &'a Object<Self>,
+        cx: &'a Context<Self::Controller>,
+    ) -> DependentsFuture<'a, Applied<Self>>
+    where
+        Self::Controller: OwnsDependents<Self>,
+    {
+        Box::pin(run::apply::<Self>(controller, object, cx))
+    }
+
+    /// Deletes all children of the graph in reverse order, each after those that come after it are
+    /// gone; for a clean-up that needs this order, since garbage collection has none.
+    ///
+    /// The children are deleted in the foreground: one is gone when all that it owns is gone.
+    ///
+    /// # Errors
+    /// A [wait](crate::controller::Failure::wait_for) with the reason `Deleting` while children are
+    /// left, and any error of the API server.
+    /// # Cancel safety
+    /// Dropping it cancels the requests; a repetition is harmless.
+    fn delete<'a>(
+        controller: &'a Self::Controller,
+        object: &'a Object<Self>,
+        cx: &'a Context<Self::Controller>,
+    ) -> DependentsFuture<'a, Result<()>>
+    where
+        Self::Controller: OwnsDependents<Self>,
+    {
+        Box::pin(removal::delete_all::<Self>(controller, object, cx))
+    }
+}
+
+/// A controller that has the watches and permissions of graph `G`; implemented by
+/// `#[controller(dependents(Children))]`.
+///
+/// A hand-written controller implements it, and calls [`Dependents::wire`] in its wiring.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not watch the children of `{G}`",
+    note = "add the graph to the controller: `#[controller(…, dependents({G}))]`"
+)]
+pub trait OwnsDependents<G> {}

@@ -1,0 +1,343 @@
+//! One field of a graph: its children as the controller describes them, applied and judged.
+//!
+//! The trait objects are for the walk through the graph, which does not know the kinds.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+
+use super::applied::DependentState;
+use super::marker::{LABEL, Marker};
+use super::readiness::Readiness;
+use super::run::{Outcome, Run};
+use crate::controller::{Context, ControllerBuilder, Failure, Reconciler, Result, soonest};
+use windlass_client::api::Propagation;
+use windlass_core::error::Error;
+use windlass_core::rbac::Owns;
+use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
+
+/// Most children of one field that are applied at the same time.
+const AT_ONCE: usize = 8;
+
+/// A boxed future.
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A boxed description of the children of a field.
+pub type DesiredFuture<'a, K> = Boxed<'a, Result<Vec<K>>>;
+
+/// A child in the cache that carries the mark of the graph.
+#[derive(Clone, Debug)]
+pub struct Marked {
+    pub(super) key: ObjectKey,
+    /// Value of the label.
+    pub(super) mark: String,
+    pub(super) is_terminating: bool,
+}
+
+/// A kind of children, without its type.
+pub trait AnyKind<C: Reconciler>: Send + Sync {
+    /// The kind.
+    fn info(&self) -> Option<ResourceInfo>;
+
+    /// Returns the cached children that the object controls and that carry the mark, by key.
+    fn marked(&self, cx: &Context<C>, marker: &Marker) -> Vec<Marked>;
+
+    /// Deletes a child, if the object controls it.
+    fn delete<'a>(
+        &self,
+        cx: &'a Context<C>,
+        key: &'a ObjectKey,
+        propagation: Propagation,
+    ) -> Boxed<'a, Result<(), Error>>;
+
+    /// Watches the kind; an optional one keeps the operator neither from starting nor from being
+    /// ready.
+    fn owns(&self, builder: ControllerBuilder<C>, is_optional: bool) -> ControllerBuilder<C>;
+
+    /// Watches the kind to delete its last children.
+    fn retires(&self, builder: ControllerBuilder<C>) -> ControllerBuilder<C>;
+}
+
+/// A kind of children, by its type.
+pub struct OwnedKind<K>(PhantomData<fn() -> K>);
+
+impl<K> OwnedKind<K> {
+    /// Returns the kind.
+    #[expect(clippy::new_without_default, reason = "called by derived code alone")]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<K> fmt::Debug for OwnedKind<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnedKind")
+    }
+}
+
+impl<C: Reconciler, K: Resource> AnyKind<C> for OwnedKind<K> {
+    fn info(&self) -> Option<ResourceInfo> {
+        K::static_info()
+    }
+
+    fn marked(&self, cx: &Context<C>, marker: &Marker) -> Vec<Marked> {
+        let children = cx.cached_children::<K>().into_iter();
+        let marked = children.filter_map(|child| {
+            let metadata = child.metadata();
+            let mark = metadata.label(LABEL).filter(|mark| marker.is_on(mark))?.to_owned();
+            let is_terminating = metadata.is_terminating();
+            Some(Marked { key: child.key().clone(), mark, is_terminating })
+        });
+        marked.collect()
+    }
+
+    fn delete<'a>(
+        &self,
+        cx: &'a Context<C>,
+        key: &'a ObjectKey,
+        propagation: Propagation,
+    ) -> Boxed<'a, Result<(), Error>> {
+        Box::pin(cx.delete_child_by::<K>(key, propagation))
+    }
+
+    fn owns(&self, builder: ControllerBuilder<C>, is_optional: bool) -> ControllerBuilder<C> {
+        if is_optional { builder.owns_optional::<K>() } else { builder.owns::<K>() }
+    }
+
+    fn retires(&self, builder: ControllerBuilder<C>) -> ControllerBuilder<C> {
+        builder.retires::<K>()
+    }
+}
+
+/// A field of a graph, without the type of its kind.
+pub trait AnyNode<C: Reconciler>: Send + Sync {
+    /// The field's name.
+    fn name(&self) -> &'static str;
+
+    /// Positions of the fields that come before it.
+    fn after(&self) -> &'static [usize];
+
+    /// Whether its kind may be missing.
+    fn is_optional(&self) -> bool;
+
+    /// The kind.
+    fn kind(&self) -> &dyn AnyKind<C>;
+
+    /// Whether the field has no children, whatever its description.
+    fn is_unwanted(&self, object: &C::Object) -> bool;
+
+    /// Applies its children; `held_by` is a field before it that is not ready.
+    fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome>;
+}
+
+/// Describes the children of a field.
+type Describe<C, K> =
+    for<'a> fn(&'a C, &'a <C as Reconciler>::Object, &'a Context<C>) -> DesiredFuture<'a, K>;
+
+/// A field of a graph.
+pub struct Node<C: Reconciler, K> {
+    name: &'static str,
+    after: &'static [usize],
+    desired: Describe<C, K>,
+    when: Option<fn(&C::Object) -> bool>,
+    ready: Option<fn(&K) -> Readiness>,
+    adopts: Option<fn(&K) -> bool>,
+    is_optional: bool,
+    kind: OwnedKind<K>,
+}
+
+impl<C: Reconciler, K> fmt::Debug for Node<C, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<C: Reconciler, K> Node<C, K> {
+    /// Returns a field with its name, the positions of the fields before it, and its description.
+    pub fn new(name: &'static str, after: &'static [usize], desired: Describe<C, K>) -> Self {
+        let (when, ready, adopts, is_optional) = (None, None, None, false);
+        Self { name, after, desired, when, ready, adopts, is_optional, kind: OwnedKind::new() }
+    }
+
+    /// Sets the condition without which it has no children.
+    #[must_use]
+    pub fn when(mut self, when: fn(&C::Object) -> bool) -> Self {
+        self.when = Some(when);
+        self
+    }
+
+    /// Sets the rule for the readiness of a child.
+    #[must_use]
+    pub fn ready(mut self, ready: fn(&K) -> Readiness) -> Self {
+        self.ready = Some(ready);
+        self
+    }
+
+    /// Sets the condition under which an object of that name becomes a child.
+    #[must_use]
+    pub fn adopt_if(mut self, adopts: fn(&K) -> bool) -> Self {
+        self.adopts = Some(adopts);
+        self
+    }
+
+    /// Makes it optional: its kind may be missing.
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.is_optional = true;
+        self
+    }
+}
+
+/// An apply of a child that failed.
+enum Refusal {
+    /// The API server does not serve the kind.
+    NotServed,
+    Failed(Failure),
+}
+
+impl<C: Reconciler + Owns<K>, K: Whole> Node<C, K> {
+    /// Applies all children that the controller describes.
+    async fn applied(&self, run: Run<'_, C>) -> Result<Outcome> {
+        let mut children = (self.desired)(run.controller, run.object, run.cx).await?;
+        let mark = run.marker.of(self.name);
+        let mut names = BTreeSet::new();
+        for child in &mut children {
+            let name = child.name().to_owned();
+            if !names.insert((child.namespace().map(ToOwned::to_owned), name.clone())) {
+                let text =
+                    format!("two objects of it are named \"{name}\": each needs its own name");
+                return Err(Error::usage(text).into());
+            }
+            let labels = child.metadata_mut().labels.get_or_insert_default();
+            labels.insert(LABEL.to_owned(), mark.clone());
+        }
+        let mut applied = Vec::with_capacity(children.len());
+        let mut failures = Vec::new();
+        let mut children = children.into_iter();
+        loop {
+            let batch = children.by_ref().take(AT_ONCE).map(|child| self.send(run.cx, child));
+            let batch: Vec<_> = batch.collect();
+            if batch.is_empty() {
+                break;
+            }
+            for end in all(batch).await {
+                match end {
+                    Ok(child) => applied.push(child),
+                    Err(Refusal::NotServed) => return Ok(Outcome::of(DependentState::NotServed)),
+                    Err(Refusal::Failed(failure)) => failures.push(failure),
+                }
+            }
+        }
+        if let Some(failure) = soonest(failures) {
+            return Ok(Outcome::failed(failure).with_objects(applied));
+        }
+        Ok(self.judged(run, applied))
+    }
+
+    /// Applies one child.
+    fn send<'a>(&self, cx: &'a Context<C>, child: K) -> Boxed<'a, Result<K, Refusal>> {
+        let (adopts, is_optional) = (self.adopts, self.is_optional);
+        Box::pin(async move {
+            let apply = cx.apply_owned(child);
+            let apply = match adopts {
+                Some(adopts) => apply.adopt_if(adopts),
+                None => apply,
+            };
+            apply.await.map_err(|error| {
+                if is_optional && is_unserved(&error) {
+                    return Refusal::NotServed;
+                }
+                Refusal::Failed(error.into())
+            })
+        })
+    }
+
+    /// Returns the outcome for children that were applied.
+    fn judged(&self, run: Run<'_, C>, applied: Vec<K>) -> Outcome {
+        let now = run.cx.clock().wall();
+        let unready = applied.iter().find_map(|child| {
+            let readiness = Readiness::judged(child, now, self.ready);
+            (!readiness.is_ready()).then_some(readiness)
+        });
+        let state = unready.map_or(DependentState::Ready, DependentState::NotReady);
+        let keys = applied.iter().map(ResourceExt::key).collect();
+        Outcome::of(state).keeping(keys).with_objects(applied)
+    }
+}
+
+impl<C: Reconciler + Owns<K>, K: Whole> AnyNode<C> for Node<C, K> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn after(&self) -> &'static [usize] {
+        self.after
+    }
+
+    fn is_optional(&self) -> bool {
+        self.is_optional
+    }
+
+    fn kind(&self) -> &dyn AnyKind<C> {
+        &self.kind
+    }
+
+    fn is_unwanted(&self, object: &C::Object) -> bool {
+        self.when.is_some_and(|when| !when(object))
+    }
+
+    fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome> {
+        Box::pin(async move {
+            if self.is_unwanted(run.object) {
+                return Outcome::of(DependentState::Absent).keeping(Vec::new());
+            }
+            // Without a request: the cache looks for the kind by itself.
+            if self.is_optional && run.cx.is_unserved::<K>() {
+                return Outcome::of(DependentState::NotServed);
+            }
+            if let Some(name) = held_by {
+                return Outcome::of(DependentState::After(name));
+            }
+            match self.applied(run).await {
+                Ok(outcome) => outcome,
+                Err(failure) if failure.is_wait() => {
+                    Outcome::of(DependentState::Waits(failure.to_string()))
+                }
+                Err(failure) => Outcome::failed(failure),
+            }
+        })
+    }
+}
+
+/// Whether a 404 is about the kind: it names neither an object nor a namespace.
+fn is_unserved(error: &Error) -> bool {
+    let details = error.status().and_then(|status| status.details.as_ref());
+    error.code() == Some(404) && details.is_none_or(|details| details.name.is_empty())
+}
+
+/// Runs futures at the same time, each to its end; returns their ends in order.
+async fn all<T>(mut futures: Vec<Boxed<'_, T>>) -> Vec<T> {
+    let mut ends: Vec<Option<T>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|task| {
+        for (future, end) in futures.iter_mut().zip(&mut ends) {
+            if end.is_none()
+                && let std::task::Poll::Ready(found) = future.as_mut().poll(task)
+            {
+                *end = Some(found);
+            }
+        }
+        if ends.iter().all(Option::is_some) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    ends.into_iter().flatten().collect()
+}
+
+/// Objects of a field, without their type.
+pub(super) type Objects = Box<dyn Any + Send>;

@@ -1,0 +1,146 @@
+//! Removal of children that are not wanted: in reverse order, and never of others' objects.
+//!
+//! A child goes if the cache shows that the object controls it, it carries the mark of the graph, and no
+//! field keeps it. The deletion itself checks owner, uid and version once more, in the API server.
+
+use super::Dependents;
+use super::marker::Marker;
+use super::node::{AnyKind, AnyNode, Marked};
+use super::run::Run;
+use crate::controller::{Context, Failure, Reconciler, Result, soonest};
+use windlass_client::api::Propagation;
+use windlass_core::resource::{ObjectKey, ResourceInfo};
+
+/// Children that are left after a removal.
+#[derive(Debug, Default)]
+pub(super) struct Removals {
+    /// Of each field.
+    pub(super) left: Vec<usize>,
+    /// Of retired kinds.
+    pub(super) retired: usize,
+}
+
+/// Deletes all children of a graph, and waits until they are gone.
+pub(super) async fn delete_all<G: Dependents>(
+    controller: &G::Controller,
+    object: &<G::Controller as Reconciler>::Object,
+    cx: &Context<G::Controller>,
+) -> Result<()> {
+    let marker = Marker::new(cx.controller_name(), G::NAME);
+    let run = Run { controller, object, cx, marker: &marker };
+    let nodes = G::nodes();
+    let none: Vec<Option<&[ObjectKey]>> = nodes.iter().map(|_| Some(&[][..])).collect();
+    let (removals, failures) = remove::<G>(&nodes, run, &none, Propagation::Foreground).await;
+    if let Some(failure) = soonest(failures) {
+        return Err(failure);
+    }
+    let left = nodes.iter().zip(&removals.left).filter(|(_, left)| **left > 0);
+    let mut texts: Vec<String> =
+        left.map(|(node, left)| format!("{}: {left} left", node.name())).collect();
+    if removals.retired > 0 {
+        texts.push(format!("of retired kinds: {} left", removals.retired));
+    }
+    if texts.is_empty() { Ok(()) } else { Err(Failure::wait_for("Deleting", texts.join("; "))) }
+}
+
+/// Removes the children that no field keeps: of retired kinds first, then field by field, each after
+/// the fields behind it. Returns the number of those that are left, and the failures.
+pub(super) async fn remove<G: Dependents>(
+    nodes: &[Box<dyn AnyNode<G::Controller>>],
+    run: Run<'_, G::Controller>,
+    kept: &[Option<&[ObjectKey]>],
+    propagation: Propagation,
+) -> (Removals, Vec<Failure>) {
+    let mut removals = Removals { left: vec![0; nodes.len()], retired: 0 };
+    let mut failures = Vec::new();
+    for kind in G::retired() {
+        let goes = kind.marked(run.cx, run.marker);
+        removals.retired += delete(&*kind, goes, run, propagation, &mut failures).await;
+    }
+    let places = Places::of(nodes, run.marker);
+    for at in reverse(nodes) {
+        let mut goes = nodes[at].kind().marked(run.cx, run.marker);
+        goes.retain(|child| places.goes(at, child, kept));
+        let is_held = nodes
+            .iter()
+            .zip(&removals.left)
+            .any(|(later, left)| *left > 0 && later.after().contains(&at));
+        removals.left[at] = if is_held {
+            goes.len()
+        } else {
+            delete(nodes[at].kind(), goes, run, propagation, &mut failures).await
+        };
+    }
+    (removals, failures)
+}
+
+/// Deletes children, and returns the number of those that the cache still shows.
+async fn delete<C: Reconciler>(
+    kind: &dyn AnyKind<C>,
+    goes: Vec<Marked>,
+    run: Run<'_, C>,
+    propagation: Propagation,
+    failures: &mut Vec<Failure>,
+) -> usize {
+    if goes.is_empty() {
+        return 0;
+    }
+    for child in goes.iter().filter(|child| !child.is_terminating) {
+        if let Err(error) = kind.delete(run.cx, &child.key, propagation).await {
+            let kind = kind.info().map_or_else(|| "child".into(), |info| info.kind);
+            let what = format!("deleting {kind} \"{}\"", child.key);
+            failures.push(Failure::from(error).tried(what));
+        }
+    }
+    let shown = kind.marked(run.cx, run.marker);
+    goes.iter().filter(|gone| shown.iter().any(|child| child.key == gone.key)).count()
+}
+
+/// Kind and mark of each field.
+struct Places {
+    infos: Vec<Option<ResourceInfo>>,
+    marks: Vec<String>,
+}
+
+impl Places {
+    fn of<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], marker: &Marker) -> Self {
+        let infos = nodes.iter().map(|node| node.kind().info()).collect();
+        Self { infos, marks: nodes.iter().map(|node| marker.of(node.name())).collect() }
+    }
+
+    /// Whether a child goes with the field `at`: it is the field's own and not kept, or it is of a field
+    /// that the graph no longer has, and `at` is the first field of its kind.
+    fn goes(&self, at: usize, child: &Marked, kept: &[Option<&[ObjectKey]>]) -> bool {
+        let same = || (0..self.infos.len()).filter(|other| self.infos[*other] == self.infos[at]);
+        let is_own = child.mark == self.marks[at] && kept[at].is_some();
+        // A field that was renamed may take over such a child as soon as it is its turn.
+        let is_stray = !self.marks.contains(&child.mark)
+            && same().next() == Some(at)
+            && same().all(|other| kept[other].is_some());
+        let is_kept = |key: &ObjectKey| {
+            same().filter_map(|other| kept[other]).flatten().any(|kept| is_same(kept, key))
+        };
+        (is_own || is_stray) && !is_kept(&child.key)
+    }
+}
+
+/// Whether both keys are of one object, in whatever cluster.
+fn is_same(a: &ObjectKey, b: &ObjectKey) -> bool {
+    (a.namespace(), a.name()) == (b.namespace(), b.name())
+}
+
+/// Returns the positions of the fields, each behind those that come after it.
+fn reverse<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>]) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::with_capacity(nodes.len());
+    while order.len() < nodes.len() {
+        let next = (0..nodes.len()).rev().find(|at| {
+            let is_free =
+                |later: usize| order.contains(&later) || !nodes[later].after().contains(at);
+            !order.contains(at) && (0..nodes.len()).all(is_free)
+        });
+        // The derive refuses circles.
+        let Some(next) = next else { break };
+        order.push(next);
+    }
+    order
+}

@@ -1,0 +1,177 @@
+//! The walk through a graph: each field when the fields before it have ended.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+use super::applied::{Applied, Dependent, DependentState};
+use super::marker::Marker;
+use super::node::{AnyNode, Objects};
+use super::{Dependents, removal};
+use crate::controller::{Context, Failure, Reconciler, soonest};
+use windlass_client::api::Propagation;
+use windlass_core::resource::ObjectKey;
+
+/// An apply or a deletion of a graph.
+pub struct Run<'a, C: Reconciler> {
+    pub(super) controller: &'a C,
+    pub(super) object: &'a C::Object,
+    pub(super) cx: &'a Context<C>,
+    pub(super) marker: &'a Marker,
+}
+
+impl<C: Reconciler> Clone for Run<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C: Reconciler> Copy for Run<'_, C> {}
+
+impl<C: Reconciler> fmt::Debug for Run<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("cx", self.cx).finish_non_exhaustive()
+    }
+}
+
+/// Outcome of one field.
+pub struct Outcome {
+    pub(super) state: DependentState,
+    /// The keys of the children that stay; `None` when the field does not know them, and nothing
+    /// of it may be removed.
+    pub(super) kept: Option<Vec<ObjectKey>>,
+    pub(super) failure: Option<Failure>,
+    objects: Option<Objects>,
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outcome").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl Outcome {
+    /// Returns the outcome of a field that removes nothing.
+    pub(super) fn of(state: DependentState) -> Self {
+        Self { state, kept: None, failure: None, objects: None }
+    }
+
+    /// Returns the outcome of a field that failed.
+    pub(super) fn failed(failure: Failure) -> Self {
+        let state = DependentState::Failed(failure.to_string());
+        Self { failure: Some(failure), ..Self::of(state) }
+    }
+
+    /// Sets the children that stay; all others of the field are removed.
+    pub(super) fn keeping(mut self, kept: Vec<ObjectKey>) -> Self {
+        self.kept = Some(kept);
+        self
+    }
+
+    /// Sets the objects.
+    pub(super) fn with_objects<K: Send + 'static>(mut self, objects: Vec<K>) -> Self {
+        self.objects = Some(Box::new(objects));
+        self
+    }
+}
+
+/// The outcomes of a run, to be taken by derived code: each once, by its position and kind.
+#[derive(Debug)]
+pub struct Outcomes(Vec<Outcome>);
+
+impl Outcomes {
+    /// Takes the objects of a field.
+    pub fn take<K: Send + 'static>(&mut self, at: usize) -> Dependent<K> {
+        let outcome = &mut self.0[at];
+        let objects = outcome.objects.take().and_then(|objects| objects.downcast::<Vec<K>>().ok());
+        Dependent::new(outcome.state.clone(), objects.map_or_else(Vec::new, |objects| *objects))
+    }
+}
+
+/// Applies a graph.
+pub(super) async fn apply<G: Dependents>(
+    controller: &G::Controller,
+    object: &<G::Controller as Reconciler>::Object,
+    cx: &Context<G::Controller>,
+) -> Applied<G> {
+    let marker = Marker::new(cx.controller_name(), G::NAME);
+    let run = Run { controller, object, cx, marker: &marker };
+    let nodes = G::nodes();
+    let mut outcomes = walk(&nodes, run).await;
+    let kept: Vec<_> = outcomes.iter().map(|outcome| outcome.kept.as_deref()).collect();
+    // Last: a child that takes the place of another exists before the other goes.
+    let (removals, failed) =
+        removal::remove::<G>(&nodes, run, &kept, Propagation::Background).await;
+    let mut removing = removals.retired;
+    for (outcome, left) in outcomes.iter_mut().zip(&removals.left) {
+        removing += left;
+        if *left > 0 && outcome.state == DependentState::Absent {
+            outcome.state = DependentState::Removing;
+        }
+    }
+    let mut failures = Vec::new();
+    for (node, outcome) in nodes.iter().zip(&mut outcomes) {
+        let failure = outcome.failure.take();
+        failures.extend(failure.map(|it| it.tried(format!("applying {}", node.name()))));
+    }
+    failures.extend(failed);
+    let states = nodes.iter().zip(&outcomes);
+    let states = states.map(|(node, outcome)| (node.name(), outcome.state.clone())).collect();
+    let fields = G::fields(&mut Outcomes(outcomes));
+    Applied::new(fields, states, removing, soonest(failures))
+}
+
+/// Runs every field when those before it have ended, side by side where they may.
+///
+/// One task polls all: their requests overlap, and the order is the same in every run.
+async fn walk<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], run: Run<'_, C>) -> Vec<Outcome> {
+    type Step<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+    let mut running: Vec<Option<Step<'_>>> = nodes.iter().map(|_| None).collect();
+    let mut ended: Vec<Option<Outcome>> = nodes.iter().map(|_| None).collect();
+    poll_fn(|task| {
+        loop {
+            let mut has_progressed = false;
+            for (at, node) in nodes.iter().enumerate() {
+                if ended[at].is_some() {
+                    continue;
+                }
+                if running[at].is_none() {
+                    let Some(held_by) = held_by(nodes, node.as_ref(), &ended) else { continue };
+                    running[at] = Some(node.start(run, held_by));
+                }
+                if let Some(step) = &mut running[at]
+                    && let Poll::Ready(outcome) = step.as_mut().poll(task)
+                {
+                    (ended[at], running[at]) = (Some(outcome), None);
+                    has_progressed = true;
+                }
+            }
+            if ended.iter().all(Option::is_some) {
+                return Poll::Ready(());
+            }
+            // The end of a field may have freed one that stands before it.
+            if !has_progressed {
+                return Poll::Pending;
+            }
+        }
+    })
+    .await;
+    ended.into_iter().flatten().collect()
+}
+
+/// Returns the first field before `node` that is not ready, if any; `None` while one has not ended.
+fn held_by<C: Reconciler>(
+    nodes: &[Box<dyn AnyNode<C>>],
+    node: &dyn AnyNode<C>,
+    ended: &[Option<Outcome>],
+) -> Option<Option<&'static str>> {
+    let mut holder = None;
+    for before in node.after() {
+        let outcome = ended[*before].as_ref()?;
+        if !outcome.state.is_settled() && holder.is_none() {
+            holder = Some(nodes[*before].name());
+        }
+    }
+    Some(holder)
+}

@@ -1,0 +1,54 @@
+//! The clean-up of a resource: settle, observe, delete, wait until it is missing.
+
+use super::call::{self, NoResult, Verb};
+use super::pass::Pass;
+use super::{External, dry_run};
+use crate::controller::{Failure, Reconciler, Result, ResultExt};
+use crate::events::Normal;
+
+impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
+    /// Deletes the resource; ends without an error when it is missing, or the policy keeps it.
+    pub(super) async fn cleanup(mut self) -> Result<()> {
+        if !self.policy.deletes() {
+            let id = self.record.id.clone();
+            if let Some(id) = id.or_else(|| Some(self.record.unsettled.as_ref()?.token.clone())) {
+                let text = format!("{} is kept, as the policy says", self.resource(id));
+                self.cx.event(Normal, "ExternalKept", text);
+            }
+            return self.clear().await;
+        }
+        let Some(id) = self.id().await? else { return self.clear().await };
+        let Some((handle, _)) = self.observe(&id).await? else {
+            return match self.unseen() {
+                // Its deletion would fail now, and the object would be gone when it appears.
+                Some(_) => Err(self.deleting(&id, "is not seen yet")),
+                None => self.clear().await,
+            };
+        };
+        if self.is_dry_run {
+            let text = format!("delete {}", self.resource(&id));
+            dry_run::not_called(self.cx, Verb::Delete, &text);
+            return Err(Failure::wait_for("DryRun", format!("would {text}")));
+        }
+        call::permit(self.externals, self.cx).await?;
+        let deleted = {
+            let subject = self.subject();
+            let delete = self.externals.provider().delete(&subject, &id, &handle);
+            let limit = self.externals.call_timeout;
+            call::run(self.cx, (Verb::Delete, limit), delete, |_| "error").await
+        };
+        deleted.map_err(NoResult::failure).tried(format!("deleting {}", self.resource(&id)))?;
+        match self.observe(&id).await? {
+            Some(_) => Err(self.deleting(&id, "is being deleted")),
+            None => {
+                self.cx.event(Normal, "ExternalDeleted", format!("{} is gone", self.resource(&id)));
+                self.clear().await
+            }
+        }
+    }
+
+    /// The wait for the end of a resource.
+    fn deleting(&self, id: &str, state: &str) -> Failure {
+        Failure::wait_for("ExternalDeleting", format!("{} {state}", self.resource(id)))
+    }
+}

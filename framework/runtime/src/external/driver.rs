@@ -1,0 +1,281 @@
+//! Driver of external resources: settings, and the entry points of reconcilers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::memory::Outcomes;
+use super::pass::Pass;
+use super::record::parts_of;
+use super::{External, ExternalPolicy, ExternalState};
+use crate::controller::{Action, Context, Failure, Reconciler, Result};
+use windlass_client::client::RateLimiter;
+
+/// Default deadline of a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Default time for which a created resource may stay unseen.
+const CREATION_GRACE: Duration = Duration::from_secs(30);
+/// Default time between two observations of a resource that matches its object.
+const POLL: Duration = Duration::from_secs(600);
+
+/// Drives external resources of one kind: keeps their records on the objects, decides about calls and makes them.
+///
+/// Within a reconciler, with `E::FINALIZER` as the finalizer of its controller:
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::external::{CreateError, External, ExternalObject, Observed};
+/// use windlass::controller::Finalize;
+/// use windlass::external::Externals;
+/// use windlass::prelude::*;
+/// # struct Buckets;
+/// # impl External for Buckets {
+/// #     type Object = ConfigMap;
+/// #     type Handle = ();
+/// #     const FINALIZER: &'static str = "example.dev/bucket";
+/// #     async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<Observed<()>> {
+/// #         Ok(Observed::Missing)
+/// #     }
+/// #     async fn create(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<String, CreateError> {
+/// #         Ok("b-1".to_owned())
+/// #     }
+/// #     async fn update(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) -> Result<()> { Ok(()) }
+/// #     async fn delete(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) -> Result<()> { Ok(()) }
+/// # }
+///
+/// #[derive(Controller)]
+/// #[controller(for = ConfigMap, finalizer = "example.dev/bucket")]
+/// struct Sites {
+///     buckets: Externals<Buckets>,
+/// }
+///
+/// impl Reconciler for Sites {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, _: &ConfigMap, cx: &Context<Self>) -> Result {
+///         let bucket = self.buckets.reconcile(cx).await?;
+///         cx.event(Normal, "Serving", format!("from {}", bucket.id));
+///         Ok(self.buckets.requeue(cx))
+///     }
+/// }
+///
+/// impl Finalize for Sites {
+///     async fn cleanup(&self, _: &ConfigMap, cx: &Context<Self>) -> Result<()> {
+///         self.buckets.cleanup(cx).await
+///     }
+/// }
+///
+/// let sites = Sites { buckets: Externals::new(Buckets) };
+/// # let _ = sites;
+/// ```
+///
+/// One driver serves one provider, and is shared by all reconciles of a controller. A second driver of the same
+/// objects needs a [name](Self::named).
+pub struct Externals<E> {
+    provider: E,
+    pub(super) name: String,
+    pub(super) policy: ExternalPolicy,
+    pub(super) poll: Duration,
+    pub(super) call_timeout: Duration,
+    pub(super) creation_grace: Duration,
+    pub(super) limiter: Option<Arc<dyn RateLimiter>>,
+    /// Outcomes that could not be recorded yet.
+    pub(super) outcomes: Outcomes,
+    /// Whether changing calls are named only, whatever the context says.
+    pub(super) is_dry_run: bool,
+}
+
+impl<E> fmt::Debug for Externals<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Externals")
+            .field("name", &self.name)
+            .field("policy", &self.policy)
+            .field("poll", &self.poll)
+            .field("limiter", &self.limiter)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E: External> Externals<E> {
+    /// Creates a driver with all calls permitted, a deadline of 30 s for each, and a poll every 10 min.
+    pub fn new(provider: E) -> Self {
+        Self {
+            provider,
+            name: String::new(),
+            policy: ExternalPolicy::FULL,
+            poll: POLL,
+            call_timeout: CALL_TIMEOUT,
+            creation_grace: CREATION_GRACE,
+            limiter: None,
+            outcomes: Outcomes::default(),
+            is_dry_run: false,
+        }
+    }
+
+    /// Sets the name that the annotations of this driver carry, for the second and further drivers of the same objects: up
+    /// to 36 lower-case letters, digits and inner `-`. Default: none.
+    ///
+    /// Never change the name of a deployed driver: its resources would be created again.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets the restrictions of all resources; those of an object's annotation are added. Default:
+    /// [`ExternalPolicy::FULL`].
+    #[must_use]
+    pub fn policy(mut self, policy: ExternalPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the delay of [`requeue`](Self::requeue), to which up to a tenth is added. Default: 10 min, at least 1 s.
+    #[must_use]
+    pub fn poll_every(mut self, poll: Duration) -> Self {
+        self.poll = poll.max(Duration::from_secs(1));
+        self
+    }
+
+    /// Sets the deadline of each call, and the longest wait for the rate limiter. Default: 30 s.
+    ///
+    /// The record of a creation and its call share one deadline.
+    #[must_use]
+    pub fn call_timeout(mut self, limit: Duration) -> Self {
+        self.call_timeout = limit;
+        self
+    }
+
+    /// Sets the time for which a provider may not show a resource that it has created. Default: 30 s.
+    ///
+    /// Within it a missing resource is waited for, and not created again. A creation of unknown outcome is repeated
+    /// after this time and the deadline of the call, counted from its record.
+    #[must_use]
+    pub fn creation_grace(mut self, grace: Duration) -> Self {
+        self.creation_grace = grace;
+        self
+    }
+
+    /// Sets the rate limiter from which each call takes a permit. Drivers of one provider share one. Default: none.
+    ///
+    /// An object that gets no permit within the time of a call waits with the reason `ExternalRateLimited`.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use windlass::external::{External, Externals};
+    /// use std::sync::Arc;
+    /// use windlass::client::{Client, TokenBucket};
+    ///
+    /// /// 10 calls at once, 2 a second in the long run.
+    /// fn driver<E: External>(provider: E, client: &Client) -> Externals<E> {
+    ///     let clock = client.environment().clock.clone();
+    ///     Externals::new(provider).rate_limit(Arc::new(TokenBucket::new(2.0, 10, clock)))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn rate_limit(mut self, limiter: Arc<dyn RateLimiter>) -> Self {
+        self.limiter = Some(limiter);
+        self
+    }
+
+    /// Returns the provider.
+    pub fn provider(&self) -> &E {
+        &self.provider
+    }
+
+    /// Returns a further resource of the same object. `name` has up to 36 lower-case letters, digits and inner `-`,
+    /// together with the name of the driver.
+    ///
+    /// The provider is given the name by [`ExternalObject::part`](super::ExternalObject::part).
+    pub fn part<'a>(&'a self, name: &'a str) -> ExternalPart<'a, E> {
+        ExternalPart { externals: self, name }
+    }
+
+    /// Returns the names of the parts that are recorded on an object, in order; the main resource has the empty name.
+    ///
+    /// Parts that the spec does not name any more are [cleaned up](ExternalPart::cleanup) by a reconciler.
+    pub fn parts(&self, object: &E::Object) -> Vec<String> {
+        parts_of(object, &self.name)
+    }
+
+    /// Makes the main resource match the object: creates it, repairs differences, or settles a creation of unknown
+    /// outcome. Returns its state.
+    ///
+    /// Without a difference it costs one observation and no request to the API server.
+    ///
+    /// # Errors
+    /// A [wait](Failure::wait_for) while the provider does not show a created resource or an update, while a
+    /// creation of unknown outcome may still take place, and for a missing resource that the policy forbids to create.
+    /// A terminal failure for a creation of unknown outcome that the provider cannot search for, for an unknown policy,
+    /// and without the finalizer. Any other error of the provider or of the API server.
+    /// # Cancel safety
+    /// As a crash: the next reconcile goes on.
+    pub async fn reconcile<C: Reconciler<Object = E::Object>>(
+        &self,
+        cx: &Context<C>,
+    ) -> Result<ExternalState<E::Handle>> {
+        self.part("").reconcile(cx).await
+    }
+
+    /// Deletes the main resource and all parts, unless the policy forbids it. Ends without an error when all of them
+    /// are observed as missing.
+    ///
+    /// # Errors
+    /// A [wait](Failure::wait_for) while a resource is being deleted. A terminal failure for a creation of unknown
+    /// outcome that the provider cannot search for. Any error of the provider or of the API server; one part does
+    /// not stop the others.
+    /// # Cancel safety
+    /// As a crash: the next clean-up goes on.
+    pub async fn cleanup<C: Reconciler<Object = E::Object>>(&self, cx: &Context<C>) -> Result<()> {
+        let mut found: Option<Failure> = None;
+        for part in self.parts(&cx.newest_own()) {
+            let Err(failure) = self.part(&part).cleanup(cx).await else { continue };
+            // A failure is reported before a wait.
+            if found.as_ref().is_none_or(|found| found.is_wait() && !failure.is_wait()) {
+                found = Some(failure);
+            }
+        }
+        found.map_or(Ok(()), Err)
+    }
+
+    /// Returns the action after which the resource is observed again: the poll interval and up to a tenth more, by the
+    /// operator's randomness.
+    pub fn requeue<C: Reconciler>(&self, cx: &Context<C>) -> Action {
+        Action::requeue_after(cx.spread(self.poll))
+    }
+}
+
+/// A further resource of an object, with a record of its own. Made by [`Externals::part`].
+#[derive(Debug)]
+pub struct ExternalPart<'a, E> {
+    externals: &'a Externals<E>,
+    name: &'a str,
+}
+
+impl<E: External> ExternalPart<'_, E> {
+    /// As [`Externals::reconcile`].
+    ///
+    /// # Errors
+    /// As [`Externals::reconcile`]; terminal, for an unusable name.
+    /// # Cancel safety
+    /// As [`Externals::reconcile`].
+    pub async fn reconcile<C: Reconciler<Object = E::Object>>(
+        &self,
+        cx: &Context<C>,
+    ) -> Result<ExternalState<E::Handle>> {
+        let pass = Pass::begin(self.externals, self.name, cx)?;
+        Box::pin(pass.reconcile()).await
+    }
+
+    /// Deletes the resource of this part; of an object that stays, its record is removed, too.
+    ///
+    /// # Errors
+    /// As [`Externals::cleanup`].
+    /// # Cancel safety
+    /// As [`Externals::cleanup`].
+    pub async fn cleanup<C: Reconciler<Object = E::Object>>(&self, cx: &Context<C>) -> Result<()> {
+        let pass = Pass::begin(self.externals, self.name, cx)?;
+        Box::pin(pass.cleanup()).await
+    }
+}

@@ -1,0 +1,288 @@
+//! One pass over one resource: its record, the settling of creations, observations.
+//!
+//! A pass works on the newest version of the object that this process knows. A patch of the record is bound to that
+//! version, so a pass that began with an outdated record ends with a conflict before its call.
+
+// DESIGN.md, 163: A creation outside is recorded before its call, with a token
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::call::{self, NoResult, Verb};
+use super::memory::Outcome;
+use super::record::{self, CREATE_PENDING, EXTERNAL_NAME, Record, Stamp};
+use super::{
+    CreateOutcome, External, ExternalObject, ExternalPolicy, Externals, Observed, dry_run,
+};
+use crate::controller::{Context, Failure, Reconciler, Result, ResultExt};
+use crate::events::{Normal, Warning};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::ResourceExt;
+
+/// Most attempts to record an outcome.
+const TRIES: u32 = 5;
+/// Delay after the first of them; doubled after each further one.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+
+/// A pass over one resource of one object.
+pub(super) struct Pass<'a, E: External, C: Reconciler<Object = E::Object>> {
+    pub(super) externals: &'a Externals<E>,
+    pub(super) cx: &'a Context<C>,
+    /// Name of the part; empty for the main resource.
+    part: &'a str,
+    /// Suffix of the annotations.
+    suffix: String,
+    /// The newest known version of the object.
+    pub(super) object: Arc<E::Object>,
+    /// The record on it.
+    pub(super) record: Record,
+    /// Calls that controller and object both permit.
+    pub(super) policy: ExternalPolicy,
+    /// Whether changing calls are named only.
+    pub(super) is_dry_run: bool,
+}
+
+impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
+    /// Reads the record of the object.
+    pub(super) fn begin(
+        externals: &'a Externals<E>,
+        part: &'a str,
+        cx: &'a Context<C>,
+    ) -> Result<Self> {
+        let suffix = record::suffix_of(&externals.name, part)?;
+        let object = cx.newest_own();
+        let record = Record::of(&*object, &suffix)?;
+        let policy = externals.policy.and(record::policy_of(&*object, &suffix)?);
+        let is_dry_run = externals.is_dry_run || dry_run::is_dry_run(cx);
+        Ok(Self { externals, cx, part, suffix, object, record, policy, is_dry_run })
+    }
+
+    /// The argument of the provider's calls.
+    pub(super) fn subject(&self) -> ExternalObject<'_, E::Object> {
+        ExternalObject { object: &*self.object, part: self.part }
+    }
+
+    /// The resource in texts for people.
+    pub(super) fn resource(&self, id: impl fmt::Display) -> String {
+        match self.part {
+            "" => format!("external resource \"{id}\""),
+            part => format!("external resource \"{id}\" ({part})"),
+        }
+    }
+
+    /// The key of an annotation of this resource.
+    pub(super) fn key(&self, base: &str) -> String {
+        format!("{base}{}", self.suffix)
+    }
+
+    /// Returns the id of the resource, after settling a creation of unknown outcome. `None` when nothing was created;
+    /// `record.unsettled` is then left with a creation that may be repeated with its token.
+    pub(super) async fn id(&mut self) -> Result<Option<String>> {
+        if self.record.id.is_some() {
+            return Ok(self.record.id.clone());
+        }
+        let Some(pending) = self.record.unsettled.clone() else { return Ok(None) };
+        match self.externals.outcomes.get(&pending) {
+            Some(Outcome::Created(id)) => {
+                self.record_created(&pending, &id).await?;
+                Ok(Some(id))
+            }
+            Some(Outcome::NotCreated) => {
+                self.record_failed(&pending).await?;
+                Ok(None)
+            }
+            None => self.search(&pending).await,
+        }
+    }
+
+    /// Searches for the resource of a creation whose outcome is unknown.
+    async fn search(&mut self, pending: &Stamp) -> Result<Option<String>> {
+        call::permit(self.externals, self.cx).await?;
+        let limit = self.externals.call_timeout;
+        let provider = self.externals.provider();
+        let found = {
+            let subject = self.subject();
+            let find = provider.find_created(&subject, &pending.token);
+            call::run(self.cx, (Verb::Find, limit), find, |_| "error").await
+        };
+        let found = found.map_err(NoResult::failure);
+        match found.tried("searching for an external resource by its token")? {
+            CreateOutcome::Created(id) => {
+                record::check_id(&id)?;
+                self.record_created(pending, &id).await?;
+                let text = "was created before its id could be recorded, and is found";
+                self.cx.event(Normal, "ExternalFound", format!("{} {text}", self.resource(&id)));
+                Ok(Some(id))
+            }
+            CreateOutcome::Missing => {
+                let limit = limit.saturating_add(self.externals.creation_grace);
+                let rest = record::rest(self.cx.clock().wall(), pending.time, limit);
+                if rest.is_zero() {
+                    return Ok(None);
+                }
+                // The call of another process, or a slow provider, may still create it.
+                let text = format!("the creation {} may still take place", pending.token);
+                Err(Failure::wait_for("ExternalCreationUnknown", text).check_after(rest))
+            }
+            CreateOutcome::Unknown => Err(self.unsettled(pending)),
+        }
+    }
+
+    /// The failure of a creation that only a person can settle.
+    fn unsettled(&self, pending: &Stamp) -> Failure {
+        let text = format!(
+            "cannot tell whether the creation of {} at {} succeeded: its outcome was not recorded, and the provider \
+             cannot search for it. Look it up: if the resource exists, set the annotation {} to its id; if not, remove \
+             the annotation {}",
+            self.resource(&pending.token),
+            pending.time,
+            self.key(EXTERNAL_NAME),
+            self.key(CREATE_PENDING)
+        );
+        self.cx.event(Warning, "ExternalCreationUnknown", &text);
+        Failure::terminal(Error::new(ErrorKind::Ambiguous, text))
+    }
+
+    /// Observes the resource; returns its state and its difference from the object, `None` when it is missing.
+    pub(super) async fn observe(&self, id: &str) -> Result<Option<(E::Handle, Option<String>)>> {
+        call::permit(self.externals, self.cx).await?;
+        let subject = self.subject();
+        let observe = self.externals.provider().observe(&subject, id);
+        let limit = self.externals.call_timeout;
+        let observed = call::run(self.cx, (Verb::Observe, limit), observe, |_| "error").await;
+        let observed = observed.map_err(NoResult::failure);
+        Ok(match observed.tried(format!("observing {}", self.resource(id)))? {
+            Observed::Missing => None,
+            Observed::UpToDate(handle) => Some((handle, None)),
+            Observed::Drifted(handle, difference) => Some((handle, Some(difference))),
+        })
+    }
+
+    /// Returns the rest of the time for which a created resource may stay unseen; `None` when it is over.
+    pub(super) fn unseen(&self) -> Option<Duration> {
+        let grace = self.externals.creation_grace;
+        let rest = record::rest(self.cx.clock().wall(), self.record.created?, grace);
+        Some(rest).filter(|rest| !rest.is_zero())
+    }
+
+    /// Sends a patch of the object upon the version of this pass.
+    pub(super) async fn write(&mut self, patch: Value) -> Result<(), Error> {
+        let written = self.cx.patch_upon(&self.object, patch).await?;
+        self.object = Arc::new(written);
+        Ok(())
+    }
+
+    /// Records a creation before its call, upon the version whose record was read.
+    pub(super) async fn record_pending(&mut self, pending: &Stamp) -> Result<()> {
+        // Until the call is made this process knows that nothing was created.
+        self.externals.outcomes.keep(pending, Outcome::NotCreated);
+        if let Err(error) = self.write(record::pending(&self.suffix, pending)).await {
+            if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Ambiguous) {
+                self.externals.outcomes.forget(pending);
+                return Err(error.into());
+            }
+            // A patch whose answer was lost, sent again by the client, is a conflict with itself.
+            let newest = self.cx.read_own().await?;
+            let is_ours = newest.as_ref().is_some_and(|newest| {
+                Record::of(newest, &self.suffix)
+                    .is_ok_and(|record| record.unsettled.as_ref() == Some(pending))
+            });
+            if !is_ours {
+                self.externals.outcomes.forget(pending);
+            }
+            match newest.filter(|newest| is_ours && !newest.is_terminating()) {
+                Some(newest) => self.object = Arc::new(newest),
+                // A record on an object that is being deleted is settled from the memory by its clean-up.
+                None => return Err(error.into()),
+            }
+        }
+        self.record = Record { id: None, created: None, unsettled: Some(pending.clone()) };
+        Ok(())
+    }
+
+    /// Records the id of a created resource.
+    pub(super) async fn record_created(&mut self, pending: &Stamp, id: &str) -> Result<()> {
+        self.externals.outcomes.keep(pending, Outcome::Created(id.to_owned()));
+        let now = self.cx.clock().wall();
+        let stamp = Stamp { time: now, token: pending.token.clone() };
+        let patch = record::succeeded(&self.suffix, &stamp, id);
+        self.record_outcome(pending, patch)
+            .await
+            .tried(format!("recording the created {}", self.resource(id)))?;
+        self.record = Record { id: Some(id.to_owned()), created: Some(now), unsettled: None };
+        Ok(())
+    }
+
+    /// Records that nothing was created.
+    pub(super) async fn record_failed(&mut self, pending: &Stamp) -> Result<()> {
+        self.externals.outcomes.keep(pending, Outcome::NotCreated);
+        let stamp = Stamp { time: self.cx.clock().wall(), token: pending.token.clone() };
+        let patch = record::failed(&self.suffix, &stamp);
+        self.record_outcome(pending, patch).await.tried("recording that nothing was created")?;
+        self.record = Record::default();
+        Ok(())
+    }
+
+    /// Sends an outcome until it is on the object, whatever other writers do: the loss of it would need a search, or a
+    /// person. The memory keeps it when all attempts fail.
+    async fn record_outcome(&mut self, pending: &Stamp, patch: Value) -> Result<(), Error> {
+        let (mut tries, mut delay) = (1, FIRST_DELAY);
+        loop {
+            let Err(error) = self.write(patch.clone()).await else {
+                self.externals.outcomes.forget(pending);
+                return Ok(());
+            };
+            if tries == TRIES {
+                return Err(error);
+            }
+            tracing::debug!(%error, tries, "the outcome of a creation is not recorded yet");
+            if error.kind() != ErrorKind::Conflict {
+                self.cx.clock().sleep(delay + self.cx.rng().jitter(delay)).await;
+                delay *= 2;
+            }
+            tries += 1;
+            match self.cx.read_own().await {
+                Ok(Some(newest)) => self.object = Arc::new(newest),
+                Ok(None) => {
+                    tracing::error!(
+                        token = pending.token,
+                        outcome = ?self.externals.outcomes.get(pending),
+                        "the object of an external resource is gone, without its clean-up: delete the resource by hand"
+                    );
+                    self.externals.outcomes.forget(pending);
+                    return Err(error);
+                }
+                // The next write finds out.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Removes the record of a resource that is gone, if the object stays.
+    pub(super) async fn clear(&mut self) -> Result<()> {
+        if self.object.is_terminating() || self.record == Record::default() {
+            return Ok(());
+        }
+        self.write(record::cleared(&self.suffix)).await?;
+        self.record = Record::default();
+        Ok(())
+    }
+
+    /// Fills empty fields of the spec from the resource.
+    pub(super) async fn late_initialize(&mut self, handle: &E::Handle) -> Result<()> {
+        let Some(values) = self.externals.provider().late_initialize(&self.subject(), handle)
+        else {
+            return Ok(());
+        };
+        let object = serde_json::to_value(&*self.object)?;
+        let current = object.get("spec").unwrap_or(&Value::Null);
+        if let Some(patch) = super::late::only_empty(current, &values) {
+            let written = self.write(json!({ "spec": patch })).await;
+            written.tried("filling empty fields of the spec from the external resource")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! The loop over a resource of an object that is not being deleted: settle, observe, create or repair.
+
+use super::call::{self, NoResult, Verb};
+use super::memory::Outcome;
+use super::pass::Pass;
+use super::record::{self, EXTERNAL_NAME, Stamp};
+use super::{CreateError, External, ExternalState, dry_run};
+use crate::controller::{Failure, Reconciler, Result, ResultExt};
+use crate::events::{Normal, Warning};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::ResourceExt;
+
+impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
+    /// Makes the resource match the object.
+    pub(super) async fn reconcile(mut self) -> Result<ExternalState<E::Handle>> {
+        let Some(id) = self.id().await? else { return self.create().await };
+        match self.observe(&id).await? {
+            Some((handle, difference)) => self.found(id, handle, difference).await,
+            None => self.missing(&id).await,
+        }
+    }
+
+    /// Handles a resource that is recorded and does not exist.
+    async fn missing(mut self, id: &str) -> Result<ExternalState<E::Handle>> {
+        if self.record.created.is_none() {
+            let text = format!(
+                "there is no {}, which the annotation {} names",
+                self.resource(id),
+                self.key(EXTERNAL_NAME)
+            );
+            return Err(self.absent(&text));
+        }
+        if self.unseen().is_some() {
+            return Err(self.creating(id));
+        }
+        if self.policy.creates() && !self.is_dry_run {
+            let text = format!("{} is gone, and is created anew", self.resource(id));
+            self.cx.event(Warning, "ExternalGone", text);
+        }
+        self.create().await
+    }
+
+    /// Creates the resource, and observes it.
+    async fn create(&mut self) -> Result<ExternalState<E::Handle>> {
+        if !self.policy.creates() {
+            let text = format!(
+                "the policy permits no creation: set the annotation {} to the id of an existing resource",
+                self.key(EXTERNAL_NAME)
+            );
+            return Err(self.absent(&text));
+        }
+        if self.is_dry_run {
+            let text = format!("create the external resource of \"{}\"", self.object.key());
+            dry_run::not_called(self.cx, Verb::Create, &text);
+            return Err(Failure::wait_for("DryRun", format!("would {text}")));
+        }
+        self.ensure_finalizer()?;
+        let id = self.call_create().await?;
+        let text = format!("{} is created", self.resource(&id));
+        self.cx.event(Normal, "ExternalCreated", text);
+        match self.observe(&id).await? {
+            Some((handle, difference)) => self.found(id, handle, difference).await,
+            None => Err(self.creating(&id)),
+        }
+    }
+
+    /// Records a creation, calls the provider, and records the outcome.
+    async fn call_create(&mut self) -> Result<String> {
+        // Before the record: a wait that is cut off here leaves nothing to settle.
+        call::permit(self.externals, self.cx).await?;
+        let time = self.cx.clock().wall();
+        let token = match self.record.unsettled.take() {
+            // An idempotent provider then creates no second resource.
+            Some(unsettled) => unsettled.token,
+            None => format!("{}-{:016x}", self.object.uid(), self.cx.rng().next_u64()),
+        };
+        let pending = Stamp { time, token };
+        self.record_pending(&pending).await?;
+        // Record and call share a deadline, after which other processes take a creation that they do not find for one
+        // that did not happen.
+        let limit = record::rest(self.cx.clock().wall(), time, self.externals.call_timeout);
+        if limit.is_zero() {
+            let text = "the record of the creation took longer than its deadline";
+            return Err(Error::new(ErrorKind::Timeout, text).into());
+        }
+        self.externals.outcomes.forget(&pending);
+        let result_of = |error: &CreateError| if error.is_refused() { "refused" } else { "error" };
+        let created = {
+            let subject = self.subject();
+            let create = self.externals.provider().create(&subject, &pending.token);
+            call::run(self.cx, (Verb::Create, limit), create, result_of).await
+        };
+        let failure = match created {
+            Ok(id) => {
+                record::check_id(&id)?;
+                self.record_created(&pending, &id).await?;
+                return Ok(id);
+            }
+            Err(NoResult::Error(error)) if error.is_refused() => {
+                self.externals.outcomes.keep(&pending, Outcome::NotCreated);
+                if let Err(error) = self.record_failed(&pending).await {
+                    // The memory has it; the error of the provider is the one to report.
+                    tracing::warn!(%error, "the outcome of a refused creation is not recorded");
+                }
+                error.failure
+            }
+            Err(NoResult::Error(error)) => error.failure,
+            Err(NoResult::CutOff(failure)) => failure,
+        };
+        Err(failure.tried("creating the external resource"))
+    }
+
+    /// Fills the spec, and repairs the difference.
+    async fn found(
+        &mut self,
+        id: String,
+        handle: E::Handle,
+        difference: Option<String>,
+    ) -> Result<ExternalState<E::Handle>> {
+        if self.policy.updates() {
+            self.late_initialize(&handle).await?;
+        }
+        let Some(text) = difference.as_deref().filter(|_| self.policy.updates()) else {
+            return Ok(ExternalState { id, handle, difference });
+        };
+        if self.is_dry_run {
+            let text = format!("update {}: {text}", self.resource(&id));
+            dry_run::not_called(self.cx, Verb::Update, &text);
+            return Ok(ExternalState { id, handle, difference });
+        }
+        self.ensure_finalizer()?;
+        call::permit(self.externals, self.cx).await?;
+        let updated = {
+            let subject = self.subject();
+            let update = self.externals.provider().update(&subject, &id, &handle);
+            let limit = self.externals.call_timeout;
+            call::run(self.cx, (Verb::Update, limit), update, |_| "error").await
+        };
+        let updated = updated.map_err(NoResult::failure);
+        updated.tried(format!("updating {}", self.resource(&id)))?;
+        let event = format!("{} is updated: {text}", self.resource(&id));
+        self.cx.event(Normal, "ExternalUpdated", event);
+        match self.observe(&id).await? {
+            Some((handle, None)) => Ok(ExternalState { id, handle, difference: None }),
+            Some((_, Some(left))) => Err(Failure::wait_for("ExternalUpdating", left)),
+            None => self.absent_after_update(&id),
+        }
+    }
+
+    /// A resource that disappeared during its update: the next pass decides.
+    fn absent_after_update(&self, id: &str) -> Result<ExternalState<E::Handle>> {
+        let text = format!("{} is missing after its update", self.resource(id));
+        Err(Failure::wait_for("ExternalMissing", text))
+    }
+
+    /// The wait for a resource that was created and is not seen yet.
+    fn creating(&self, id: &str) -> Failure {
+        let text = format!("{} is not seen yet", self.resource(id));
+        Failure::wait_for("ExternalCreating", text)
+    }
+
+    /// The wait for a resource that people must make or name; a change of the object ends it at once.
+    fn absent(&self, text: &str) -> Failure {
+        let poll = self.cx.spread(self.externals.poll);
+        Failure::wait_for("ExternalMissing", text).check_after(poll)
+    }
+
+    /// Refuses a change of a resource that no clean-up would delete.
+    fn ensure_finalizer(&self) -> Result<()> {
+        if self.object.has_finalizer(E::FINALIZER) {
+            return Ok(());
+        }
+        let text = format!(
+            "\"{}\" does not carry the finalizer {}: without it the external resource would outlive the object; set it \
+             as the finalizer of the controller, and call `Externals::cleanup` in its clean-up",
+            self.object.key(),
+            E::FINALIZER
+        );
+        Err(Failure::terminal(Error::new(ErrorKind::Usage, text)))
+    }
+}

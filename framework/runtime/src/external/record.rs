@@ -1,0 +1,337 @@
+//! Record of a resource on its object: annotations, and the patches that change them.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::ExternalPolicy;
+use crate::controller::{Failure, ResultExt};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{Resource, ResourceExt};
+
+/// Annotation with the id of the resource. Set by hand, it imports an existing resource.
+pub const EXTERNAL_NAME: &str = "windlass.dev/external-name";
+/// Annotation with time and token of the last creation, written before the call.
+///
+/// Removing it from an object that has no [`EXTERNAL_NAME`] settles an unknown outcome: nothing was created.
+pub const CREATE_PENDING: &str = "windlass.dev/external-create-pending";
+/// Annotation with time, token and id of a creation that succeeded.
+pub const CREATE_SUCCEEDED: &str = "windlass.dev/external-create-succeeded";
+/// Annotation with time and token of a creation that the provider refused.
+pub const CREATE_FAILED: &str = "windlass.dev/external-create-failed";
+/// Annotation with the restrictions of one object: see [`ExternalPolicy`].
+///
+/// Without a suffix it applies to all resources of the object.
+pub const EXTERNAL_POLICY: &str = "windlass.dev/external-policy";
+
+/// Longest suffix: the longest key, that of [`CREATE_SUCCEEDED`], has at most 63 characters behind the slash.
+const LONGEST_SUFFIX: usize = 38;
+/// Longest id of a resource.
+const LONGEST_ID: usize = 1024;
+
+/// Time and token of a creation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stamp {
+    pub(super) time: Timestamp,
+    pub(super) token: String,
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.time, self.token)
+    }
+}
+
+impl Stamp {
+    /// Returns the stamp at the beginning of a text, and the rest of the text.
+    fn parse(text: &str) -> Option<(Self, &str)> {
+        let (time, rest) = text.split_once(' ')?;
+        let (token, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        let stamp = Self { time: time.parse().ok()?, token: token.to_owned() };
+        (!token.is_empty()).then_some((stamp, rest))
+    }
+}
+
+/// The annotations of one resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    /// Id of the resource.
+    pub(super) id: Option<String>,
+    /// Time at which the resource of that id was created; `None` for an imported one.
+    pub(super) created: Option<Timestamp>,
+    /// The last creation, if its outcome is not recorded.
+    pub(super) unsettled: Option<Stamp>,
+}
+
+/// Returns the key of an annotation for a resource.
+fn key(base: &str, suffix: &str) -> String {
+    format!("{base}{suffix}")
+}
+
+impl Record {
+    /// Reads the record of a resource, whose keys have that suffix.
+    ///
+    /// # Errors
+    /// Terminal, when the pending creation cannot be read: it would be repeated.
+    pub(super) fn of<K: Resource>(object: &K, suffix: &str) -> Result<Self, Failure> {
+        let value = |base| object.annotation(&key(base, suffix)).filter(|value| !value.is_empty());
+        let pending = value(CREATE_PENDING).map(|text| {
+            Stamp::parse(text).map(|(stamp, _)| stamp).ok_or_else(|| {
+                let key = key(CREATE_PENDING, suffix);
+                let text = format!(
+                    "the annotation {key} of \"{}\" is no time and token: {text:?}; restore it, or settle the \
+                     creation by hand: remove it if nothing was created, otherwise set {} to the id",
+                    object.key(),
+                    self::key(EXTERNAL_NAME, suffix)
+                );
+                Failure::terminal(Error::new(ErrorKind::Invalid, text))
+            })
+        });
+        let pending = pending.transpose()?;
+        let succeeded = value(CREATE_SUCCEEDED).and_then(Stamp::parse);
+        let failed = value(CREATE_FAILED).and_then(Stamp::parse).map(|(stamp, _)| stamp.token);
+        // The id stands in two annotations, so that the loss of one of them loses no resource.
+        let id = value(EXTERNAL_NAME).or(succeeded.as_ref().map(|(_, id)| *id));
+        let created = succeeded.as_ref().filter(|(_, made)| id == Some(made));
+        let created = created.map(|(stamp, _)| stamp.time);
+        let is_refused = |pending: &Stamp| failed.as_ref() == Some(&pending.token);
+        let unsettled = pending.filter(|pending| id.is_none() && !is_refused(pending));
+        Ok(Self { created, unsettled, id: id.map(str::to_owned) })
+    }
+}
+
+/// Returns the restrictions that an object states for a resource.
+///
+/// # Errors
+/// Terminal, for an unknown restriction.
+pub(super) fn policy_of<K: Resource>(object: &K, suffix: &str) -> Result<ExternalPolicy, Failure> {
+    let mut policy = ExternalPolicy::FULL;
+    for key in [EXTERNAL_POLICY.to_owned(), key(EXTERNAL_POLICY, suffix)] {
+        if let Some(text) = object.annotation(&key) {
+            let stated = text.parse::<ExternalPolicy>().map_err(Failure::terminal);
+            policy = policy.and(stated.tried(format!("reading the annotation {key}"))?);
+        }
+    }
+    Ok(policy)
+}
+
+/// Returns the suffix of the keys of a resource: `.NAME` of a driver with a name, `_PART` of a part.
+///
+/// # Errors
+/// Terminal, for a name that cannot be a part of a key.
+pub(super) fn suffix_of(name: &str, part: &str) -> Result<String, Failure> {
+    let fits = |word: &str| {
+        word.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+            && !word.starts_with('-')
+            && !word.ends_with('-')
+    };
+    let piece = |separator: &str, word: &str| {
+        if word.is_empty() { String::new() } else { format!("{separator}{word}") }
+    };
+    let suffix = piece(".", name) + &piece("_", part);
+    if suffix.len() <= LONGEST_SUFFIX && fits(name) && fits(part) {
+        return Ok(suffix);
+    }
+    let text = format!(
+        "{name:?} and {part:?} are no names of a driver and a part: use lower-case letters, digits and inner `-`, at \
+         most {} together",
+        LONGEST_SUFFIX - 2
+    );
+    Err(Failure::terminal(Error::new(ErrorKind::Usage, text)))
+}
+
+/// Returns the parts that are recorded on an object for a driver, its main resource as the empty name.
+pub(super) fn parts_of<K: Resource>(object: &K, name: &str) -> Vec<String> {
+    let annotations = object.metadata().annotations.iter().flatten();
+    let part = |key: &str| {
+        let suffix = [EXTERNAL_NAME, CREATE_PENDING, CREATE_SUCCEEDED]
+            .iter()
+            .find_map(|base| key.strip_prefix(base))?;
+        let found =
+            if name.is_empty() { suffix } else { suffix.strip_prefix('.')?.strip_prefix(name)? };
+        if found.is_empty() { Some("") } else { found.strip_prefix('_') }.map(str::to_owned)
+    };
+    let mut parts: Vec<String> = annotations.filter_map(|(key, _)| part(key)).collect();
+    parts.sort();
+    parts.dedup();
+    parts
+}
+
+/// Refuses an id that cannot be recorded.
+pub(super) fn check_id(id: &str) -> Result<(), Failure> {
+    if (1..=LONGEST_ID).contains(&id.len()) {
+        return Ok(());
+    }
+    let text = format!(
+        "the provider returned an id of {} bytes; `create` must return 1 to {LONGEST_ID} bytes",
+        id.len()
+    );
+    Err(Failure::terminal(Error::new(ErrorKind::Usage, text)))
+}
+
+/// Returns the patch that records a creation before its call.
+pub(super) fn pending(suffix: &str, stamp: &Stamp) -> Value {
+    let stamp = Some(stamp.to_string());
+    annotations(
+        suffix,
+        &[
+            (CREATE_PENDING, stamp),
+            (EXTERNAL_NAME, None),
+            (CREATE_SUCCEEDED, None),
+            (CREATE_FAILED, None),
+        ],
+    )
+}
+
+/// Returns the patch that records the id of a created resource.
+pub(super) fn succeeded(suffix: &str, stamp: &Stamp, id: &str) -> Value {
+    let succeeded = Some(format!("{stamp} {id}"));
+    annotations(
+        suffix,
+        &[
+            (EXTERNAL_NAME, Some(id.to_owned())),
+            (CREATE_SUCCEEDED, succeeded),
+            (CREATE_FAILED, None),
+        ],
+    )
+}
+
+/// Returns the patch that records that nothing was created.
+pub(super) fn failed(suffix: &str, stamp: &Stamp) -> Value {
+    annotations(suffix, &[(CREATE_FAILED, Some(stamp.to_string()))])
+}
+
+/// Returns the patch that removes the record of a resource that is gone.
+pub(super) fn cleared(suffix: &str) -> Value {
+    let all = [EXTERNAL_NAME, CREATE_PENDING, CREATE_SUCCEEDED, CREATE_FAILED];
+    annotations(suffix, &all.map(|base| (base, None)))
+}
+
+/// Returns a merge patch of annotations; `None` removes one.
+fn annotations(suffix: &str, values: &[(&str, Option<String>)]) -> Value {
+    let mut patch = json!({ "metadata": { "annotations": {} } });
+    for (base, value) in values {
+        patch["metadata"]["annotations"][key(base, suffix)] = json!(value);
+    }
+    patch
+}
+
+/// Returns the rest of `limit` since `since`. A time in the future comes from another clock: it counts as now, and
+/// as over when it lies further ahead than the limit.
+pub(super) fn rest(now: Timestamp, since: Timestamp, limit: Duration) -> Duration {
+    let passed = now.duration_since(since);
+    match Duration::try_from(passed) {
+        Ok(passed) => limit.saturating_sub(passed),
+        Err(_) if passed.unsigned_abs() > limit => Duration::ZERO,
+        Err(_) => limit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    fn stamp(seconds: i64, token: &str) -> Stamp {
+        Stamp { time: Timestamp::from_second(seconds).unwrap(), token: token.to_owned() }
+    }
+
+    /// Applies the patches, in this order, to an object without annotations.
+    fn object(patches: &[Value]) -> ConfigMap {
+        let mut value = json!({ "metadata": {} });
+        patches.iter().for_each(|patch| json_patch::merge(&mut value, patch));
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn record(patches: &[Value]) -> Record {
+        Record::of(&object(patches), "").unwrap()
+    }
+
+    fn name(id: &str) -> Value {
+        json!({ "metadata": { "annotations": { EXTERNAL_NAME: id } } })
+    }
+
+    #[test]
+    fn a_creation_is_unsettled_until_its_own_outcome_is_recorded() {
+        let (first, second) = (stamp(5, "one"), stamp(5, "two"));
+        assert_eq!(record(&[]), Record::default());
+        assert_eq!(record(&[pending("", &first)]).unsettled, Some(first.clone()));
+        let settled = [pending("", &first), failed("", &first)];
+        assert_eq!(record(&settled), Record::default());
+        // The same second: an order of times alone could not tell them apart.
+        let again = [pending("", &first), failed("", &first), pending("", &second)];
+        assert_eq!(record(&again).unsettled, Some(second.clone()));
+        let late = [pending("", &second), failed("", &first)];
+        assert_eq!(record(&late).unsettled, Some(second.clone()));
+        let created = record(&[pending("", &second), succeeded("", &second, "db 7")]);
+        assert_eq!((created.id.as_deref(), created.unsettled), (Some("db 7"), None));
+        assert_eq!(created.created, Some(second.time));
+    }
+
+    #[test]
+    fn an_id_that_was_set_by_hand_is_imported_and_settles() {
+        let settled = record(&[pending("", &stamp(5, "one")), name("theirs")]);
+        assert_eq!((settled.id.as_deref(), settled.created), (Some("theirs"), None));
+        assert_eq!(settled.unsettled, None);
+        let moved =
+            record(&[pending("", &stamp(5, "a")), succeeded("", &stamp(5, "a"), "x"), name("y")]);
+        assert_eq!((moved.id.as_deref(), moved.created), (Some("y"), None));
+    }
+
+    #[test]
+    fn a_removed_name_loses_no_resource() {
+        let made = [pending("", &stamp(5, "one")), succeeded("", &stamp(5, "one"), "db-7")];
+        let mut object = object(&made);
+        object.metadata.annotations.as_mut().unwrap().remove(EXTERNAL_NAME);
+        assert_eq!(Record::of(&object, "").unwrap().id.as_deref(), Some("db-7"));
+    }
+
+    #[test]
+    fn an_unreadable_creation_is_an_error_that_says_how_to_settle_it() {
+        let patch = json!({ "metadata": { "annotations": { CREATE_PENDING: "yesterday" } } });
+        let failure = Record::of(&object(&[patch]), "").unwrap_err();
+        assert!(failure.is_terminal());
+        assert!(failure.to_string().contains(EXTERNAL_NAME), "{failure}");
+    }
+
+    #[test]
+    fn parts_and_drivers_have_records_and_policies_of_their_own() {
+        let copy = suffix_of("", "copy").unwrap();
+        let bucket = suffix_of("bucket", "").unwrap();
+        let key = format!("{EXTERNAL_POLICY}{copy}");
+        let policy = json!({ "metadata": { "annotations": { key: "no-delete" } } });
+        let other = pending(&suffix_of("bucket", "copy").unwrap(), &stamp(6, "three"));
+        let made = [pending(&copy, &stamp(5, "one")), pending(&bucket, &stamp(5, "two"))];
+        let object = object(&[made.as_slice(), &[name("main"), policy, other]].concat());
+        assert_eq!(Record::of(&object, "").unwrap().id.as_deref(), Some("main"));
+        assert_eq!(Record::of(&object, &copy).unwrap().unsettled.unwrap().token, "one");
+        assert_eq!(Record::of(&object, &bucket).unwrap().unsettled.unwrap().token, "two");
+        assert_eq!(parts_of(&object, ""), ["", "copy"]);
+        assert_eq!(parts_of(&object, "bucket"), ["", "copy"]);
+        assert_eq!(parts_of(&object, "buck"), [""; 0]);
+        assert_eq!(policy_of(&object, "").unwrap(), ExternalPolicy::FULL);
+        assert_eq!(policy_of(&object, &copy).unwrap(), ExternalPolicy::NO_DELETE);
+    }
+
+    #[test]
+    fn names_that_are_no_part_of_a_key_are_refused() {
+        for bad in ["Copy", "-a", "a-", "a.b", "a_b", &"a".repeat(38)] {
+            assert!(suffix_of("", bad).is_err(), "{bad:?}");
+            assert!(suffix_of(bad, "").is_err(), "{bad:?}");
+        }
+        let longest = suffix_of(&"a".repeat(18), &"b".repeat(18)).unwrap();
+        let name = CREATE_SUCCEEDED.split_once('/').unwrap().1;
+        assert_eq!(name.len() + longest.len(), 63);
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_does_not_wait_for_ever() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let rest = |now, since| rest(at(now), at(since), Duration::from_secs(60)).as_secs();
+        assert_eq!((rest(100, 100), rest(130, 100), rest(500, 100)), (60, 30, 0));
+        assert_eq!((rest(100, 130), rest(100, 500)), (60, 0));
+    }
+}

@@ -1,0 +1,140 @@
+//! Restrictions: observe only, no deletion, no update, imports.
+
+use super::*;
+
+/// Changes of resources that were called.
+fn changes(world: &World) -> [usize; 3] {
+    ["create", "update", "delete"].map(|verb| world.cloud.calls(verb))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_only_observes_changes_nothing() {
+    let world = World::start().await;
+    world.cloud.make("theirs", 7);
+    let running = world.run(world.driver());
+    let annotations = json!({ EXTERNAL_POLICY: "observe-only", EXTERNAL_NAME: "theirs" });
+    world.create_with("home", annotations).await;
+    world.until_ready("home").await;
+    let status = world.get("home").await.status.unwrap();
+    assert_eq!(status.difference.as_deref(), Some("size 7 instead of 5"));
+    assert_eq!(world.get("home").await.spec.zone, None);
+    world.delete("home").await;
+    assert_eq!((changes(&world), world.cloud.disks().0), ([0, 0, 0], 1));
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_only_observes_waits_for_a_name_and_for_its_resource() {
+    let world = World::start().await;
+    let running = world.run(world.driver().policy(ExternalPolicy::OBSERVE_ONLY));
+    world.create("home").await;
+    world.until_said("home", "the policy permits no creation").await;
+    world.annotate("home", json!({ EXTERNAL_NAME: "theirs" })).await;
+    world.until_said("home", "there is no external resource \"theirs\"").await;
+    world.cloud.make("theirs", 5);
+    world.until_ready("home").await;
+    assert_eq!(changes(&world), [0, 0, 0]);
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_is_not_to_be_deleted_outlives_its_object() {
+    let world = World::start().await;
+    let running = world.run(world.driver());
+    world.create_with("home", json!({ EXTERNAL_POLICY: "no-delete" })).await;
+    world.until_ready("home").await;
+    world.delete("home").await;
+    assert_eq!((changes(&world), world.cloud.disks().0), ([1, 0, 0], 1));
+    until("its event", async || world.has_event("ExternalKept").await).await;
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_annotation_of_an_object_permits_nothing_that_its_controller_forbids() {
+    let world = World::start().await;
+    let running = world.run(world.driver().policy(ExternalPolicy::NO_DELETE));
+    world.create_with("home", json!({ EXTERNAL_POLICY: "no-update" })).await;
+    world.until_ready("home").await;
+    world.patch("home", json!({ "spec": { "size": 9 } })).await;
+    until("the difference", async || {
+        let status = world.get("home").await.status.unwrap();
+        status.difference.as_deref() == Some("size 5 instead of 9")
+    })
+    .await;
+    world.delete("home").await;
+    assert_eq!((changes(&world), world.cloud.disks().0), ([1, 0, 0], 1));
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_misspelt_policy_stops_the_object() {
+    let world = World::start().await;
+    let running = world.run(world.driver());
+    world.create("home").await;
+    world.until_ready("home").await;
+    world.annotate("home", json!({ EXTERNAL_POLICY: "no-deletes" })).await;
+    world.until_said("home", "unknown policy \"no-deletes\"").await;
+    world.volumes().delete("home").await.unwrap();
+    pass(3600).await;
+    assert_eq!(world.cloud.disks().0, 1, "it is not deleted by mistake");
+    world.annotate("home", json!({ EXTERNAL_POLICY: null })).await;
+    until("it is gone", async || world.volumes().get_opt("home").await.unwrap().is_none()).await;
+    assert_eq!(world.cloud.disks().0, 0);
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_imported_resource_is_managed_and_not_created_again() {
+    let world = World::start().await;
+    world.cloud.make("theirs", 7);
+    let running = world.run(world.driver());
+    world.create_with("home", json!({ EXTERNAL_NAME: "theirs" })).await;
+    world.until_ready("home").await;
+    assert_eq!(world.cloud.with(|cloud| cloud.disks["theirs"].size), 5);
+    // A resource that somebody else made is not made again: the name may be misspelt.
+    world.cloud.with(|cloud| cloud.disks.clear());
+    world.patch("home", json!({ "metadata": { "labels": { "looked": "again" } } })).await;
+    world.until_said("home", "there is no external resource").await;
+    pass(3600).await;
+    assert_eq!(changes(&world), [0, 1, 0]);
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_finalizer_nothing_is_created() {
+    let world = World::start().await;
+    let controller = ExternalController::new(world.driver());
+    let builder = crate::controller::ControllerBuilder::new().outcome_condition("Ready");
+    let running = world.manager().controller_with(controller, builder).start();
+    world.create("home").await;
+    world.until_said("home", "does not carry the finalizer example.dev/volume").await;
+    assert_eq!(changes(&world), [0, 0, 0]);
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_names_calls_and_makes_none() {
+    let world = World::start().await;
+    let dry = || {
+        let mut driver = world.driver();
+        driver.is_dry_run = true;
+        driver
+    };
+    let running = world.run(dry());
+    world.create("home").await;
+    world.until_said("home", "would create the external resource of \"shop/home\"").await;
+    assert_eq!(world.annotation("home", CREATE_PENDING).await, None);
+    drop(running);
+
+    let running = world.run(world.driver());
+    world.until_ready("home").await;
+    drop(running);
+    world.patch("home", json!({ "spec": { "size": 9 } })).await;
+
+    let running = world.run(dry());
+    until("the update is named", async || world.counted("update", "dry_run") > 0).await;
+    world.volumes().delete("home").await.unwrap();
+    world.until_said("home", "would delete external resource \"disk-1\"").await;
+    assert_eq!(changes(&world), [1, 0, 0]);
+    drop(running);
+}

@@ -1,0 +1,294 @@
+//! Rolling changes of several children: a new revision reaches them one after the other.
+//!
+//! A [`Rollout`] is given the names of the children and the part of the object's spec from which each child is
+//! made, its *state*. Each state that was ever wanted is a revision, kept in a `ControllerRevision` that the object
+//! owns; a label of each child names the revision from which it was made. So every reconcile finds on the objects
+//! how far the change is, also after a restart, and a child that is not updated yet is still applied, from its own
+//! revision.
+//!
+//! The rules are those of StatefulSets where these have one: children are updated from the last to the first, those
+//! below the [partition](Rollout::partition) are left as they are, and children that are not ready are updated
+//! first, because they serve nobody. Beside them a [canary](Rollout::canary) may pause the change, and a
+//! [deadline](Rollout::deadline) takes it back to the last revision in which all children were ready.
+//!
+//! | label or annotation | on | meaning |
+//! |---|---|---|
+//! | [`ROLLOUT`] | child, revision | name of the rollout |
+//! | [`REVISION`] | child | name of its revision |
+//! | [`REVISION_SINCE`] | child | time at which it got the revision |
+//! | [`READY_AT`] | revision | time at which all children had it and were ready |
+//! | [`CANARY_READY_AT`] | revision | time since which its canaries are ready |
+//! | [`ROLLED_BACK`] | revision | the reason for which it was taken back |
+//! | [`PROMOTE`] | the object | name of the revision whose canary a person approves |
+//!
+//! Absent: restarts of the children themselves, and traffic between revisions.
+
+// DESIGN.md, 169: Revisions of bulk children are ControllerRevisions, and a decision without I/O
+
+mod decision;
+mod revisions;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::ControllerRevision;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::controller::{Action, Context, Reconciler};
+use windlass_core::error::Error;
+use windlass_core::rbac::Owns;
+use windlass_core::resource::Whole;
+
+/// Label of children and revisions with the name of the rollout.
+pub const ROLLOUT: &str = "windlass.dev/rollout";
+/// Label of a child with the name of its revision.
+pub const REVISION: &str = "windlass.dev/revision";
+/// Annotation of a child with the time at which it got its revision, in RFC 3339.
+pub const REVISION_SINCE: &str = "windlass.dev/revision-since";
+/// Annotation of a revision with the time at which all children had it and were ready.
+pub const READY_AT: &str = "windlass.dev/ready-at";
+/// Annotation of a revision with the time since which its canaries are ready.
+pub const CANARY_READY_AT: &str = "windlass.dev/canary-ready-at";
+/// Annotation of a revision with the reason for which it was taken back. A person who removes it lets the
+/// revision be tried again; a change of the state does as well.
+pub const ROLLED_BACK: &str = "windlass.dev/rolled-back";
+/// Annotation of the reconciled object with the name of the revision whose canary is approved.
+pub const PROMOTE: &str = "windlass.dev/promote";
+
+/// Children that get a change before the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Canary {
+    count: usize,
+    pause: Option<Duration>,
+}
+
+impl Canary {
+    /// The last `count` children get the change first, and the others when these have been ready for `pause`.
+    ///
+    /// The pause begins anew when one of them stops being ready.
+    pub fn pause_for(count: usize, pause: Duration) -> Self {
+        Self { count, pause: Some(pause) }
+    }
+
+    /// The last `count` children get the change first, and the others when a person approves it: by the annotation
+    /// [`PROMOTE`] of the object, with the name of the revision.
+    ///
+    /// [`RolloutStatus::revision`] is that name; it belongs into a condition or an Event.
+    pub fn until_promoted(count: usize) -> Self {
+        Self { count, pause: None }
+    }
+}
+
+/// A rolling change of the children of one object, for one reconcile.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// # use std::time::Duration;
+/// # use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::prelude::*;
+/// use windlass::rollout::{Canary, Rollout};
+///
+/// # struct Databases;
+/// # impl windlass::rbac::Owns<StatefulSet> for Databases {}
+/// # impl windlass::rbac::Owns<ControllerRevision> for Databases {}
+/// # fn shard(name: &str, image: &String) -> StatefulSet { StatefulSet::default() }
+/// # fn is_ready(set: &StatefulSet) -> bool { true }
+/// impl Reconciler for Databases {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, database: &ConfigMap, cx: &Context<Self>) -> Result {
+///         let shards: Vec<String> = (0..5).map(|n| format!("{}-{n}", database.name())).collect();
+///         let image = "db:17".to_owned();
+///         let status = Rollout::new(cx, "shards", image)
+///             .max_unavailable(1)
+///             .canary(Canary::pause_for(1, Duration::from_secs(600)))
+///             .deadline(Duration::from_secs(1800))
+///             .apply(&shards, shard, is_ready)
+///             .await?;
+///         Ok(status.action())
+///     }
+/// }
+/// ```
+#[must_use = "nothing is applied until `apply` is awaited"]
+pub struct Rollout<'a, C: Reconciler, S> {
+    cx: &'a Context<C>,
+    name: &'a str,
+    state: S,
+    settings: Settings,
+}
+
+/// Settings of a rollout.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    max_unavailable: usize,
+    partition: usize,
+    canary: Option<Canary>,
+    deadline: Option<Duration>,
+    history: usize,
+}
+
+impl<C: Reconciler, S> fmt::Debug for Rollout<'_, C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, settings, .. } = self;
+        f.debug_struct("Rollout")
+            .field("name", name)
+            .field("settings", settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
+    /// Creates a rollout. `name` tells several rollouts of one object apart and is the value of a label: at most 63
+    /// letters, digits, `-`, `_` and `.`. `state` is the part of the spec from which children are made.
+    ///
+    /// A change of anything that is no part of `state` reaches all children at once.
+    pub fn new(cx: &'a Context<C>, name: &'a str, state: S) -> Self {
+        let settings = Settings {
+            max_unavailable: 1,
+            partition: 0,
+            canary: None,
+            deadline: None,
+            history: 10,
+        };
+        Self { cx, name, state, settings }
+    }
+
+    /// Sets the most children that may be unready while a ready one is updated. Default: 1. Zero counts as 1.
+    ///
+    /// Children that are not ready for other reasons count, too.
+    pub fn max_unavailable(mut self, count: usize) -> Self {
+        self.settings.max_unavailable = count.max(1);
+        self
+    }
+
+    /// Leaves the first `count` children at their revisions. Default: 0.
+    ///
+    /// A child below the partition that is missing is made from the last revision in which all children were ready.
+    pub fn partition(mut self, count: usize) -> Self {
+        self.settings.partition = count;
+        self
+    }
+
+    /// Updates some children before the others. Default: none.
+    ///
+    /// The first revision of an object has no canaries, and neither has one that is taken back to.
+    pub fn canary(mut self, canary: Canary) -> Self {
+        self.settings.canary = Some(canary).filter(|canary| canary.count > 0);
+        self
+    }
+
+    /// Takes the change back when a child is not ready that long after it got the revision. Default: never.
+    ///
+    /// All children go back to the last revision in which all of them were ready; without one the change stops.
+    /// Reported by an Event `RolledBack`. The same state is not tried again; see [`ROLLED_BACK`].
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.settings.deadline = Some(deadline);
+        self
+    }
+
+    /// Sets the number of revisions that are kept beside those in use. Default: 10, as of StatefulSets.
+    ///
+    /// The revision that a rollback leads to is always kept.
+    pub fn history(mut self, count: usize) -> Self {
+        self.settings.history = count;
+        self
+    }
+
+    /// Applies the children `names`, as far as the rules permit it now. `desired` makes a child from its name and a
+    /// state; `is_ready` judges a child of the cache. Children of this rollout whose names are not among `names` are
+    /// deleted.
+    ///
+    /// Costs no request when nothing changes. Reconcile again when children change (`owns(…)`) and as
+    /// [`RolloutStatus::action`] says.
+    ///
+    /// A child is a child of this object in its namespace, or in none for a cluster-scoped kind. A revision that an
+    /// older version of the operator wrote and whose state does not decode any more leaves its children as they are.
+    ///
+    /// # Errors
+    /// Those of [`Context::apply_owned`] and [`Context::delete_owned`]; the first one ends the call, after which the
+    /// children before are applied. [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when a name occurs twice or
+    /// the state cannot be turned into JSON.
+    /// # Cancel safety
+    /// Dropping it cancels the request under way. A repetition continues.
+    pub async fn apply<K>(
+        self,
+        names: &[String],
+        desired: impl Fn(&str, &S) -> K + Send + Sync,
+        is_ready: impl Fn(&K) -> bool + Send + Sync,
+    ) -> Result<RolloutStatus, Error>
+    where
+        K: Whole,
+        C: Owns<K> + Owns<ControllerRevision>,
+        S: Serialize + DeserializeOwned + Send + Sync,
+    {
+        run::Run::new(self, names)?.apply(&desired, &is_ready).await
+    }
+}
+
+/// State of a rolling change after [`Rollout::apply`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RolloutStatus {
+    /// Name of the revision that children get: the newest, or the one that was taken back to.
+    pub revision: String,
+    /// Number of children that are wanted.
+    pub total: usize,
+    /// Number of children that have the revision.
+    pub updated: usize,
+    /// Number of children that are ready, in any revision.
+    pub ready: usize,
+    /// The state.
+    pub phase: RolloutPhase,
+}
+
+/// State of a rolling change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RolloutPhase {
+    /// All children have the revision and are ready.
+    Complete,
+    /// Children are updated, or not ready yet.
+    Progressing,
+    /// All children at and above the partition have the revision and are ready.
+    Partitioned,
+    /// The canaries are ready; the others follow after this time, or when a person approves (`None`).
+    Paused(Option<Duration>),
+    /// The newest revision was taken back, for this reason, and all children have the last good one.
+    RolledBack(String),
+    /// A child was not ready in time, for this reason, and there is no revision to go back to.
+    Stalled(String),
+}
+
+impl RolloutStatus {
+    /// Whether all children have the newest state and are ready.
+    pub fn is_complete(&self) -> bool {
+        self.phase == RolloutPhase::Complete
+    }
+
+    /// The action of a reconcile that does nothing else: done, or a wait that says how far the change is.
+    ///
+    /// A revision that was taken back, and a partition, are no waits: nothing happens by itself any more.
+    pub fn action(&self) -> Action {
+        let Self { updated, ready, total, .. } = self;
+        let counts = format!("{updated} of {total} updated, {ready} ready");
+        match &self.phase {
+            RolloutPhase::Complete | RolloutPhase::Partitioned | RolloutPhase::RolledBack(_) => {
+                Action::done()
+            }
+            RolloutPhase::Progressing => Action::wait_for("RollingOut", counts),
+            RolloutPhase::Paused(Some(rest)) => {
+                Action::wait_for("CanaryPaused", counts).check_after(*rest)
+            }
+            RolloutPhase::Paused(None) => {
+                let text = format!("{counts}; to go on: annotation {PROMOTE}={}", self.revision);
+                Action::wait_for("CanaryPaused", text)
+            }
+            RolloutPhase::Stalled(reason) => Action::wait_for("RolloutStalled", reason),
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! One pass of a rollout: reads the children, decides, applies.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::ControllerRevision;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::decision::{Assigned, At, Limits, Member, decide};
+use super::revisions::{Revision, Revisions};
+use super::{
+    CANARY_READY_AT, Canary, PROMOTE, READY_AT, REVISION, REVISION_SINCE, ROLLED_BACK, ROLLOUT,
+    Rollout, RolloutPhase, RolloutStatus, Settings,
+};
+use crate::controller::{Context, Reconciler};
+use crate::events::Warning;
+use windlass_core::error::Error;
+use windlass_core::rbac::Owns;
+use windlass_core::resource::{ResourceExt, Whole};
+
+/// One pass.
+pub(super) struct Run<'a, C: Reconciler, S> {
+    cx: &'a Context<C>,
+    rollout: &'a str,
+    names: &'a [String],
+    state: S,
+    settings: Settings,
+    now: Timestamp,
+}
+
+/// A wanted child, as the cache shows it.
+struct Child {
+    member: Member,
+    /// Name of its revision; empty for a missing child, and for one that has none.
+    revision: String,
+    /// Time at which it got the revision.
+    since: Option<Timestamp>,
+}
+
+/// The children and the revisions that matter.
+struct View<'a, C: Reconciler> {
+    children: Vec<Child>,
+    revisions: Revisions<'a, C>,
+    /// Name of the revision of the wanted state.
+    newest: String,
+    /// The revision that children get.
+    target: Revision,
+    good: Option<Revision>,
+    /// The reason for which the newest revision was taken back.
+    rolled_back: Option<String>,
+}
+
+impl<'a, C, S> Run<'a, C, S>
+where
+    C: Reconciler + Owns<ControllerRevision>,
+    S: Serialize + DeserializeOwned + Send + Sync,
+{
+    pub(super) fn new(rollout: Rollout<'a, C, S>, names: &'a [String]) -> Result<Self, Error> {
+        let Rollout { cx, name, state, settings } = rollout;
+        let unique: BTreeSet<_> = names.iter().collect();
+        if unique.len() < names.len() {
+            let text = format!(
+                "cannot apply rollout \"{name}\": a child is named twice; give each its own name"
+            );
+            return Err(Error::usage(text));
+        }
+        Ok(Self { cx, rollout: name, names, state, settings, now: cx.clock().wall() })
+    }
+
+    /// Applies the children as far as the rules permit it.
+    pub(super) async fn apply<K>(
+        self,
+        desired: &(impl Fn(&str, &S) -> K + Send + Sync),
+        is_ready: &(impl Fn(&K) -> bool + Send + Sync),
+    ) -> Result<RolloutStatus, Error>
+    where
+        K: Whole,
+        C: Owns<K>,
+    {
+        let mut view = self.view(is_ready).await?;
+        let held = self.held(&mut view).await?;
+        let limits = Limits {
+            max_unavailable: self.settings.max_unavailable,
+            held: held.count,
+            has_good: view.good.is_some(),
+        };
+        let members: Vec<Member> = view.children.iter().map(|child| child.member).collect();
+        for ((name, child), assigned) in
+            self.names.iter().zip(&view.children).zip(decide(&members, &limits))
+        {
+            let revision = match assigned {
+                Assigned::Target => Some(&view.target),
+                Assigned::Good => view.good.as_ref(),
+                Assigned::Own => view.revisions.get(&child.revision),
+            };
+            // A child without a known revision, as one of an older operator, is left as it is.
+            let Some(revision) = revision else { continue };
+            let Some(child) = self.child(name, child, revision, desired) else { continue };
+            self.cx.apply_owned(child).await?;
+        }
+        self.delete_others::<K>().await?;
+        self.finish(view, &held).await
+    }
+
+    /// Reads the children, and chooses the revision that they get.
+    async fn view<K>(
+        &self,
+        is_ready: &(impl Fn(&K) -> bool + Send + Sync),
+    ) -> Result<View<'a, C>, Error>
+    where
+        K: Whole,
+        C: Owns<K>,
+    {
+        let state = serde_json::to_value(&self.state).map_err(|error| {
+            let text = format!("cannot turn the state of rollout \"{}\" into JSON", self.rollout);
+            Error::usage(text).because(error)
+        })?;
+        let mut revisions = Revisions::read(self.cx, self.rollout)?;
+        let newest = revisions.newest(&state).await?;
+        let newest_name = newest.name.clone();
+        let good = revisions.good().filter(|good| good.name != newest.name).cloned();
+        let mut rolled_back = newest.annotation(ROLLED_BACK).map(str::to_owned);
+        let mut children = self.children::<K>(&newest.name, is_ready);
+        if rolled_back.is_none()
+            && let Some(reason) = self.too_late(&newest, &children)
+        {
+            if good.is_some() {
+                self.cx.event(
+                    Warning,
+                    "RolledBack",
+                    format_args!("revision {}: {reason}", newest.name),
+                );
+            }
+            revisions.annotate(&newest.name, ROLLED_BACK, Some(reason.clone())).await?;
+            rolled_back = Some(reason);
+        }
+        let target = match (&rolled_back, &good) {
+            (Some(_), Some(good)) => good.clone(),
+            _ => newest,
+        };
+        for child in &mut children {
+            child.member.at = child.member.at.map(|_| match child.revision == target.name {
+                true => At::Target,
+                false => At::Other,
+            });
+        }
+        Ok(View { children, revisions, newest: newest_name, target, good, rolled_back })
+    }
+
+    /// Reads the wanted children from the cache.
+    fn children<K>(
+        &self,
+        newest: &str,
+        is_ready: &(impl Fn(&K) -> bool + Send + Sync),
+    ) -> Vec<Child>
+    where
+        K: Whole,
+        C: Owns<K>,
+    {
+        let store = self.cx.store_of::<K>();
+        let owner = self.cx.object().uid();
+        let of = |name: &String| {
+            let cached = store.get(&self.cx.near_key::<K>(name));
+            // One that does not decode is not ready, and is updated.
+            let child = cached.and_then(|cached| cached.get().ok());
+            let child = child.filter(|child| {
+                let owners = child.metadata().owner_references.iter().flatten();
+                owners.clone().any(|one| one.controller == Some(true) && one.uid == owner)
+            });
+            let Some(child) = child else {
+                let member = Member { at: None, is_ready: false };
+                return Child { member, revision: String::new(), since: None };
+            };
+            let revision = child.label(REVISION).unwrap_or_default().to_owned();
+            let at = Some(if revision == newest { At::Target } else { At::Other });
+            let is_ready = !child.is_terminating() && is_ready(&child);
+            let since = child.annotation(REVISION_SINCE).and_then(|time| time.parse().ok());
+            Child { member: Member { at, is_ready }, revision, since }
+        };
+        self.names.iter().map(of).collect()
+    }
+
+    /// The reason to take the newest revision back, if there is one. A child that stops being ready after all were
+    /// ready says nothing about the revision.
+    fn too_late(&self, newest: &Revision, children: &[Child]) -> Option<String> {
+        let deadline = self.settings.deadline.filter(|_| newest.time(READY_AT).is_none())?;
+        let late = children.iter().zip(self.names).find(|(child, _)| {
+            let waited = child.since.and_then(|since| passed(since, self.now));
+            child.member.at == Some(At::Target)
+                && !child.member.is_ready
+                && waited.is_some_and(|waited| waited >= deadline)
+        });
+        late.map(|(_, name)| format!("\"{name}\" was not ready within {} s", deadline.as_secs()))
+    }
+
+    /// Makes a child, with the marks of its revision; `None` when the state does not decode any more.
+    fn child<K: Whole>(
+        &self,
+        name: &str,
+        found: &Child,
+        revision: &Revision,
+        desired: &(impl Fn(&str, &S) -> K + Send + Sync),
+    ) -> Option<K> {
+        let state: S = S::deserialize(&revision.state).ok()?;
+        let mut child = desired(name, &state);
+        let metadata = child.metadata_mut();
+        metadata.name = Some(name.to_owned());
+        let labels = metadata.labels.get_or_insert_default();
+        labels.insert(ROLLOUT.to_owned(), self.rollout.to_owned());
+        labels.insert(REVISION.to_owned(), revision.name.clone());
+        // The same text as before while the revision is the same: otherwise each reconcile would write it.
+        let since = found.since.filter(|_| found.revision == revision.name).unwrap_or(self.now);
+        let annotations = metadata.annotations.get_or_insert_default();
+        annotations.insert(REVISION_SINCE.to_owned(), since.to_string());
+        Some(child)
+    }
+
+    /// Deletes children of this rollout that are not wanted any more.
+    async fn delete_others<K>(&self) -> Result<(), Error>
+    where
+        K: Whole,
+        C: Owns<K>,
+    {
+        let owned = self.cx.store_of::<K>().owned_by(self.cx.object().uid());
+        for cached in owned {
+            let is_ours = cached.metadata().label(ROLLOUT) == Some(self.rollout);
+            let is_wanted = self.names.iter().any(|name| name == cached.key().name());
+            if is_ours && !is_wanted && !cached.metadata().is_terminating() {
+                self.cx.delete_owned::<K>(cached.key().name()).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Members that keep their revisions.
+struct Held {
+    /// Their number, from the first.
+    count: usize,
+    /// Whether a canary holds them, and the rest of its pause.
+    canary: Option<Option<Duration>>,
+}
+
+impl<C, S> Run<'_, C, S>
+where
+    C: Reconciler + Owns<ControllerRevision>,
+    S: Serialize + DeserializeOwned + Send + Sync,
+{
+    /// Decides which members keep their revisions, and notes since when the canaries are ready.
+    async fn held(&self, view: &mut View<'_, C>) -> Result<Held, Error> {
+        let total = view.children.len();
+        // A revision that was taken back goes from all children, whatever held others.
+        if view.rolled_back.is_some() && view.good.is_some() {
+            return Ok(Held { count: 0, canary: None });
+        }
+        let partition = self.settings.partition.min(total);
+        let canary = self.settings.canary.filter(|_| view.good.is_some());
+        let Some(canary) = canary.filter(|canary| partition + canary.count < total) else {
+            return Ok(Held { count: partition, canary: None });
+        };
+        let first = total - canary.count;
+        let is_target = |child: &Child| child.member.at == Some(At::Target);
+        // Others have it already: the canaries were passed.
+        if view.children[partition..first].iter().any(is_target) || self.is_promoted(&view.target) {
+            return Ok(Held { count: partition, canary: None });
+        }
+        let is_ready =
+            view.children[first..].iter().all(|child| is_target(child) && child.member.is_ready);
+        let since = view.target.time(CANARY_READY_AT);
+        let since = is_ready.then(|| since.unwrap_or(self.now));
+        let text = since.map(|since| since.to_string());
+        view.revisions.annotate(&view.target.name, CANARY_READY_AT, text).await?;
+        Ok(match (since, canary) {
+            (None, _) => Held { count: first, canary: None },
+            (Some(_), Canary { pause: None, .. }) => Held { count: first, canary: Some(None) },
+            (Some(since), Canary { pause: Some(pause), .. }) => {
+                let rest = pause.saturating_sub(passed(since, self.now).unwrap_or_default());
+                match rest.is_zero() {
+                    true => Held { count: partition, canary: None },
+                    false => Held { count: first, canary: Some(Some(rest)) },
+                }
+            }
+        })
+    }
+
+    /// Whether a person approved the canary of a revision.
+    fn is_promoted(&self, revision: &Revision) -> bool {
+        let object = self.cx.object();
+        object
+            .annotation(PROMOTE)
+            .is_some_and(|names| names.split(',').any(|it| it.trim() == revision.name))
+    }
+
+    /// Notes that a revision is good, deletes old revisions, and returns the status.
+    async fn finish(&self, mut view: View<'_, C>, held: &Held) -> Result<RolloutStatus, Error> {
+        let (total, target) = (view.children.len(), view.target.name.clone());
+        let is_done = |child: &Child| child.member.at == Some(At::Target) && child.member.is_ready;
+        let updated = view.children.iter().filter(|it| it.member.at == Some(At::Target)).count();
+        let ready = view.children.iter().filter(|child| child.member.is_ready).count();
+        let are_done = view.children.iter().skip(held.count).all(is_done);
+        let phase = match (view.rolled_back.take(), held.canary) {
+            (Some(reason), _) if view.good.is_none() => RolloutPhase::Stalled(reason),
+            (Some(reason), _) if are_done => RolloutPhase::RolledBack(reason),
+            (None, Some(rest)) => RolloutPhase::Paused(rest),
+            _ if !are_done => RolloutPhase::Progressing,
+            _ if updated < total => RolloutPhase::Partitioned,
+            _ => RolloutPhase::Complete,
+        };
+        if phase == RolloutPhase::Complete && total > 0 && view.target.time(READY_AT).is_none() {
+            let now = self.now.to_string();
+            view.revisions.annotate(&target, READY_AT, Some(now)).await?;
+        }
+        let good = view.good.as_ref().map(|good| good.name.as_str());
+        let newest = view.newest;
+        let is_used = |revision: &Revision| {
+            revision.name == target
+                || Some(revision.name.as_str()) == good
+                || revision.name == newest
+                || view.children.iter().any(|child| child.revision == revision.name)
+        };
+        view.revisions.prune(self.settings.history, is_used).await?;
+        Ok(RolloutStatus { revision: target, total, updated, ready, phase })
+    }
+}
+
+/// Time between two points; `None` when the clock went backwards.
+fn passed(since: Timestamp, now: Timestamp) -> Option<Duration> {
+    Duration::try_from(now.duration_since(since)).ok()
+}

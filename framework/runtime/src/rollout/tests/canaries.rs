@@ -1,0 +1,102 @@
+//! Canaries, and changes that are taken back.
+
+use k8s_openapi::api::events::v1::Event;
+
+use super::*;
+
+fn pausing(canary: Canary) -> Fleets {
+    Fleets { canary: Some(canary), ..Fleets::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_others_follow_when_the_canary_was_ready_for_the_pause() {
+    let mut world = World::start(pausing(Canary::pause_for(1, 100 * SECOND)), 3).await;
+    assert_eq!(world.images().await, "1? 1? 1?", "the first revision has no canary");
+    world.make_all_ready().await;
+    world.set_image("2").await;
+    world.make_ready(2).await;
+    tokio::time::sleep(50 * SECOND).await;
+    assert_eq!(world.images().await, "1 1 2");
+    assert!(matches!(world.status().phase, RolloutPhase::Paused(Some(_))), "{:?}", world.status());
+    // The pause goes on over a restart.
+    world.restart().await;
+    tokio::time::sleep(55 * SECOND).await;
+    assert_eq!(world.images().await, "1 2? 2");
+    world.roll_out().await;
+    assert_eq!(world.images().await, "2 2 2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pause_begins_anew_when_the_canary_stops_being_ready() {
+    let world = World::start(pausing(Canary::pause_for(1, 100 * SECOND)), 2).await;
+    world.make_all_ready().await;
+    world.set_image("2").await;
+    world.make_ready(1).await;
+    tokio::time::sleep(90 * SECOND).await;
+    let unready = Patch::Merge(json!({ "data": { "ready": "no" } }));
+    world.api::<ConfigMap>().patch("a-1", unready).await.unwrap();
+    world.rest().await;
+    world.make_ready(1).await;
+    tokio::time::sleep(90 * SECOND).await;
+    assert_eq!(world.images().await, "1 2");
+    tokio::time::sleep(15 * SECOND).await;
+    assert_eq!(world.images().await, "2? 2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canary_without_a_pause_waits_for_the_approval_of_its_revision() {
+    let world = World::start(pausing(Canary::until_promoted(1)), 3).await;
+    world.make_all_ready().await;
+    world.set_image("2").await;
+    world.make_ready(2).await;
+    tokio::time::sleep(3600 * SECOND).await;
+    assert_eq!(world.images().await, "1 1 2");
+    assert_eq!(world.status().phase, RolloutPhase::Paused(None));
+    world.patch(json!({ "metadata": { "annotations": { PROMOTE: "another" } } })).await;
+    assert_eq!(world.images().await, "1 1 2");
+    let revision = world.status().revision;
+    world.patch(json!({ "metadata": { "annotations": { PROMOTE: revision } } })).await;
+    assert_eq!(world.images().await, "1 2? 2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_is_not_ready_in_time_is_taken_back_to_the_last_good_revision() {
+    let mut world =
+        World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 3).await;
+    world.make_all_ready().await;
+    world.set_image("broken").await;
+    tokio::time::sleep(50 * SECOND).await;
+    assert_eq!(world.images().await, "1 1 broken?");
+    tokio::time::sleep(75 * SECOND).await;
+    assert_eq!(world.images().await, "1 1 1");
+    assert!(matches!(world.status().phase, RolloutPhase::RolledBack(_)), "{:?}", world.status());
+    let events = world.api::<Event>().list().await.unwrap().items;
+    let reasons: Vec<_> = events.iter().filter_map(|event| event.reason.as_deref()).collect();
+    assert_eq!(reasons.iter().filter(|reason| **reason == "RolledBack").count(), 1, "{reasons:?}");
+    // The same state is not tried again, and another one is.
+    world.restart().await;
+    tokio::time::sleep(600 * SECOND).await;
+    assert_eq!(world.images().await, "1 1 1");
+    world.set_image("3").await;
+    assert_eq!(world.images().await, "1 1 3?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_good_revision_a_change_that_is_not_ready_in_time_stops() {
+    let world = World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 2).await;
+    tokio::time::sleep(130 * SECOND).await;
+    assert!(matches!(world.status().phase, RolloutPhase::Stalled(_)), "{:?}", world.status());
+    assert_eq!(world.images().await, "1? 1?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_fails_after_all_were_ready_takes_nothing_back() {
+    let world = World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 2).await;
+    world.make_all_ready().await;
+    world.set_image("2").await;
+    world.roll_out().await;
+    let unready = Patch::Merge(json!({ "data": { "ready": "no" } }));
+    world.api::<ConfigMap>().patch("a-1", unready).await.unwrap();
+    tokio::time::sleep(600 * SECOND).await;
+    assert_eq!(world.images().await, "2 2?");
+}

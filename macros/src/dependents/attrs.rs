@@ -1,0 +1,125 @@
+//! The keys of `#[dependents(…)]` on the struct and of `#[dependent(…)]` on its fields, as written.
+
+use proc_macro2::Ident;
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Expr, Token, Type};
+
+use crate::errors::Errors;
+use crate::keys::{self, Key, Known, set};
+
+pub(crate) const KEYS: &[&str] = &["by", "retired", "crate"];
+pub(crate) const FIELD_KEYS: &[&str] = &["after", "when", "ready", "optional", "adopt_if"];
+
+/// Words that the struct's attribute does not have.
+const HINTS: &[(&str, &str)] = &[
+    ("for", "the kind is that of the controller: `by = Sites`"),
+    ("owner", "the owner is the object of the controller: `by = Sites`"),
+    ("controller", "write `by = Sites`"),
+];
+/// Words of other frameworks, and those that a field's attribute does not have.
+const FIELD_HINTS: &[(&str, &str)] = &[
+    ("depends_on", "the order is written `after(config)`"),
+    ("before", "the order is written at the child that comes later: `after(config)`"),
+    ("condition", "a child that is not always there has `when = Website::is_exposed`"),
+    ("adopt", "say which objects may be taken over: `adopt_if = may_adopt`"),
+];
+
+/// Keys of the struct's attribute.
+#[derive(Debug, Default)]
+pub(super) struct Attrs {
+    pub(super) by: Option<Type>,
+    /// Whether `by` was written, even if it could not be read.
+    pub(super) has_by: bool,
+    pub(super) retired: Vec<Type>,
+    pub(super) krate: Option<syn::Path>,
+}
+
+impl Attrs {
+    pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
+        let mut attrs = Self::default();
+        let have_content = keys::attributes(attributes, "dependents", errors, |input, errors| {
+            let known = Known { keys: KEYS, hints: HINTS };
+            let tried = keys::each_item(
+                input,
+                known,
+                errors,
+                |_, _| None,
+                |key, input, errors| attrs.key(key, input, errors),
+            );
+            attrs.has_by |= tried.iter().any(|tried| tried == "by");
+        });
+        // The one fault stands for the key that is missing.
+        attrs.has_by |= !have_content;
+        attrs
+    }
+
+    fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+        match key.name.as_str() {
+            "by" => set(&mut self.by, key, keys::value(key, input, "Sites")?, errors),
+            "crate" => set(&mut self.krate, key, keys::crate_path(key, input)?, errors),
+            _ => {
+                let read = |input: ParseStream<'_>| {
+                    Ok(input.parse_terminated(Type::parse, Token![,])?.into_iter().collect())
+                };
+                let retired: Vec<Type> = keys::group(key, input, "retired(Ingress)", read)?;
+                self.retired.extend(retired);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keys of a field's attribute.
+#[derive(Debug, Default)]
+pub(super) struct FieldAttrs {
+    pub(super) after: Vec<Ident>,
+    pub(super) when: Option<Expr>,
+    pub(super) ready: Option<Expr>,
+    pub(super) adopt_if: Option<Expr>,
+    pub(super) optional: Option<Key>,
+}
+
+impl FieldAttrs {
+    pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
+        let mut attrs = Self::default();
+        keys::attributes(attributes, "dependent", errors, |input, errors| {
+            let known = Known { keys: FIELD_KEYS, hints: FIELD_HINTS };
+            keys::each_item(
+                input,
+                known,
+                errors,
+                |_, _| None,
+                |key, input, errors| attrs.key(key, input, errors),
+            );
+        });
+        attrs
+    }
+
+    fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+        match key.name.as_str() {
+            "after" => {
+                let read = |input: ParseStream<'_>| {
+                    Ok(input.parse_terminated(Ident::parse, Token![,])?.into_iter().collect())
+                };
+                let after: Vec<Ident> = keys::group(key, input, "after(config)", read)?;
+                self.after.extend(after);
+            }
+            "when" => {
+                let when = keys::value(key, input, "Website::is_exposed")?;
+                set(&mut self.when, key, when, errors);
+            }
+            "ready" => set(&mut self.ready, key, keys::value(key, input, "is_ready")?, errors),
+            "adopt_if" => {
+                set(&mut self.adopt_if, key, keys::value(key, input, "may_adopt")?, errors);
+            }
+            _ => {
+                if input.peek(Token![=]) {
+                    let message = "`optional` has no value: its presence is the setting";
+                    return Err(syn::Error::new(key.span, message));
+                }
+                set(&mut self.optional, key, key.clone(), errors);
+            }
+        }
+        Ok(())
+    }
+}

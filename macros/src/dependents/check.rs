@@ -1,0 +1,118 @@
+//! The rules of a graph: one function per rule.
+
+use syn::spanned::Spanned;
+use syn::{Data, Fields};
+
+use super::model::Model;
+use crate::errors::Errors;
+use crate::keys::{same_tokens, unknown};
+
+/// Checks every rule.
+pub(super) fn check(model: &Model<'_>, errors: &mut Errors) {
+    shape(model, errors);
+    names(model, errors);
+    circles(model, errors);
+    retired(model, errors);
+}
+
+/// A graph is a struct of children, of one controller.
+fn shape(model: &Model<'_>, errors: &mut Errors) {
+    let span = model.ident.span();
+    if !model.has_by {
+        errors.at(span, "say which controller makes the children: `#[dependents(by = Sites)]`");
+    }
+    if !model.input.generics.params.is_empty() {
+        errors.at(model.input.generics.span(), "a graph has no parameters: its children are kinds");
+    }
+    match &model.input.data {
+        Data::Struct(data) if matches!(data.fields, Fields::Named(_)) => {
+            if model.nodes.is_empty() {
+                errors.at(span, "the graph has no children: each field is one, `app: Deployment`");
+            }
+        }
+        _ => errors.at(span, "a graph is a struct with named fields, each of which is a child"),
+    }
+}
+
+/// `after` names other fields, each once.
+fn names(model: &Model<'_>, errors: &mut Errors) {
+    for node in &model.nodes {
+        let others = model.nodes.iter().map(|other| other.ident.to_string());
+        let others: Vec<String> = others.filter(|other| node.ident != other).collect();
+        let known: Vec<&str> = others.iter().map(String::as_str).collect();
+        for (at, after) in node.attrs.after.iter().enumerate() {
+            if *after == node.ident {
+                errors.at(after.span(), format_args!("`{after}` comes after itself"));
+            } else if !known.contains(&after.to_string().as_str()) {
+                errors.at(after.span(), unknown("field", &after.to_string(), &known));
+            } else if node.attrs.after[..at].contains(after) {
+                errors.at(after.span(), format_args!("`{after}` stands twice"));
+            }
+        }
+    }
+}
+
+/// No way along `after` leads back to its beginning. A circle is reported once, where it closes.
+fn circles(model: &Model<'_>, errors: &mut Errors) {
+    let mut is_done = vec![false; model.nodes.len()];
+    for at in 0..model.nodes.len() {
+        search(model, at, &mut Vec::new(), &mut is_done, errors);
+    }
+}
+
+/// Follows `after` from one field; `way` leads to it.
+fn search(
+    model: &Model<'_>,
+    at: usize,
+    way: &mut Vec<usize>,
+    is_done: &mut [bool],
+    errors: &mut Errors,
+) {
+    if is_done[at] {
+        return;
+    }
+    way.push(at);
+    for (next, name) in edges(model, at) {
+        // That a field comes after itself is told by the rule for names.
+        if next == at {
+            continue;
+        }
+        match way.iter().position(|before| *before == next) {
+            Some(start) => {
+                let circle = way[start..].iter().chain([&next]);
+                let texts: Vec<String> =
+                    circle.map(|at| model.nodes[*at].ident.to_string()).collect();
+                let message = format!(
+                    "`after` makes a circle, in which nothing is first: {}",
+                    texts.join(" → ")
+                );
+                errors.at(name.span(), message);
+            }
+            None => search(model, next, way, is_done, errors),
+        }
+    }
+    way.pop();
+    is_done[at] = true;
+}
+
+/// Returns the fields before a field, with their names as written there.
+fn edges<'a>(model: &'a Model<'_>, at: usize) -> Vec<(usize, &'a proc_macro2::Ident)> {
+    let names = model.nodes[at].attrs.after.iter();
+    let found = names.filter_map(|name| {
+        let next = model.nodes.iter().position(|node| node.ident == *name)?;
+        Some((next, name))
+    });
+    found.collect()
+}
+
+/// A kind is retired when no field has it.
+fn retired(model: &Model<'_>, errors: &mut Errors) {
+    for (at, kind) in model.retired.iter().enumerate() {
+        if model.nodes.iter().any(|node| same_tokens(&node.kind, kind)) {
+            let message = "a field has this kind: its children are removed without `retired`";
+            errors.at(kind.span(), message);
+        } else if model.retired[..at].iter().any(|before| same_tokens(before, kind)) {
+            errors.at(kind.span(), "this kind is retired twice");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A graph as the code generator needs it.
+
+use proc_macro2::Ident;
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Field, Fields, GenericArgument, PathArguments, Type, Visibility};
+
+use super::attrs::{Attrs, FieldAttrs};
+use crate::errors::Errors;
+use crate::keys::same_tokens;
+
+/// A graph: the struct, its controller, its fields.
+#[derive(Debug)]
+pub(super) struct Model<'a> {
+    pub(super) input: &'a DeriveInput,
+    pub(super) vis: &'a Visibility,
+    pub(super) ident: &'a Ident,
+    pub(super) by: Option<syn::Type>,
+    pub(super) has_by: bool,
+    pub(super) retired: Vec<Type>,
+    pub(super) krate: Option<syn::Path>,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// A field of a graph.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) ident: Ident,
+    pub(super) kind: Type,
+    /// Whether the field has any number of children: `Vec<Pod>`.
+    pub(super) is_bulk: bool,
+    pub(super) attrs: FieldAttrs,
+    /// Positions of the fields before it, without unknown names.
+    pub(super) after: Vec<usize>,
+}
+
+impl<'a> Model<'a> {
+    pub(super) fn new(input: &'a DeriveInput, errors: &mut Errors) -> Self {
+        let attrs = Attrs::read(&input.attrs, errors);
+        let fields: Vec<&Field> = match &input.data {
+            Data::Struct(data) => match &data.fields {
+                Fields::Named(fields) => fields.named.iter().collect(),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        let mut nodes: Vec<Node> =
+            fields.into_iter().filter_map(|field| Node::new(field, errors)).collect();
+        let names: Vec<String> = nodes.iter().map(|node| node.ident.to_string()).collect();
+        for node in &mut nodes {
+            let positions = node.attrs.after.iter();
+            node.after =
+                positions.filter_map(|after| names.iter().position(|name| after == name)).collect();
+        }
+        let Attrs { by, has_by, retired, krate } = attrs;
+        Self { input, vis: &input.vis, ident: &input.ident, by, has_by, retired, krate, nodes }
+    }
+
+    /// Returns every kind of the fields once.
+    pub(super) fn kinds(&self) -> Vec<&Type> {
+        let mut kinds: Vec<&Type> = Vec::new();
+        for node in &self.nodes {
+            if !kinds.iter().any(|before| same_tokens(*before, &node.kind)) {
+                kinds.push(&node.kind);
+            }
+        }
+        kinds
+    }
+}
+
+impl Node {
+    fn new(field: &Field, errors: &mut Errors) -> Option<Self> {
+        let attrs = FieldAttrs::read(&field.attrs, errors);
+        let ident = field.ident.clone()?;
+        let (kind, is_bulk) = match inner(&field.ty, "Vec") {
+            Some(kind) => (kind.clone(), true),
+            None => (field.ty.clone(), false),
+        };
+        if inner(&kind, "Option").is_some() {
+            let message = "a child that is not always there has `when`: `#[dependent(when = Website::is_exposed)]`";
+            errors.at(kind.span(), message);
+        }
+        Some(Self { ident, kind, is_bulk, attrs, after: Vec::new() })
+    }
+}
+
+/// Returns the argument of a generic type of that name.
+fn inner<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|segment| segment.ident == name)?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(ty)) if arguments.args.len() == 1 => Some(ty),
+        _ => None,
+    }
+}

@@ -1,0 +1,101 @@
+//! Children that fail, beside others.
+
+use windlass_apiserver::faults::{Action as FaultAction, Fault};
+
+use super::*;
+
+#[tokio::test]
+async fn a_failure_stops_the_children_behind_it_and_no_others() {
+    let world = World::embedded().await;
+    world.cluster.install::<Route>().await;
+    let refusing = Fault::new(FaultAction::Answer(403)).on("patch").resource("configmaps");
+    let refusing = refusing.name("shop-config").always();
+    let refusing = world.cluster.server().faults().add(refusing);
+    let running = world.spawn();
+    world.create("shop", &["a"]).await;
+    world.patch("shop", json!({ "spec": { "exposed": true } })).await;
+    world.eventually("the route is there", async || world.owned::<Route>().await.len() == 1).await;
+    world.eventually("it is told", async || world.told("shop").await.contains("config: ")).await;
+    let told = world.told("shop").await;
+    assert!(
+        told.contains("app: waits for config") && told.contains("shards: waits for app"),
+        "{told}"
+    );
+    assert!(world.owned::<ConfigMap>().await.is_empty());
+
+    refusing.remove();
+    world
+        .eventually("the app is there", async || world.owned::<ConfigMap>().await.len() == 2)
+        .await;
+    world.open("shop").await;
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "ready");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn one_child_of_many_that_is_refused_keeps_no_other_from_being_applied_or_kept() {
+    let world = World::embedded().await;
+    let running = world.spawn();
+    world.create("shop", &["a", "b"]).await;
+    running.settled().await;
+    world.open("shop").await;
+    running.settled().await;
+    let refusing = Fault::new(FaultAction::Answer(422)).on("patch").name("shop-x").always();
+    let refusing = world.cluster.server().faults().add(refusing);
+    world.patch("shop", json!({ "spec": { "shards": ["a", "x", "c"] } })).await;
+    world
+        .eventually("the third is there", async || {
+            world.owned::<Secret>().await.contains(&"shop-c".to_owned())
+        })
+        .await;
+    world.eventually("it is told", async || world.told("shop").await.contains("shop-x")).await;
+    assert_eq!(world.owned::<Secret>().await, ["shop-a", "shop-b", "shop-c"], "nothing is removed");
+    refusing.remove();
+    world
+        .eventually("the rest is done", async || {
+            world.owned::<Secret>().await == ["shop-a", "shop-c", "shop-x"]
+        })
+        .await;
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "ready");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_object_of_somebody_else_is_neither_changed_nor_removed() {
+    let world = World::start().await;
+    let mut theirs = map("shop-config".to_owned());
+    theirs.data = Some([("color".to_owned(), "theirs".to_owned())].into());
+    world.api::<ConfigMap>().create(&theirs).await.unwrap();
+    let running = world.spawn();
+    world.create("shop", &[]).await;
+    world.eventually("it is told", async || world.told("shop").await.contains("config: ")).await;
+    world.api::<Shop>().delete("shop").await.unwrap();
+    world
+        .eventually("the shop is gone", async || {
+            world.api::<Shop>().get_opt("shop").await.unwrap().is_none()
+        })
+        .await;
+    let left = world.api::<ConfigMap>().get("shop-config").await.unwrap();
+    assert_eq!((left.data, left.metadata.owner_references), (theirs.data, None));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_being_deleted_takes_its_shops_along() {
+    let world = World::embedded().await;
+    let running = world.spawn();
+    world.create("shop", &["a"]).await;
+    running.settled().await;
+    world.open("shop").await;
+    let namespaces = world.cluster.client().all::<k8s_openapi::api::core::v1::Namespace>();
+    namespaces.delete(world.cluster.namespace()).await.unwrap();
+    world
+        .eventually("the namespace is gone", async || {
+            namespaces.get_opt(world.cluster.namespace()).await.unwrap().is_none()
+        })
+        .await;
+    running.settled().await;
+    running.stop().await;
+}

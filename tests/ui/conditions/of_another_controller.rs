@@ -1,0 +1,44 @@
+//! A condition of another controller.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::prelude::*;
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+pub struct Website {
+    pub metadata: ObjectMeta,
+    pub status: Option<WebsiteStatus>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WebsiteStatus {
+    pub conditions: Conditions,
+}
+
+#[derive(Conditions)]
+#[conditions(ready(all(Applied)))]
+enum WebsiteCondition {
+    Applied,
+}
+
+#[derive(Conditions)]
+#[conditions(ready(all(Resolved)))]
+enum ZoneCondition {
+    Resolved,
+}
+
+#[derive(Controller)]
+#[controller(for = Website, conditions(WebsiteCondition))]
+struct Sites;
+
+impl Reconciler for Sites {
+    type Object = Website;
+
+    async fn reconcile(&self, _: &Website, cx: &Context<Self>) -> Result {
+        ZoneCondition::Resolved.met(cx, "Answered", "");
+        Ok(Action::done())
+    }
+}
+
+fn main() {}

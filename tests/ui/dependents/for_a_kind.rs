@@ -1,0 +1,12 @@
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Secret;
+use windlass::Dependents;
+
+#[derive(Dependents)]
+#[dependents(for = ConfigMap)]
+struct Children {
+    config: Secret,
+    app: Deployment,
+}
+
+fn main() {}
