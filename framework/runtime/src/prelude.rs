@@ -2,7 +2,9 @@
 //!
 //! All other names are imported from their modules.
 
-pub use crate::controller::{Action, Context, Controller, Reconciler, Result, SetCondition};
+// Without a name: its methods are those of declared conditions.
+pub use crate::controller::SetCondition as _;
+pub use crate::controller::{Action, Context, Controller, Reconciler, Result};
 pub use crate::events::Normal;
 pub use crate::manager::Manager;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

@@ -38,6 +38,7 @@ impl<E: External> ExternalController<E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: External> Reconciler for ExternalController<E> {
     type Object = E::Object;
 
@@ -48,12 +49,14 @@ impl<E: External> Reconciler for ExternalController<E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: External> Finalize for ExternalController<E> {
     async fn cleanup(&self, _: &E::Object, cx: &Context<Self>) -> Result<()> {
         self.externals.cleanup(cx).await
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: External> Controller for ExternalController<E> {
     fn wiring() -> ControllerBuilder<Self> {
         ControllerBuilder::new().finalizer(E::FINALIZER)

@@ -9,7 +9,7 @@
 //! The rules are those of StatefulSets where these have one: children are updated from the last to the first, those
 //! below the [partition](Rollout::partition) are left as they are, and children that are not ready are updated
 //! first, because they serve nobody. Beside them a [canary](Rollout::canary) may pause the change, and a
-//! [deadline](Rollout::deadline) takes it back to the last revision in which all children were ready.
+//! [deadline](Rollout::deadline) rolls it back to the last revision in which all children were ready.
 //!
 //! | label or annotation | on | meaning |
 //! |---|---|---|
@@ -18,7 +18,9 @@
 //! | [`REVISION_SINCE`] | child | time at which it got the revision |
 //! | [`READY_AT`] | revision | time at which all children had it and were ready |
 //! | [`CANARY_READY_AT`] | revision | time since which its canaries are ready |
-//! | [`ROLLED_BACK`] | revision | the reason for which it was taken back |
+//! | [`CANARY_PASSED_AT`] | revision | time at which the others could follow the canaries |
+//! | [`UPDATED_READY_AT`] | revision | time at which all children that had it were ready |
+//! | [`ROLLED_BACK`] | revision | the reason for which it was rolled back |
 //! | [`PROMOTE`] | the object | name of the revision whose canary a person approves |
 //!
 //! Absent: restarts of the children themselves, and traffic between revisions.
@@ -38,7 +40,7 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::controller::{Action, Context, Reconciler};
+use crate::controller::{Action, Context, Failure, Reconciler, Result as ReconcileResult};
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
 use windlass_core::resource::Whole;
@@ -53,7 +55,12 @@ pub const REVISION_SINCE: &str = "windlass.dev/revision-since";
 pub const READY_AT: &str = "windlass.dev/ready-at";
 /// Annotation of a revision with the time since which its canaries are ready.
 pub const CANARY_READY_AT: &str = "windlass.dev/canary-ready-at";
-/// Annotation of a revision with the reason for which it was taken back. A person who removes it lets the
+/// Annotation of a revision with the time since which its canaries are passed, by their pause or by an approval.
+pub const CANARY_PASSED_AT: &str = "windlass.dev/canary-passed-at";
+/// Annotation of a revision with the last time at which all children that had it were ready. The deadline concerns
+/// children that got it later.
+pub const UPDATED_READY_AT: &str = "windlass.dev/updated-ready-at";
+/// Annotation of a revision with the reason for which it was rolled back. A person who removes it lets the
 /// revision be tried again; a change of the state does as well.
 pub const ROLLED_BACK: &str = "windlass.dev/rolled-back";
 /// Annotation of the reconciled object with the name of the revision whose canary is approved.
@@ -75,7 +82,8 @@ impl Canary {
     }
 
     /// The last `count` children get the change first, and the others when a person approves it: by the annotation
-    /// [`PROMOTE`] of the object, with the name of the revision.
+    /// [`PROMOTE`] of the object, with the name of the revision. It counts while the canaries are ready, and each time
+    /// that the revision is wanted: remove it afterwards.
     ///
     /// [`RolloutStatus::revision`] is that name; it belongs into a condition or an Event.
     pub fn until_promoted(count: usize) -> Self {
@@ -110,7 +118,7 @@ impl Canary {
 ///             .deadline(Duration::from_secs(1800))
 ///             .apply(&shards, shard, is_ready)
 ///             .await?;
-///         Ok(status.action())
+///         status.action()
 ///     }
 /// }
 /// ```
@@ -176,16 +184,17 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
 
     /// Updates some children before the others. Default: none.
     ///
-    /// The first revision of an object has no canaries, and neither has one that is taken back to.
+    /// The first revision of an object has no canaries, and neither has a rollback.
     pub fn canary(mut self, canary: Canary) -> Self {
         self.settings.canary = Some(canary).filter(|canary| canary.count > 0);
         self
     }
 
-    /// Takes the change back when a child is not ready that long after it got the revision. Default: never.
+    /// Rolls the change back when a child is not ready that long after it got the revision. Default: never.
     ///
-    /// All children go back to the last revision in which all of them were ready; without one the change stops.
-    /// Reported by an Event `RolledBack`. The same state is not tried again; see [`ROLLED_BACK`].
+    /// All children go back to the last revision in which all of them were ready; without one the change stops until
+    /// all children that have it are ready. A child that was ready in the revision, and a refused apply, count for
+    /// nothing here. Reported by an Event `RolledBack`. The same state is not tried again; see [`ROLLED_BACK`].
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadline = Some(deadline);
         self
@@ -206,13 +215,19 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
     /// Costs no request when nothing changes. Reconcile again when children change (`owns(…)`) and as
     /// [`RolloutStatus::action`] says.
     ///
-    /// A child is a child of this object in its namespace, or in none for a cluster-scoped kind. A revision that an
-    /// older version of the operator wrote and whose state does not decode any more leaves its children as they are.
+    /// The object is a namespaced one, and its children are in its namespace. A revision that an older version of the
+    /// operator wrote and whose state does not decode any more leaves its children as they are, and is not rolled back to.
+    ///
+    /// `is_ready` is asked after the rules that all kinds share: a child that is being deleted, or whose controller has
+    /// not observed its generation, is not ready.
+    ///
+    /// Revisions are trusted as children are: who may create a `ControllerRevision` that the object controls can choose a
+    /// state that children are made from.
     ///
     /// # Errors
-    /// Those of [`Context::apply_owned`] and [`Context::delete_owned`]; the first one ends the call, after which the
-    /// children before are applied. [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when a name occurs twice or
-    /// the state cannot be turned into JSON.
+    /// Those of [`Context::apply_owned`] and [`Context::delete_owned`]: the first one is returned after the other
+    /// children are applied. [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when a name occurs twice, the object is
+    /// cluster-scoped, or the state cannot be turned into JSON.
     /// # Cancel safety
     /// Dropping it cancels the request under way. A repetition continues.
     pub async fn apply<K>(
@@ -234,7 +249,7 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RolloutStatus {
-    /// Name of the revision that children get: the newest, or the one that was taken back to.
+    /// Name of the revision that children get: the newest, or the one of a rollback.
     pub revision: String,
     /// Number of children that are wanted.
     pub total: usize,
@@ -258,9 +273,9 @@ pub enum RolloutPhase {
     Partitioned,
     /// The canaries are ready; the others follow after this time, or when a person approves (`None`).
     Paused(Option<Duration>),
-    /// The newest revision was taken back, for this reason, and all children have the last good one.
+    /// The newest revision was rolled back, for this reason, and all children have the one before.
     RolledBack(String),
-    /// A child was not ready in time, for this reason, and there is no revision to go back to.
+    /// A child was not ready in time, for this reason, and there is no revision to roll back to.
     Stalled(String),
 }
 
@@ -270,16 +285,16 @@ impl RolloutStatus {
         self.phase == RolloutPhase::Complete
     }
 
-    /// The action of a reconcile that does nothing else: done, or a wait that says how far the change is.
+    /// The result of a reconcile that does nothing else: done, or a wait that says how far the change is.
     ///
-    /// A revision that was taken back, and a partition, are no waits: nothing happens by itself any more.
-    pub fn action(&self) -> Action {
+    /// # Errors
+    /// A [terminal](Failure::terminal) failure when the wanted revision was rolled back, or is stalled: the spec is
+    /// not carried out, and nothing happens by itself any more.
+    pub fn action(&self) -> ReconcileResult {
         let Self { updated, ready, total, .. } = self;
         let counts = format!("{updated} of {total} updated, {ready} ready");
-        match &self.phase {
-            RolloutPhase::Complete | RolloutPhase::Partitioned | RolloutPhase::RolledBack(_) => {
-                Action::done()
-            }
+        Ok(match &self.phase {
+            RolloutPhase::Complete | RolloutPhase::Partitioned => Action::done(),
             RolloutPhase::Progressing => Action::wait_for("RollingOut", counts),
             RolloutPhase::Paused(Some(rest)) => {
                 Action::wait_for("CanaryPaused", counts).check_after(*rest)
@@ -288,7 +303,9 @@ impl RolloutStatus {
                 let text = format!("{counts}; to go on: annotation {PROMOTE}={}", self.revision);
                 Action::wait_for("CanaryPaused", text)
             }
-            RolloutPhase::Stalled(reason) => Action::wait_for("RolloutStalled", reason),
-        }
+            RolloutPhase::RolledBack(reason) | RolloutPhase::Stalled(reason) => {
+                return Err(Failure::terminal(format!("the rollout did not succeed: {reason}")));
+            }
+        })
     }
 }

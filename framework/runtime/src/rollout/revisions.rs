@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use serde_json::{Value, json};
 
-use super::{CANARY_READY_AT, READY_AT, ROLLED_BACK, ROLLOUT};
+use super::{CANARY_PASSED_AT, CANARY_READY_AT, READY_AT, ROLLED_BACK, ROLLOUT, UPDATED_READY_AT};
 use crate::controller::{Context, Reconciler};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use windlass_core::error::{Error, ErrorKind};
@@ -77,7 +77,7 @@ impl<'a, C: Reconciler + Owns<ControllerRevision>> Revisions<'a, C> {
     /// Reads the revisions from the cache.
     pub(super) fn read(cx: &'a Context<C>, rollout: &'a str) -> Result<Self, Error> {
         let mut all = Vec::new();
-        for cached in cx.store_of::<ControllerRevision>().owned_by(cx.object().uid()) {
+        for cached in cx.cached_children::<ControllerRevision>() {
             let object = cached.get().map_err(|error| {
                 let text = format!("cannot read revision \"{}\" of the rollout", cached.key());
                 Error::new(ErrorKind::Decode, text).because(error)
@@ -93,18 +93,21 @@ impl<'a, C: Reconciler + Owns<ControllerRevision>> Revisions<'a, C> {
         self.all.iter().find(|revision| revision.name == name)
     }
 
-    /// Returns the last revision in which all children were ready, and that was not taken back since.
-    pub(super) fn good(&self) -> Option<&Revision> {
+    /// Returns the last revision in which all children were ready, that was not rolled back since, and that is `usable`.
+    pub(super) fn good(&self, usable: impl Fn(&Revision) -> bool) -> Option<&Revision> {
         let was_ready = |revision: &&Revision| {
-            revision.time(READY_AT).is_some() && revision.annotation(ROLLED_BACK).is_none()
+            let is_good =
+                revision.time(READY_AT).is_some() && revision.annotation(ROLLED_BACK).is_none();
+            is_good && usable(revision)
         };
         self.all.iter().filter(was_ready).max_by_key(|revision| revision.time(READY_AT))
     }
 
     /// Returns the revision of a state, the newest one; makes it if there is none.
     pub(super) async fn newest(&mut self, state: &Value) -> Result<Revision, Error> {
-        let number = self.all.last().map_or(0, |revision| revision.number) + 1;
-        let known = self.all.iter().position(|revision| revision.state == *state);
+        let number = self.all.last().map_or(0, |revision| revision.number).saturating_add(1);
+        let wanted = canonical(state);
+        let known = self.all.iter().position(|revision| canonical(&revision.state) == wanted);
         if let Some(place) = known {
             let is_newest = place + 1 == self.all.len();
             let mut revision = self.all[place].clone();
@@ -113,9 +116,12 @@ impl<'a, C: Reconciler + Owns<ControllerRevision>> Revisions<'a, C> {
             }
             // Wanted again, as by a person who takes a change back: a new try.
             revision.number = number;
-            for outcome in [READY_AT, CANARY_READY_AT, ROLLED_BACK] {
+            for outcome in [READY_AT, CANARY_READY_AT, CANARY_PASSED_AT, ROLLED_BACK] {
                 revision.annotations.remove(outcome);
             }
+            // Children that still have it got it long ago: the deadline is for those that get it now.
+            let now = self.cx.clock().wall().to_string();
+            revision.annotations.insert(UPDATED_READY_AT.to_owned(), now);
             return self.write(revision).await;
         }
         let name = self.name_for(state)?;
@@ -165,13 +171,16 @@ impl<'a, C: Reconciler + Owns<ControllerRevision>> Revisions<'a, C> {
 
     /// Returns a name that no revision of another state has.
     fn name_for(&self, state: &Value) -> Result<String, Error> {
-        let owner = self.cx.object().name();
-        let text = state.to_string();
+        let (owner, uid) = (self.cx.object().name(), self.cx.object().uid());
+        let state = canonical(state);
+        // A label, the name's other use, has at most 63 characters.
+        let head: String = format!("{owner}-{}", self.rollout).chars().take(46).collect();
+        let head = head.to_lowercase().replace('_', "-");
+        let head = head.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
         for salt in 0..MOST_COLLISIONS {
-            let hash = fnv(format!("{salt}{text}").as_bytes());
-            // A label, the name's other use, has at most 63 characters.
-            let head: String = format!("{owner}-{}", self.rollout).chars().take(46).collect();
-            let name = format!("{head}-{hash:016x}").to_lowercase().replace('_', "-");
+            // The names of two owners may begin alike.
+            let hash = fnv(format!("{salt} {uid} {} {state}", self.rollout).as_bytes());
+            let name = format!("{head}-{hash:016x}");
             if self.get(&name).is_none() {
                 return Ok(name);
             }
@@ -181,6 +190,23 @@ impl<'a, C: Reconciler + Owns<ControllerRevision>> Revisions<'a, C> {
             self.rollout
         );
         Err(Error::new(ErrorKind::Usage, text))
+    }
+}
+
+/// The state with whole numbers as integers: API servers write `1.0` as `1`.
+fn canonical(state: &Value) -> Value {
+    match state {
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| (name.clone(), canonical(member))).collect()
+        }
+        Value::Array(items) => items.iter().map(canonical).collect(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+                (float as i64).into()
+            }
+            _ => state.clone(),
+        },
+        _ => state.clone(),
     }
 }
 

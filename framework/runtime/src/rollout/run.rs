@@ -11,10 +11,11 @@ use serde::de::DeserializeOwned;
 use super::decision::{Assigned, At, Limits, Member, decide};
 use super::revisions::{Revision, Revisions};
 use super::{
-    CANARY_READY_AT, Canary, PROMOTE, READY_AT, REVISION, REVISION_SINCE, ROLLED_BACK, ROLLOUT,
-    Rollout, RolloutPhase, RolloutStatus, Settings,
+    CANARY_PASSED_AT, CANARY_READY_AT, PROMOTE, READY_AT, REVISION, REVISION_SINCE, ROLLED_BACK,
+    ROLLOUT, Rollout, RolloutPhase, RolloutStatus, Settings, UPDATED_READY_AT,
 };
 use crate::controller::{Context, Reconciler};
+use crate::dependents::Readiness;
 use crate::events::Warning;
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
@@ -48,7 +49,7 @@ struct View<'a, C: Reconciler> {
     /// The revision that children get.
     target: Revision,
     good: Option<Revision>,
-    /// The reason for which the newest revision was taken back.
+    /// The reason for which the newest revision was rolled back.
     rolled_back: Option<String>,
 }
 
@@ -63,6 +64,13 @@ where
         if unique.len() < names.len() {
             let text = format!(
                 "cannot apply rollout \"{name}\": a child is named twice; give each its own name"
+            );
+            return Err(Error::usage(text));
+        }
+        if cx.object().namespace().is_none() {
+            let text = format!(
+                "cannot apply rollout \"{name}\" of a cluster-scoped object: its revisions are namespaced; apply the \
+                 children of such an object by `apply_owned` or as a graph"
             );
             return Err(Error::usage(text));
         }
@@ -86,6 +94,8 @@ where
             held: held.count,
             has_good: view.good.is_some(),
         };
+        // One child that is refused does not stop the others.
+        let mut failure = None;
         let members: Vec<Member> = view.children.iter().map(|child| child.member).collect();
         for ((name, child), assigned) in
             self.names.iter().zip(&view.children).zip(decide(&members, &limits))
@@ -98,10 +108,15 @@ where
             // A child without a known revision, as one of an older operator, is left as it is.
             let Some(revision) = revision else { continue };
             let Some(child) = self.child(name, child, revision, desired) else { continue };
-            self.cx.apply_owned(child).await?;
+            if let Err(error) = self.cx.apply_owned(child).await {
+                failure.get_or_insert(error);
+            }
         }
-        self.delete_others::<K>().await?;
-        self.finish(view, &held).await
+        if let Err(error) = self.delete_others::<K>().await {
+            failure.get_or_insert(error);
+        }
+        let status = self.finish(view, &held).await?;
+        failure.map_or(Ok(status), Err)
     }
 
     /// Reads the children, and chooses the revision that they get.
@@ -120,7 +135,9 @@ where
         let mut revisions = Revisions::read(self.cx, self.rollout)?;
         let newest = revisions.newest(&state).await?;
         let newest_name = newest.name.clone();
-        let good = revisions.good().filter(|good| good.name != newest.name).cloned();
+        let usable =
+            |good: &Revision| good.name != newest.name && S::deserialize(&good.state).is_ok();
+        let good = revisions.good(usable).cloned();
         let mut rolled_back = newest.annotation(ROLLED_BACK).map(str::to_owned);
         let mut children = self.children::<K>(&newest.name, is_ready);
         if rolled_back.is_none()
@@ -175,19 +192,21 @@ where
             };
             let revision = child.label(REVISION).unwrap_or_default().to_owned();
             let at = Some(if revision == newest { At::Target } else { At::Other });
-            let is_ready = !child.is_terminating() && is_ready(&child);
+            let is_ready = Readiness::shared(&*child).is_none() && is_ready(&child);
             let since = child.annotation(REVISION_SINCE).and_then(|time| time.parse().ok());
             Child { member: Member { at, is_ready }, revision, since }
         };
         self.names.iter().map(of).collect()
     }
 
-    /// The reason to take the newest revision back, if there is one. A child that stops being ready after all were
-    /// ready says nothing about the revision.
+    /// The reason to roll the newest revision back, if there is one. A child that was ready in the revision, and stops
+    /// being so, says nothing about it.
     fn too_late(&self, newest: &Revision, children: &[Child]) -> Option<String> {
-        let deadline = self.settings.deadline.filter(|_| newest.time(READY_AT).is_none())?;
+        let deadline = self.settings.deadline?;
+        let all_ready = newest.time(UPDATED_READY_AT);
         let late = children.iter().zip(self.names).find(|(child, _)| {
-            let waited = child.since.and_then(|since| passed(since, self.now));
+            let since = child.since.filter(|since| all_ready.is_none_or(|then| *since >= then));
+            let waited = since.and_then(|since| passed(since, self.now));
             child.member.at == Some(At::Target)
                 && !child.member.is_ready
                 && waited.is_some_and(|waited| waited >= deadline)
@@ -223,8 +242,7 @@ where
         K: Whole,
         C: Owns<K>,
     {
-        let owned = self.cx.store_of::<K>().owned_by(self.cx.object().uid());
-        for cached in owned {
+        for cached in self.cx.cached_children::<K>() {
             let is_ours = cached.metadata().label(ROLLOUT) == Some(self.rollout);
             let is_wanted = self.names.iter().any(|name| name == cached.key().name());
             if is_ours && !is_wanted && !cached.metadata().is_terminating() {
@@ -251,38 +269,39 @@ where
     /// Decides which members keep their revisions, and notes since when the canaries are ready.
     async fn held(&self, view: &mut View<'_, C>) -> Result<Held, Error> {
         let total = view.children.len();
-        // A revision that was taken back goes from all children, whatever held others.
-        if view.rolled_back.is_some() && view.good.is_some() {
-            return Ok(Held { count: 0, canary: None });
+        let none = |count| Ok(Held { count, canary: None });
+        match (&view.rolled_back, &view.good) {
+            // A rollback concerns all children, whatever held others.
+            (Some(_), Some(_)) => return none(0),
+            // Stalled: no further child gets the revision.
+            (Some(_), None) => return none(total),
+            (None, _) => {}
         }
         let partition = self.settings.partition.min(total);
         let canary = self.settings.canary.filter(|_| view.good.is_some());
         let Some(canary) = canary.filter(|canary| partition + canary.count < total) else {
-            return Ok(Held { count: partition, canary: None });
+            return none(partition);
         };
-        let first = total - canary.count;
-        let is_target = |child: &Child| child.member.at == Some(At::Target);
-        // Others have it already: the canaries were passed.
-        if view.children[partition..first].iter().any(is_target) || self.is_promoted(&view.target) {
-            return Ok(Held { count: partition, canary: None });
+        // Noted, and not concluded from the children: their number may change meanwhile.
+        if view.target.annotation(CANARY_PASSED_AT).is_some() {
+            return none(partition);
         }
-        let is_ready =
-            view.children[first..].iter().all(|child| is_target(child) && child.member.is_ready);
-        let since = view.target.time(CANARY_READY_AT);
-        let since = is_ready.then(|| since.unwrap_or(self.now));
+        let first = total - canary.count;
+        let is_done = |child: &Child| child.member.at == Some(At::Target) && child.member.is_ready;
+        let is_ready = view.children[first..].iter().all(is_done);
+        let since = is_ready.then(|| view.target.time(CANARY_READY_AT).unwrap_or(self.now));
         let text = since.map(|since| since.to_string());
         view.revisions.annotate(&view.target.name, CANARY_READY_AT, text).await?;
-        Ok(match (since, canary) {
-            (None, _) => Held { count: first, canary: None },
-            (Some(_), Canary { pause: None, .. }) => Held { count: first, canary: Some(None) },
-            (Some(since), Canary { pause: Some(pause), .. }) => {
-                let rest = pause.saturating_sub(passed(since, self.now).unwrap_or_default());
-                match rest.is_zero() {
-                    true => Held { count: partition, canary: None },
-                    false => Held { count: first, canary: Some(Some(rest)) },
-                }
-            }
-        })
+        let Some(since) = since else { return none(first) };
+        let rest = canary
+            .pause
+            .map(|pause| pause.saturating_sub(passed(since, self.now).unwrap_or_default()));
+        if rest.is_some_and(|rest| rest.is_zero()) || self.is_promoted(&view.target) {
+            let now = Some(self.now.to_string());
+            view.revisions.annotate(&view.target.name, CANARY_PASSED_AT, now).await?;
+            return none(partition);
+        }
+        Ok(Held { count: first, canary: Some(rest) })
     }
 
     /// Whether a person approved the canary of a revision.
@@ -300,6 +319,11 @@ where
         let updated = view.children.iter().filter(|it| it.member.at == Some(At::Target)).count();
         let ready = view.children.iter().filter(|child| child.member.is_ready).count();
         let are_done = view.children.iter().skip(held.count).all(is_done);
+        // All children became ready in spite of their delay.
+        if view.rolled_back.is_some() && view.good.is_none() && view.children.iter().all(is_done) {
+            view.revisions.annotate(&target, ROLLED_BACK, None).await?;
+            view.rolled_back = None;
+        }
         let phase = match (view.rolled_back.take(), held.canary) {
             (Some(reason), _) if view.good.is_none() => RolloutPhase::Stalled(reason),
             (Some(reason), _) if are_done => RolloutPhase::RolledBack(reason),
@@ -312,6 +336,7 @@ where
             let now = self.now.to_string();
             view.revisions.annotate(&target, READY_AT, Some(now)).await?;
         }
+        self.note_updated(&mut view).await?;
         let good = view.good.as_ref().map(|good| good.name.as_str());
         let newest = view.newest;
         let is_used = |revision: &Revision| {
@@ -322,6 +347,23 @@ where
         };
         view.revisions.prune(self.settings.history, is_used).await?;
         Ok(RolloutStatus { revision: target, total, updated, ready, phase })
+    }
+
+    /// Notes that all children of the revision are ready, when one of them got it since the last note.
+    async fn note_updated(&self, view: &mut View<'_, C>) -> Result<(), Error> {
+        let updated = || view.children.iter().filter(|it| it.member.at == Some(At::Target));
+        let noted = view.target.time(UPDATED_READY_AT);
+        let is_new =
+            |child: &Child| child.since.is_none_or(|since| noted.is_none_or(|then| since >= then));
+        if self.settings.deadline.is_none()
+            || !updated().all(|child| child.member.is_ready)
+            || !updated().any(is_new)
+            || noted == Some(self.now)
+        {
+            return Ok(());
+        }
+        let now = Some(self.now.to_string());
+        view.revisions.annotate(&view.target.name, UPDATED_READY_AT, now).await
     }
 }
 

@@ -98,6 +98,14 @@ impl Readiness {
         common.unwrap_or_else(|| own(&|| generic::by_ready_condition(&shared)))
     }
 
+    /// The readiness by the rules that all kinds share; `None` when they say nothing: the object is not being deleted, its
+    /// controller has observed its generation, and it is neither reconciling nor stalled.
+    pub(crate) fn shared<K: Resource>(object: &K) -> Option<Self> {
+        // The time is for Pods that find no node, of which the rule of the kind decides.
+        let judged = Self::judged(object, Timestamp::UNIX_EPOCH, Some(|_| Self::Ready));
+        Some(judged).filter(|judged| !judged.is_ready())
+    }
+
     /// An object on its way: `reason` is one word in `CamelCase`, `message` a text for people.
     pub fn in_progress(reason: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
         Self::InProgress { reason: reason.into(), message: message.to_string() }

@@ -87,6 +87,8 @@ async fn without_a_good_revision_a_change_that_is_not_ready_in_time_stops() {
     tokio::time::sleep(130 * SECOND).await;
     assert!(matches!(world.status().phase, RolloutPhase::Stalled(_)), "{:?}", world.status());
     assert_eq!(world.images().await, "1? 1?");
+    world.make_all_ready().await;
+    assert_eq!(world.status().phase, RolloutPhase::Complete, "late, and ready all the same");
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,4 +101,34 @@ async fn a_child_that_fails_after_all_were_ready_takes_nothing_back() {
     world.api::<ConfigMap>().patch("a-1", unready).await.unwrap();
     tokio::time::sleep(600 * SECOND).await;
     assert_eq!(world.images().await, "2 2?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_more_does_not_pass_the_canary() {
+    let world = World::start(pausing(Canary::until_promoted(1)), 3).await;
+    world.make_all_ready().await;
+    world.set_image("2").await;
+    world.make_ready(2).await;
+    world.patch(json!({ "spec": { "count": 4 } })).await;
+    tokio::time::sleep(600 * SECOND).await;
+    let images = world.images().await;
+    assert!(images.starts_with("1 1 2 "), "{images}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_return_to_the_revision_before_is_not_late_because_its_children_are_old() {
+    let world = World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 3).await;
+    world.make_all_ready().await;
+    world.set_image("2").await;
+    world.roll_out().await;
+    tokio::time::sleep(3600 * SECOND).await;
+    world.set_image("3").await;
+    let unready = Patch::Merge(json!({ "data": { "ready": "no" } }));
+    world.api::<ConfigMap>().patch("a-0", unready).await.unwrap();
+    world.rest().await;
+    world.set_image("2").await;
+    world.rest().await;
+    assert!(!matches!(world.status().phase, RolloutPhase::RolledBack(_)), "{:?}", world.status());
+    world.roll_out().await;
+    assert_eq!(world.images().await, "2 2 2");
 }

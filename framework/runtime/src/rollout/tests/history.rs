@@ -58,3 +58,16 @@ async fn children_of_a_revision_that_does_not_decode_are_left_as_they_are_until_
     world.roll_out().await;
     assert_eq!(world.images().await, "2 2");
 }
+
+#[tokio::test(start_paused = true)]
+async fn objects_whose_names_begin_alike_have_revisions_of_their_own() {
+    let world = World::start(Fleets::default(), 1).await;
+    let beginning = "customer-production-eu-central-1-postgres-main-";
+    for end in ["a", "b"] {
+        let spec = FleetSpec { image: "1".to_owned(), count: 1, ..FleetSpec::default() };
+        world.api().create(&Fleet::new(&format!("{beginning}{end}"), spec)).await.unwrap();
+    }
+    world.rest().await;
+    assert_eq!(revisions(&world).await.len(), 3);
+    assert_eq!(world.images().await, "1? 1? 1?");
+}

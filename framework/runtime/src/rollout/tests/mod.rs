@@ -102,7 +102,7 @@ impl Reconciler for Fleets {
         let status = rollout.apply(&names, child, is_ready).await?;
         let action = status.action();
         self.seen.lock().push(status);
-        Ok(action)
+        action
     }
 }
 

@@ -10,7 +10,10 @@ async fn a_change_reaches_one_child_after_the_other_from_the_last_to_the_first()
     assert_eq!(world.status().phase, RolloutPhase::Complete);
     world.set_image("2").await;
     assert_eq!(world.images().await, "1 1 2?");
-    assert_eq!(world.status().action(), Action::wait_for("RollingOut", "1 of 3 updated, 2 ready"));
+    assert_eq!(
+        world.status().action().unwrap(),
+        Action::wait_for("RollingOut", "1 of 3 updated, 2 ready")
+    );
     tokio::time::sleep(600 * SECOND).await;
     assert_eq!(world.images().await, "1 1 2?", "the limit holds");
     world.make_ready(2).await;
