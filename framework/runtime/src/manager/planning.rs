@@ -120,6 +120,7 @@ impl Manager {
     /// Dropping the future stops everything; nothing was written.
     pub async fn plan(self, options: PlanOptions) -> Result<Plan, Error> {
         run::check_names(&self)?;
+        run::check_conditions(&self)?;
         if !self.client.is_dry_run() {
             let text = "cannot plan: the client of the manager writes; build the manager and its \
                         controllers with `client.dry_run()`";

@@ -12,7 +12,7 @@
 mod checks;
 mod controllers;
 
-pub(super) use checks::names as check_names;
+pub(super) use checks::{conditions as check_conditions, names as check_names};
 
 use std::future::Future;
 use std::sync::Arc;
@@ -166,7 +166,9 @@ fn set_up(
     manager: Manager,
     stop: &CancellationToken,
 ) -> (SharedStatus, Definitions, Option<Error>) {
-    let checked = checks::names(&manager).and_then(|()| checks::shadow(&manager));
+    let checked = checks::names(&manager)
+        .and_then(|()| checks::conditions(&manager))
+        .and_then(|()| checks::shadow(&manager));
     if manager.shadow.is_some() {
         planning::refuse_writes(&manager.clusters);
     }

@@ -67,6 +67,26 @@ const OUTCOMES: &[(&str, Reading, &str, [&str; 3])] = &[
         ["False NoImage no such image", "True ReconcileFailed the registry is away", "absent"],
     ),
     (
+        "is down in words",
+        Reading::InProgress,
+        "Progressing",
+        [
+            "False InvalidReason no such image: 0 of 3 ready",
+            "True InvalidReason no such image: 0 of 3 ready",
+            "absent",
+        ],
+    ),
+    (
+        "fails in words",
+        Reading::InProgress,
+        "Progressing",
+        [
+            "False InvalidReason dns error: no such host",
+            "True ReconcileFailed the registry is away",
+            "absent",
+        ],
+    ),
+    (
         "panics",
         Reading::InProgress,
         "Progressing",

@@ -82,6 +82,11 @@ impl Reconciler for Websites {
                 Available.unmet(cx, "NoImage", "no such image");
                 return Err(Failure::from("the registry is away"));
             }
+            "is down in words" => Available.unmet(cx, "no such image", "0 of 3 ready"),
+            "fails in words" => {
+                Available.unmet(cx, "dns error: no such host", "");
+                return Err(Failure::from("the registry is away"));
+            }
             "fails for good" => return Err(Failure::terminal("no such host")),
             "panics" => panic!("on purpose"),
             "backs up" => {

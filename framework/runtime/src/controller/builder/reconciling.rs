@@ -93,7 +93,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// All conditions of a reconcile are one write, and none when nothing changed; conditions of others
     /// stay as they are. Each change of a status is counted by `windlass_condition_transitions_total` and,
     /// but for `Reconciling`, reported by an Event. Of several controllers of one kind one has the root
-    /// `Ready`; the others name another root.
+    /// `Ready`; the others name another root. A manager whose controllers of one kind keep a condition of the
+    /// same type does not start.
     ///
     /// The kind's status needs `conditions` ([`Conditions`](struct@windlass_core::conditions::Conditions)):
     /// without it the operator does not start. The schema of a kind may not prune them.

@@ -27,7 +27,8 @@ pub trait OwnsConditions<T>: Reconciler {}
 /// makes `Ready` unknown.
 ///
 /// `reason` is one word in `CamelCase` for programs, `message` is for people and may be empty; the limits
-/// are those of [`met`].
+/// are those of [`met`]. A reason that the API server would refuse, such as the text of an error, stands before
+/// the message, and the reason is `InvalidReason`; it is logged once per condition.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

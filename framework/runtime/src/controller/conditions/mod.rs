@@ -40,6 +40,13 @@ impl StatusConditions {
         Self { declared: T::TYPES, fields }
     }
 
+    /// Returns the types that are kept, the root first.
+    pub(super) fn types(&self) -> Vec<&'static str> {
+        let root = self.declared.root;
+        let others = summary::own_types(&self.declared).filter(|type_| *type_ != root);
+        std::iter::once(root).chain(others).collect()
+    }
+
     /// Whether `status.observedGeneration` is kept.
     pub(super) fn keeps_generation(&self) -> bool {
         self.declared.root == summary::READY && self.fields.contains(&"observedGeneration")

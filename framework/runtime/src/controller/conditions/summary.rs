@@ -17,6 +17,7 @@ use crate::controller::action::Wait;
 use crate::controller::source::PAUSED as PAUSED_BY;
 use crate::controller::worker::{RECONCILED, TERMINATING, WAITING};
 use windlass_core::conditions::{Condition, ConditionTypes, Conditions, met, unknown, unmet};
+use windlass_core::text::shorten;
 
 /// The root of the controller that keeps the conditions below.
 pub(crate) const READY: &str = "Ready";
@@ -28,8 +29,12 @@ const ABNORMAL: [&str; 3] = [RECONCILING, STALLED, PAUSED];
 
 /// Reason of an unknown condition that no reconcile of this generation has set.
 const NOT_REPORTED: &str = "NotReported";
+/// Reason in place of one that the API server refuses.
+const INVALID_REASON: &str = "InvalidReason";
 /// Longest reason that the API server accepts.
 const REASON_LIMIT: usize = 1024;
+/// Longest message that the API server accepts. It counts characters; bytes are never fewer.
+const MESSAGE_LIMIT: usize = 32_768;
 
 /// End of a reconcile, as conditions show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,7 +234,25 @@ fn stamped(condition: Condition, run: Run<'_>) -> Condition {
     Condition { observed_generation: run.generation, ..condition }
 }
 
-/// Whether the API server accepts the reason. Those of waits come from users.
+/// Returns the condition with a reason and a message that the API server accepts, and the reason if it was
+/// refused: that one stands in the message.
+pub(crate) fn accepted(mut condition: Condition) -> (Condition, Option<String>) {
+    let mut refused = None;
+    if !is_valid(&condition.reason) {
+        let reason = std::mem::replace(&mut condition.reason, INVALID_REASON.to_owned());
+        let text = std::mem::take(&mut condition.message);
+        condition.message = match (reason.is_empty(), text.is_empty()) {
+            (true, _) => text,
+            (false, true) => reason.clone(),
+            (false, false) => format!("{reason}: {text}"),
+        };
+        refused = Some(reason);
+    }
+    condition.message = shorten(condition.message, MESSAGE_LIMIT);
+    (condition, refused)
+}
+
+/// Whether the API server accepts the reason. Those of waits and of declared conditions come from users.
 fn is_valid(reason: &str) -> bool {
     reason.starts_with(|c: char| c.is_ascii_alphabetic())
         && reason.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::summary::{Run, summarize, transitions};
+use super::summary::{Run, accepted, summarize, transitions};
 use super::*;
 use windlass_core::conditions::{met, unknown, unmet};
 
@@ -159,4 +159,30 @@ fn a_reason_that_the_api_server_refuses_stands_in_the_message() {
     for refused in ["", "not one word", "1st", "Rollout:", "Ünder"] {
         assert_eq!(wait(refused), ("Waiting".into(), format!("{refused}: 2 of 3")));
     }
+}
+
+#[test]
+fn a_declared_condition_is_one_that_the_api_server_accepts() {
+    let of = |reason: &str, message: &str| {
+        let (condition, refused) = accepted(unmet("A", reason, message));
+        assert_eq!((condition.type_.as_str(), condition.status.as_str()), ("A", "False"));
+        (condition.reason, condition.message, refused)
+    };
+    assert_eq!(of("NoImage", "2 of 3"), ("NoImage".into(), "2 of 3".into(), None));
+    let long = "A".repeat(1025);
+    for refused in ["not one word", "1st", "Rollout:", "Ünder", long.as_str()] {
+        let message = format!("{refused}: 2 of 3");
+        let expected = ("InvalidReason".into(), message, Some(refused.into()));
+        assert_eq!(of(refused, "2 of 3"), expected);
+    }
+    let alone = ("InvalidReason".into(), "no such host".into(), Some("no such host".into()));
+    assert_eq!(of("no such host", ""), alone);
+    assert_eq!(of("", "2 of 3"), ("InvalidReason".into(), "2 of 3".into(), Some(String::new())));
+
+    let (_, message, _) = of("not one word", &"x".repeat(40_000));
+    assert!(message.len() <= 32_768 && message.starts_with("not one word: x"), "{}", message.len());
+    assert!(message.ends_with('…'));
+    let by_hand = Condition { message: "ä".repeat(40_000), ..unmet("A", "NoImage", "") };
+    let (condition, refused) = accepted(by_hand);
+    assert!(condition.message.len() <= 32_768 && refused.is_none());
 }

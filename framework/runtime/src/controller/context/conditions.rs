@@ -15,13 +15,18 @@ use crate::events::{Normal, Warning};
 use windlass_core::conditions::Condition;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::names;
+use windlass_core::text::shorten;
 use windlass_core::wire::Undecodable;
+
+/// Longest part of a refused reason in the log, in bytes.
+const LOGGED_REASON: usize = 256;
 
 impl<C: Reconciler> Context<C> {
     /// Notes a change of a declared condition, for the end of the reconcile.
     pub(in crate::controller) fn collect(&self, change: Change) {
         let change = match change {
             Change::Set(condition) => {
+                let condition = self.accepted(condition);
                 let generation = self.attempt.cancel.generation();
                 let observed_generation = condition.observed_generation.or(generation);
                 Change::Set(Condition { observed_generation, ..condition })
@@ -37,6 +42,26 @@ impl<C: Reconciler> Context<C> {
             return;
         }
         self.attempt.cancel.collected().add(change);
+    }
+
+    /// Returns the condition as the API server accepts it: all conditions are one write, so that a refused
+    /// one would keep the whole status, and the failure itself, from being shown.
+    fn accepted(&self, condition: Condition) -> Condition {
+        let (condition, refused) = summary::accepted(condition);
+        if let Some(reason) = refused
+            && self.shared.memory.first_refusal(&condition.type_)
+        {
+            let reason = shorten(reason, LOGGED_REASON);
+            tracing::warn!(
+                controller = %self.shared.controller,
+                object = %self.key,
+                condition = %condition.type_,
+                %reason,
+                "the API server refuses the reason of a condition, which is moved to the message; a \
+                 reason is one word in CamelCase, the message is for texts; logged once per condition"
+            );
+        }
+        condition
     }
 
     /// Takes a condition that the controller declares, which is written at the end of the reconcile. Returns one

@@ -52,7 +52,7 @@ impl<C: Reconciler> Context<C> {
     /// transition, which moves only when its status changes. Writes nothing when nothing changes.
     ///
     /// A condition that the controller declares by `conditions(…)` is written at the end of the reconcile, together
-    /// with the others.
+    /// with the others; a reason of it that the API server would refuse is moved to its message.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;

@@ -85,6 +85,13 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
         None
     }
 
+    /// Returns the types of the conditions that the controller keeps in the status of its
+    /// [kind](Self::planned_kind), the root first. Default: none.
+    #[doc(hidden)]
+    fn kept_conditions(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Reconciles objects once, with every write as a dry run; called after
     /// [`attach`](Self::attach), in place of [`run`](Self::run). Default: no objects.
     #[doc(hidden)]

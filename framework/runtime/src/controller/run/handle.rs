@@ -367,6 +367,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         Some(&self.plan.info)
     }
 
+    fn kept_conditions(&self) -> Vec<&'static str> {
+        self.plan.options.conditions.map(|kept| kept.types()).unwrap_or_default()
+    }
+
     fn plan(&self, run: PlanRun) -> Pin<Box<dyn Future<Output = Vec<PlannedObject>> + Send + '_>> {
         Box::pin(self.plan_objects(run))
     }

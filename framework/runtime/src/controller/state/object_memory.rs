@@ -1,6 +1,6 @@
 //! Everything that a controller remembers of its objects between reconciles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -19,7 +19,12 @@ pub(crate) struct ObjectMemory {
     pub(crate) superseded: Arc<Superseded>,
     /// Versions that did not decode, and were reported.
     undecodable: Mutex<BTreeMap<ObjectKey, String>>,
+    /// Conditions of which a refused reason was logged.
+    refused: Mutex<BTreeSet<String>>,
 }
+
+/// Most conditions of which a refused reason is logged; a controller declares far fewer.
+const MOST_REFUSED: usize = 64;
 
 impl ObjectMemory {
     pub(crate) fn forget(&self, key: &ObjectKey) {
@@ -33,5 +38,12 @@ impl ObjectMemory {
     pub(crate) fn first_report(&self, key: &ObjectKey, version: &str) -> bool {
         let mut reported = self.undecodable.lock();
         reported.insert(key.clone(), version.to_owned()).is_none_or(|last| last != version)
+    }
+
+    /// Whether a reason of that condition is refused for the first time, of any object.
+    pub(crate) fn first_refusal(&self, type_: &str) -> bool {
+        let mut refused = self.refused.lock();
+        // Bounded: a condition set that is implemented by hand may make up types.
+        refused.len() < MOST_REFUSED && refused.insert(type_.to_owned())
     }
 }

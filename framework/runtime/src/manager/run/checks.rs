@@ -1,5 +1,7 @@
 //! Checks of an operator's settings before it starts.
 
+// DESIGN.md, 162: `Reconciling`, `Stalled` and `Paused` belong to the controller of `Ready`
+
 use std::collections::BTreeSet;
 
 use super::super::manifests::check_namespaces;
@@ -39,6 +41,35 @@ pub(in crate::manager) fn names(manager: &Manager) -> Result<(), Error> {
             Err(Error::new(ErrorKind::Config, text))
         }
     }
+}
+
+/// Checks that no two controllers of one kind keep a condition of the same type: each would undo
+/// the writes of the other, without end.
+pub(in crate::manager) fn conditions(manager: &Manager) -> Result<(), Error> {
+    for (place, one) in manager.controllers.iter().enumerate() {
+        let kept = one.kept_conditions();
+        let Some(kind) = one.planned_kind() else { continue };
+        for other in manager.controllers.iter().take(place) {
+            let is_same = other
+                .planned_kind()
+                .is_some_and(|it| it.group == kind.group && it.kind == kind.kind);
+            if !is_same {
+                continue;
+            }
+            let theirs = other.kept_conditions();
+            let Some(type_) = kept.iter().find(|type_| theirs.contains(*type_)) else { continue };
+            let text = format!(
+                "the controllers {:?} and {:?} both keep the condition `{type_}` of {}, and would \
+                 rewrite it for ever; declare for one of them conditions with a root of its own, \
+                 `#[conditions(root = \"…\")]`, and with types that the other does not have",
+                other.name(),
+                one.name(),
+                kind.group_resource()
+            );
+            return Err(Error::new(ErrorKind::Config, text));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that a shadow has a client for dry runs.

@@ -1,8 +1,15 @@
 //! Settings that Kubernetes would refuse later, without a message to the operator's author.
 
+use std::marker::PhantomData;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+
 use super::world::{Story, Trips};
 use super::*;
-use crate::controller::ControllerBuilder;
+use crate::controller::{Action, Context, ControllerBuilder, OwnsConditions, Reconciler, Result};
+use crate::manager::run::check_conditions;
+use windlass_core::conditions::{ConditionSet, ConditionType, ConditionTypes, ReadyCondition};
+use windlass_core::resource::Resource;
 
 fn named(name: &str) -> Manager {
     Manager::new(nowhere())
@@ -98,4 +105,77 @@ fn a_namespace_counts_once_and_an_empty_name_is_none() {
     assert!(of(&[""]).is_empty());
     let text = printed(named("sites").name("ops").namespaces(["a", "b", "a"]), None).unwrap();
     assert_eq!(text.matches("namespace: a\n").count(), 2, "a Role and its binding: {text}");
+}
+
+/// A controller of kind `K` that keeps the conditions of any set.
+struct Keeper<K>(PhantomData<K>);
+
+impl<K: Resource> Reconciler for Keeper<K> {
+    type Object = K;
+
+    async fn reconcile(&self, _: &K, _: &Context<Self>) -> Result {
+        Ok(Action::done())
+    }
+}
+
+impl<K: Resource, T> OwnsConditions<T> for Keeper<K> {}
+
+/// Defines a set of conditions.
+macro_rules! conditions {
+    ($name:ident, $types:expr) => {
+        enum $name {}
+
+        impl ConditionType for $name {
+            fn as_str(&self) -> &str {
+                match *self {}
+            }
+        }
+
+        impl ConditionSet for $name {
+            const TYPES: ConditionTypes = $types;
+        }
+    };
+}
+
+const NONE: ConditionTypes =
+    ConditionTypes { root: "Ready", ready: &[], stalled_on: &[], others: &[] };
+conditions!(Serving, ConditionTypes { ready: &["Serving"], others: &["Backed"], ..NONE });
+conditions!(Dns, ConditionTypes { root: "DnsReady", ready: &["Resolved"], ..NONE });
+conditions!(Backups, ConditionTypes { root: "BackupReady", ready: &["Backed"], ..NONE });
+
+fn keeping<K: Resource, T: ConditionSet>(manager: Manager, name: &str) -> Manager {
+    let builder = ControllerBuilder::<Keeper<K>>::new().name(name).conditions::<T>();
+    manager.controller_with(Keeper(PhantomData), builder)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_does_not_start_with_two_controllers_that_keep_one_condition() {
+    let first = || keeping::<ConfigMap, Serving>(named("trips"), "sites");
+    for (manager, type_) in [
+        (keeping::<ConfigMap, ReadyCondition>(first(), "more"), "`Ready`"),
+        (keeping::<ConfigMap, Backups>(first(), "more"), "`Backed`"),
+        (
+            keeping::<ConfigMap, Dns>(keeping::<ConfigMap, Dns>(first(), "dns"), "more"),
+            "`DnsReady`",
+        ),
+    ] {
+        let refused = manager.run().await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
+        let text = refused.to_string();
+        let first = if type_ == "`DnsReady`" { "\"dns\"" } else { "\"sites\"" };
+        for part in [first, "\"more\"", type_, "configmaps", "root = "] {
+            assert!(text.contains(part), "{part} not in {text}");
+        }
+    }
+}
+
+#[test]
+fn controllers_of_one_kind_keep_other_roots_and_those_of_other_kinds_the_same() {
+    let first = || keeping::<ConfigMap, Serving>(named("trips"), "sites");
+    assert!(check_conditions(&keeping::<ConfigMap, Dns>(first(), "dns")).is_ok());
+    assert!(check_conditions(&keeping::<Secret, Serving>(first(), "secrets")).is_ok());
+    let silent = ControllerBuilder::new().name("silent");
+    let silent = first().controller_with(Keeper::<ConfigMap>(PhantomData), silent);
+    assert!(check_conditions(&silent).is_ok(), "it keeps none");
+    assert!(check_conditions(&keeping::<ConfigMap, Serving>(first(), "more")).is_err());
 }
