@@ -133,16 +133,13 @@ async fn each_outcome_is_read_by_other_programs_as_it_is_meant() {
 
 #[tokio::test]
 async fn an_object_at_rest_costs_no_request_also_after_a_restart() {
-    let bench = Bench::start().await;
+    let bench = Bench::embedded().await;
     let running = bench.run();
     let before = bench.after("backs up").await;
     running.settled().await;
     assert_eq!(shown(&before, WebsiteCondition::Backed), "False NoBackup none yet");
     assert_eq!(shown(&before, "Ready"), "True Reconciled ", "it has no role");
     running.stop().await;
-    if !bench.cluster.is_embedded() {
-        return;
-    }
     bench.writes();
     let running = bench.run();
     running.settled().await;
@@ -159,10 +156,7 @@ async fn an_object_at_rest_costs_no_request_also_after_a_restart() {
 
 #[tokio::test]
 async fn all_conditions_of_a_reconcile_are_one_write() {
-    let bench = Bench::start().await;
-    if !bench.cluster.is_embedded() {
-        return;
-    }
+    let bench = Bench::embedded().await;
     let running = bench.run();
     bench.writes();
     for act in ["serves", "is down", "has a negative size", "fails for good"] {

@@ -163,10 +163,7 @@ async fn an_operator_does_not_start_if_the_status_has_no_field_for_its_condition
 
 #[tokio::test]
 async fn a_permanent_error_is_shown_also_if_the_server_was_away_when_it_happened() {
-    let bench = Bench::start().await;
-    if !bench.cluster.is_embedded() {
-        return;
-    }
+    let bench = Bench::embedded().await;
     let running = bench.run();
     bench.after("serves").await;
     let fault = Fault::new(Do::Answer(503)).on("patch").resource("websites").subresource("status");

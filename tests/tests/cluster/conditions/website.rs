@@ -132,7 +132,15 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) async fn start() -> Self {
-        let cluster = TestCluster::start().await;
+        Self::on(TestCluster::start().await).await
+    }
+
+    /// Starts on the embedded server, also where others run on the real one: for its requests and its faults.
+    pub(super) async fn embedded() -> Self {
+        Self::on(TestCluster::builder().embedded().start().await).await
+    }
+
+    async fn on(cluster: TestCluster) -> Self {
         if cluster.is_embedded() {
             tokio::time::pause();
         }
