@@ -53,11 +53,15 @@ pub(super) async fn remove<G: Dependents>(
 ) -> (Removals, Vec<Failure>) {
     let mut removals = Removals { left: vec![0; nodes.len()], retired: 0 };
     let mut failures = Vec::new();
+    let places = Places::of(nodes, run.marker);
     for kind in G::retired() {
+        // Its children may be those of a field, under another name or version of the kind.
+        if places.has(kind.info().as_ref()) {
+            continue;
+        }
         let goes = kind.marked(run.cx, run.marker);
         removals.retired += delete(&*kind, goes, run, propagation, &mut failures).await;
     }
-    let places = Places::of(nodes, run.marker);
     for at in reverse(nodes) {
         let mut goes = nodes[at].kind().marked(run.cx, run.marker);
         goes.retain(|child| places.goes(at, child, kept));
@@ -98,20 +102,26 @@ async fn delete<C: Reconciler>(
 
 /// Kind and mark of each field.
 struct Places {
-    infos: Vec<Option<ResourceInfo>>,
+    /// Plural name and group: an object is the same in every version of its kind.
+    kinds: Vec<Option<String>>,
     marks: Vec<String>,
 }
 
 impl Places {
     fn of<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], marker: &Marker) -> Self {
-        let infos = nodes.iter().map(|node| node.kind().info()).collect();
-        Self { infos, marks: nodes.iter().map(|node| marker.of(node.name())).collect() }
+        let kinds = nodes.iter().map(|node| resource(node.kind().info().as_ref())).collect();
+        Self { kinds, marks: nodes.iter().map(|node| marker.of(node.name())).collect() }
+    }
+
+    /// Whether a field has that kind.
+    fn has(&self, info: Option<&ResourceInfo>) -> bool {
+        info.is_some() && self.kinds.contains(&resource(info))
     }
 
     /// Whether a child goes with the field `at`: it is the field's own and not kept, or it is of a field
     /// that the graph no longer has, and `at` is the first field of its kind.
     fn goes(&self, at: usize, child: &Marked, kept: &[Option<&[ObjectKey]>]) -> bool {
-        let same = || (0..self.infos.len()).filter(|other| self.infos[*other] == self.infos[at]);
+        let same = || (0..self.kinds.len()).filter(|other| self.kinds[*other] == self.kinds[at]);
         let is_own = child.mark == self.marks[at] && kept[at].is_some();
         // A field that was renamed may take over such a child as soon as it is its turn.
         let is_stray = !self.marks.contains(&child.mark)
@@ -122,6 +132,11 @@ impl Places {
         };
         (is_own || is_stray) && !is_kept(&child.key)
     }
+}
+
+/// Returns plural name and group of a kind.
+fn resource(info: Option<&ResourceInfo>) -> Option<String> {
+    info.map(ResourceInfo::group_resource)
 }
 
 /// Whether both keys are of one object, in whatever cluster.
@@ -143,4 +158,27 @@ fn reverse<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>]) -> Vec<usize> {
         order.push(next);
     }
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+
+    /// A graph with two fields for maps and one for Secrets.
+    fn places() -> Places {
+        let kind = |name: &str| Some(name.to_owned());
+        let kinds = vec![kind("configmaps"), kind("configmaps"), kind("secrets")];
+        let marks = ["front", "back", "login"].map(|field| format!("sites.Children.{field}"));
+        Places { kinds, marks: marks.into() }
+    }
+
+    #[test]
+    fn a_field_has_its_kind_in_every_version() {
+        let old = ResourceInfo { version: "v1beta1".into(), ..ResourceInfo::of::<ConfigMap>() };
+        assert!(places().has(Some(&old)));
+        assert!(places().has(Some(&ResourceInfo::of::<Secret>())));
+        let other = ResourceInfo { group: "example.dev".into(), ..old };
+        assert!(!places().has(Some(&other)) && !places().has(None));
+    }
 }

@@ -6,6 +6,7 @@ mod order;
 mod readiness;
 mod removal;
 mod restarts;
+mod wiring;
 
 use std::time::Duration;
 
