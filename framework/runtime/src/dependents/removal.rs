@@ -120,17 +120,19 @@ impl Places {
 
     /// Whether a child goes with the field `at`: it is the field's own and not kept, or it is of a field
     /// that the graph no longer has, and `at` is the first field of its kind.
+    ///
+    /// Nothing goes while a field of the kind does not know its children: a child that moved from
+    /// one field to another, or whose field was renamed, is taken over as soon as it is the new
+    /// field's turn.
     fn goes(&self, at: usize, child: &Marked, kept: &[Option<&[ObjectKey]>]) -> bool {
         let same = || (0..self.kinds.len()).filter(|other| self.kinds[*other] == self.kinds[at]);
-        let is_own = child.mark == self.marks[at] && kept[at].is_some();
-        // A field that was renamed may take over such a child as soon as it is its turn.
-        let is_stray = !self.marks.contains(&child.mark)
-            && same().next() == Some(at)
-            && same().all(|other| kept[other].is_some());
+        let are_known = same().all(|other| kept[other].is_some());
+        let is_own = child.mark == self.marks[at];
+        let is_stray = !self.marks.contains(&child.mark) && same().next() == Some(at);
         let is_kept = |key: &ObjectKey| {
             same().filter_map(|other| kept[other]).flatten().any(|kept| is_same(kept, key))
         };
-        (is_own || is_stray) && !is_kept(&child.key)
+        are_known && (is_own || is_stray) && !is_kept(&child.key)
     }
 }
 
@@ -180,5 +182,19 @@ mod tests {
         assert!(places().has(Some(&ResourceInfo::of::<Secret>())));
         let other = ResourceInfo { group: "example.dev".into(), ..old };
         assert!(!places().has(Some(&other)) && !places().has(None));
+    }
+
+    #[test]
+    fn a_child_stays_while_another_field_of_its_kind_does_not_know_its_children() {
+        let child = Marked {
+            key: ObjectKey::new(Some("shop"), "page"),
+            mark: "sites.Children.front".to_owned(),
+            is_terminating: false,
+        };
+        let (none, page): (&[ObjectKey], _) = (&[], [child.key.clone()]);
+        let goes = |kept: [Option<&[ObjectKey]>; 3]| places().goes(0, &child, &kept);
+        assert!(!goes([Some(none), None, Some(none)]), "the other field waits");
+        assert!(!goes([Some(none), Some(&page), Some(none)]), "the other field has it");
+        assert!(goes([Some(none), Some(none), None]), "a field of another kind waits");
     }
 }

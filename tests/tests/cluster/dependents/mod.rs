@@ -2,6 +2,7 @@
 
 mod deletion;
 mod failures;
+mod moves;
 mod order;
 mod readiness;
 mod removal;
