@@ -6,7 +6,7 @@
 use super::Dependents;
 use super::marker::Marker;
 use super::node::{AnyKind, AnyNode, Marked};
-use super::run::Run;
+use super::run::{Claims, Run};
 use crate::controller::{Context, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::resource::{ObjectKey, ResourceInfo};
@@ -27,7 +27,8 @@ pub(super) async fn delete_all<G: Dependents>(
     cx: &Context<G::Controller>,
 ) -> Result<()> {
     let marker = Marker::new(cx.controller_name(), G::NAME);
-    let run = Run { controller, object, cx, marker: &marker };
+    let claims = Claims::default();
+    let run = Run { controller, object, cx, marker: &marker, claims: &claims };
     let nodes = G::nodes();
     let none: Vec<Option<&[ObjectKey]>> = nodes.iter().map(|_| Some(&[][..])).collect();
     let (removals, failures) = remove::<G>(&nodes, run, &none, Propagation::Foreground).await;
@@ -191,10 +192,11 @@ mod tests {
             mark: "sites.Children.front".to_owned(),
             is_terminating: false,
         };
-        let (none, page): (&[ObjectKey], _) = (&[], [child.key.clone()]);
+        let none: &[ObjectKey] = &[];
+        let page: &[ObjectKey] = &[child.key.clone()];
         let goes = |kept: [Option<&[ObjectKey]>; 3]| places().goes(0, &child, &kept);
         assert!(!goes([Some(none), None, Some(none)]), "the other field waits");
-        assert!(!goes([Some(none), Some(&page), Some(none)]), "the other field has it");
+        assert!(!goes([Some(none), Some(page), Some(none)]), "the other field has it");
         assert!(goes([Some(none), Some(none), None]), "a field of another kind waits");
     }
 }

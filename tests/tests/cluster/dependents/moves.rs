@@ -73,3 +73,59 @@ async fn a_child_that_moves_to_a_field_that_waits_stays_until_that_field_takes_i
     assert_eq!(moved.uid(), page.uid(), "it was not made anew");
     running.stop().await;
 }
+
+/// A graph with one object in two fields.
+mod doubled {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(by = Shops)]
+    pub(super) struct Parts {
+        first: ConfigMap,
+        second: Vec<ConfigMap>,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(Parts), name = "shops")]
+    pub(super) struct Shops;
+
+    impl DesiredParts for Shops {
+        async fn first(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(format!("{}-page", shop.name())))
+        }
+
+        async fn second(&self, shop: &Shop, _: &Context<Self>) -> Result<Vec<ConfigMap>> {
+            let mut page = map(format!("{}-page", shop.name()));
+            // That of the shop, which is where the other one is made as well.
+            page.metadata.namespace = shop.namespace().map(ToOwned::to_owned);
+            Ok(vec![page])
+        }
+    }
+
+    impl Reconciler for Shops {
+        type Object = Shop;
+
+        async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
+            let parts = Parts::apply_each(self, shop, cx).await;
+            cx.set_condition(unmet("Ready", "Parts", parts.summary())).await?;
+            Ok(parts.into_result()?.action())
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_two_fields_describe_is_the_child_of_the_first() {
+    let world = World::embedded().await;
+    let manager = Manager::new(world.cluster.client()).controller(doubled::Shops);
+    let running = world.cluster.spawn(manager);
+    world.create("shop", &[]).await;
+    let text = "its object \"shop-page\" is described by the field `first` as well";
+    world.eventually("it is told", async || world.told("shop").await.contains(text)).await;
+    world.pass(60).await;
+    let page = world.api::<ConfigMap>().get("shop-page").await.unwrap();
+    assert_eq!(page.label(windlass::dependents::LABEL), Some("shops.Parts.first"));
+    let requests = world.cluster.server().requests();
+    let sent = requests.iter().map(|it| format!("{} {}", it.verb, it.resource));
+    assert_eq!(sent.filter(|it| it == "patch configmaps").count(), 1, "it is not written in turn");
+    running.stop().await;
+}
