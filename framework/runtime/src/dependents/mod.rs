@@ -1,8 +1,8 @@
 //! Children of an object as a graph: declared once, applied in order, removed in reverse.
 //!
 //! [`Dependents`] is derived for a struct whose fields are the children. Its `apply` makes each child
-//! as the controller describes it: those without an open `after` side by side, each other one when the
-//! children before it are ready. Children that are not wanted any more are removed, and
+//! as the controller describes it: those whose predecessors are ready side by side, each other one when its
+//! predecessors are ready. Children that are not wanted any more are removed, and
 //! [`Readiness`] says of each child whether it is ready.
 //!
 //! All of it stands on public parts: children are written by
@@ -150,7 +150,7 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     /// Makes every wanted child of `object` exist as the controller describes it, and removes those
     /// that are not wanted any more.
     ///
-    /// Children without an open `after` are applied side by side; the others as soon as those before them
+    /// Children whose predecessors are ready are applied side by side; the others as soon as their predecessors
     /// are ready, which may be in a later reconcile: the change of a child reconciles its owner. A
     /// failure of one child does not keep others from being applied, unless they come after it.
     /// Nothing is sent when nothing differs.

@@ -156,7 +156,7 @@ fn reverse<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>]) -> Vec<usize> {
                 |later: usize| order.contains(&later) || !nodes[later].after().contains(at);
             !order.contains(at) && (0..nodes.len()).all(is_free)
         });
-        // The derive refuses circles.
+        // The derive refuses cycles.
         let Some(next) = next else { break };
         order.push(next);
     }
