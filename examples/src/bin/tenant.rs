@@ -45,17 +45,17 @@ impl Tenant {
 
 #[derive(Dependents)]
 #[dependents(by = Tenants)]
-struct Rooms {
+struct TenantChildren {
     namespaces: Vec<Namespace>,
     #[dependent(after(namespaces), when = Tenant::is_limited)]
     quotas: Vec<ResourceQuota>,
 }
 
 #[derive(Controller)]
-#[controller(for = Tenant, dependents(Rooms))]
+#[controller(for = Tenant, dependents(TenantChildren))]
 struct Tenants;
 
-impl DesiredRooms for Tenants {
+impl DesiredTenantChildren for Tenants {
     async fn namespaces(&self, tenant: &Tenant, _: &Context<Self>) -> Result<Vec<Namespace>> {
         let labels =
             |name| object!(Namespace { metadata: { name, labels: { tenant: tenant.name() } } });
@@ -73,10 +73,11 @@ impl Reconciler for Tenants {
     type Object = Tenant;
 
     async fn reconcile(&self, tenant: &Tenant, cx: &Context<Self>) -> Result {
-        let rooms = Rooms::apply(self, tenant, cx).await?;
-        let condition = if rooms.all_ready() { met } else { unmet };
-        cx.set_condition(condition("Ready", "Rooms", rooms.summary())).await?;
-        Ok(rooms.action())
+        // Not `apply`: its error would end the reconcile before the condition tells of it.
+        let children = TenantChildren::apply_each(self, tenant, cx).await;
+        let condition = if children.all_ready() { met } else { unmet };
+        cx.set_condition(condition("Ready", "Children", children.summary())).await?;
+        Ok(children.into_result()?.action())
     }
 }
 

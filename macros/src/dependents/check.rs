@@ -11,7 +11,7 @@ use crate::keys::{same_tokens, unknown};
 pub(super) fn check(model: &Model<'_>, errors: &mut Errors) {
     shape(model, errors);
     names(model, errors);
-    circles(model, errors);
+    cycles(model, errors);
     retired(model, errors);
 }
 
@@ -52,8 +52,8 @@ fn names(model: &Model<'_>, errors: &mut Errors) {
     }
 }
 
-/// No way along `after` leads back to its beginning. A circle is reported once, where it closes.
-fn circles(model: &Model<'_>, errors: &mut Errors) {
+/// No way along `after` leads back to its beginning. A cycle is reported once, where it closes.
+fn cycles(model: &Model<'_>, errors: &mut Errors) {
     let mut is_done = vec![false; model.nodes.len()];
     for at in 0..model.nodes.len() {
         search(model, at, &mut Vec::new(), &mut is_done, errors);
@@ -79,11 +79,11 @@ fn search(
         }
         match way.iter().position(|before| *before == next) {
             Some(start) => {
-                let circle = way[start..].iter().chain([&next]);
+                let cycle = way[start..].iter().chain([&next]);
                 let texts: Vec<String> =
-                    circle.map(|at| model.nodes[*at].ident.to_string()).collect();
+                    cycle.map(|at| model.nodes[*at].ident.to_string()).collect();
                 let message = format!(
-                    "`after` makes a circle, in which nothing is first: {}",
+                    "`after` makes a cycle, in which nothing is first: {}",
                     texts.join(" → ")
                 );
                 errors.at(name.span(), message);

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_told_once_with_its_way() {
+    fn a_cycle_is_told_once_with_its_way() {
         let found = faults(&parse_quote! {
             #[dependents(by = Sites)]
             struct Children {

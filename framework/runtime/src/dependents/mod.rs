@@ -1,8 +1,8 @@
 //! Children of an object as a graph: declared once, applied in order, removed in reverse.
 //!
 //! [`Dependents`] is derived for a struct whose fields are the children. Its `apply` makes each child
-//! as the controller describes it: those without an open `after` side by side, each other one when the
-//! children before it are ready. Children that are not wanted any more are removed, and
+//! as the controller describes it: those whose predecessors are ready side by side, each other one when its
+//! predecessors are ready. Children that are not wanted any more are removed, and
 //! [`Readiness`] says of each child whether it is ready.
 //!
 //! All of it stands on public parts: children are written by
@@ -56,15 +56,15 @@ type Object<G> = <<G as Dependents>::Controller as Reconciler>::Object;
 /// ```
 /// # extern crate windlass_runtime as windlass;
 /// use k8s_openapi::api::apps::v1::Deployment;
-/// use k8s_openapi::api::core::v1::{ConfigMap, Service};
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 /// use windlass::dependents::Dependents;
 /// use windlass::prelude::*;
 ///
 /// #[derive(Dependents)]
 /// #[dependents(by = Sites)]
 /// struct Children {
-///     page: ConfigMap,
-///     #[dependent(after(page))]
+///     login: Secret,
+///     #[dependent(after(login))]
 ///     app: Deployment,
 ///     #[dependent(when = is_exposed)]
 ///     service: Service,
@@ -78,10 +78,9 @@ type Object<G> = <<G as Dependents>::Controller as Reconciler>::Object;
 /// #[controller(for = ConfigMap, dependents(Children))]
 /// struct Sites;
 ///
-/// # fn page(site: &ConfigMap) -> ConfigMap { unimplemented!() }
 /// impl DesiredChildren for Sites {
-///     async fn page(&self, site: &ConfigMap, _: &Context<Self>) -> Result<ConfigMap> {
-///         Ok(object!(ConfigMap { metadata: { name: format!("{}-page", site.name()) } }))
+///     async fn login(&self, site: &ConfigMap, _: &Context<Self>) -> Result<Secret> {
+///         Ok(object!(Secret { metadata: { name: format!("{}-login", site.name()) } }))
 ///     }
 ///
 ///     async fn app(&self, site: &ConfigMap, _: &Context<Self>) -> Result<Deployment> {
@@ -140,6 +139,10 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     ///
     /// `#[controller(dependents(Children))]` calls it; a hand-written
     /// [`Controller`](crate::controller::Controller) does it in `wiring`.
+    ///
+    /// # Panics
+    /// When a child is of the reconciled kind, when a kind is retired that a field has, and when a
+    /// kind is known at run time only.
     fn wire(builder: ControllerBuilder<Self::Controller>) -> ControllerBuilder<Self::Controller> {
         wiring::wire::<Self>(builder)
     }
@@ -147,7 +150,7 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     /// Makes every wanted child of `object` exist as the controller describes it, and removes those
     /// that are not wanted any more.
     ///
-    /// Children without an open `after` are applied side by side; the others as soon as those before them
+    /// Children whose predecessors are ready are applied side by side; the others as soon as their predecessors
     /// are ready, which may be in a later reconcile: the change of a child reconciles its owner. A
     /// failure of one child does not keep others from being applied, unless they come after it.
     /// Nothing is sent when nothing differs.

@@ -3,7 +3,6 @@
 //! The trait objects are for the walk through the graph, which does not know the kinds.
 
 use std::any::Any;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -203,13 +202,13 @@ impl<C: Reconciler + Owns<K>, K: Whole> Node<C, K> {
     async fn applied(&self, run: Run<'_, C>) -> Result<Outcome> {
         let mut children = (self.desired)(run.controller, run.object, run.cx).await?;
         let mark = run.marker.of(self.name);
-        let mut names = BTreeSet::new();
+        let kind = K::static_info().map(|info| info.group_resource());
         for child in &mut children {
-            let name = child.name().to_owned();
-            if !names.insert((child.namespace().map(ToOwned::to_owned), name.clone())) {
-                let text =
-                    format!("two objects of it are named \"{name}\": each needs its own name");
-                return Err(Error::usage(text).into());
+            let namespace = child.namespace().or_else(|| run.object.namespace());
+            let (namespace, name) = (namespace.map(ToOwned::to_owned), child.name().to_owned());
+            let text = format!("\"{name}\"");
+            if let Some(field) = run.claims.claim((kind.clone(), namespace, name), self.name) {
+                return Err(Error::usage(self.twice(&text, field)).into());
             }
             let labels = child.metadata_mut().labels.get_or_insert_default();
             labels.insert(LABEL.to_owned(), mark.clone());
@@ -235,6 +234,17 @@ impl<C: Reconciler + Owns<K>, K: Whole> Node<C, K> {
             return Ok(Outcome::failed(failure).with_objects(applied));
         }
         Ok(self.judged(run, applied))
+    }
+
+    /// Returns the text for a child that `field` has described already.
+    fn twice(&self, name: &str, field: &str) -> String {
+        if field == self.name {
+            return format!("two objects of it are named {name}: each needs its own name");
+        }
+        format!(
+            "its object {name} is described by the field `{field}` as well: an object is the child \
+             of one field"
+        )
     }
 
     /// Applies one child.

@@ -6,7 +6,7 @@
 use super::Dependents;
 use super::marker::Marker;
 use super::node::{AnyKind, AnyNode, Marked};
-use super::run::Run;
+use super::run::{Claims, Run};
 use crate::controller::{Context, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::resource::{ObjectKey, ResourceInfo};
@@ -27,7 +27,8 @@ pub(super) async fn delete_all<G: Dependents>(
     cx: &Context<G::Controller>,
 ) -> Result<()> {
     let marker = Marker::new(cx.controller_name(), G::NAME);
-    let run = Run { controller, object, cx, marker: &marker };
+    let claims = Claims::default();
+    let run = Run { controller, object, cx, marker: &marker, claims: &claims };
     let nodes = G::nodes();
     let none: Vec<Option<&[ObjectKey]>> = nodes.iter().map(|_| Some(&[][..])).collect();
     let (removals, failures) = remove::<G>(&nodes, run, &none, Propagation::Foreground).await;
@@ -53,11 +54,15 @@ pub(super) async fn remove<G: Dependents>(
 ) -> (Removals, Vec<Failure>) {
     let mut removals = Removals { left: vec![0; nodes.len()], retired: 0 };
     let mut failures = Vec::new();
+    let places = Places::of(nodes, run.marker);
     for kind in G::retired() {
+        // Its children may be those of a field, under another name or version of the kind.
+        if places.has(kind.info().as_ref()) {
+            continue;
+        }
         let goes = kind.marked(run.cx, run.marker);
         removals.retired += delete(&*kind, goes, run, propagation, &mut failures).await;
     }
-    let places = Places::of(nodes, run.marker);
     for at in reverse(nodes) {
         let mut goes = nodes[at].kind().marked(run.cx, run.marker);
         goes.retain(|child| places.goes(at, child, kept));
@@ -98,30 +103,43 @@ async fn delete<C: Reconciler>(
 
 /// Kind and mark of each field.
 struct Places {
-    infos: Vec<Option<ResourceInfo>>,
+    /// Plural name and group: an object is the same in every version of its kind.
+    kinds: Vec<Option<String>>,
     marks: Vec<String>,
 }
 
 impl Places {
     fn of<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], marker: &Marker) -> Self {
-        let infos = nodes.iter().map(|node| node.kind().info()).collect();
-        Self { infos, marks: nodes.iter().map(|node| marker.of(node.name())).collect() }
+        let kinds = nodes.iter().map(|node| resource(node.kind().info().as_ref())).collect();
+        Self { kinds, marks: nodes.iter().map(|node| marker.of(node.name())).collect() }
+    }
+
+    /// Whether a field has that kind.
+    fn has(&self, info: Option<&ResourceInfo>) -> bool {
+        info.is_some() && self.kinds.contains(&resource(info))
     }
 
     /// Whether a child goes with the field `at`: it is the field's own and not kept, or it is of a field
     /// that the graph no longer has, and `at` is the first field of its kind.
+    ///
+    /// Nothing goes while a field of the kind does not know its children: a child that moved from
+    /// one field to another, or whose field was renamed, is taken over as soon as it is the new
+    /// field's turn.
     fn goes(&self, at: usize, child: &Marked, kept: &[Option<&[ObjectKey]>]) -> bool {
-        let same = || (0..self.infos.len()).filter(|other| self.infos[*other] == self.infos[at]);
-        let is_own = child.mark == self.marks[at] && kept[at].is_some();
-        // A field that was renamed may take over such a child as soon as it is its turn.
-        let is_stray = !self.marks.contains(&child.mark)
-            && same().next() == Some(at)
-            && same().all(|other| kept[other].is_some());
+        let same = || (0..self.kinds.len()).filter(|other| self.kinds[*other] == self.kinds[at]);
+        let are_known = same().all(|other| kept[other].is_some());
+        let is_own = child.mark == self.marks[at];
+        let is_stray = !self.marks.contains(&child.mark) && same().next() == Some(at);
         let is_kept = |key: &ObjectKey| {
             same().filter_map(|other| kept[other]).flatten().any(|kept| is_same(kept, key))
         };
-        (is_own || is_stray) && !is_kept(&child.key)
+        are_known && (is_own || is_stray) && !is_kept(&child.key)
     }
+}
+
+/// Returns plural name and group of a kind.
+fn resource(info: Option<&ResourceInfo>) -> Option<String> {
+    info.map(ResourceInfo::group_resource)
 }
 
 /// Whether both keys are of one object, in whatever cluster.
@@ -138,9 +156,47 @@ fn reverse<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>]) -> Vec<usize> {
                 |later: usize| order.contains(&later) || !nodes[later].after().contains(at);
             !order.contains(at) && (0..nodes.len()).all(is_free)
         });
-        // The derive refuses circles.
+        // The derive refuses cycles.
         let Some(next) = next else { break };
         order.push(next);
     }
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+
+    /// A graph with two fields for maps and one for Secrets.
+    fn places() -> Places {
+        let kind = |name: &str| Some(name.to_owned());
+        let kinds = vec![kind("configmaps"), kind("configmaps"), kind("secrets")];
+        let marks = ["front", "back", "login"].map(|field| format!("sites.Children.{field}"));
+        Places { kinds, marks: marks.into() }
+    }
+
+    #[test]
+    fn a_field_has_its_kind_in_every_version() {
+        let old = ResourceInfo { version: "v1beta1".into(), ..ResourceInfo::of::<ConfigMap>() };
+        assert!(places().has(Some(&old)));
+        assert!(places().has(Some(&ResourceInfo::of::<Secret>())));
+        let other = ResourceInfo { group: "example.dev".into(), ..old };
+        assert!(!places().has(Some(&other)) && !places().has(None));
+    }
+
+    #[test]
+    fn a_child_stays_while_another_field_of_its_kind_does_not_know_its_children() {
+        let child = Marked {
+            key: ObjectKey::new(Some("shop"), "page"),
+            mark: "sites.Children.front".to_owned(),
+            is_terminating: false,
+        };
+        let none: &[ObjectKey] = &[];
+        let page: &[ObjectKey] = &[child.key.clone()];
+        let goes = |kept: [Option<&[ObjectKey]>; 3]| places().goes(0, &child, &kept);
+        assert!(!goes([Some(none), None, Some(none)]), "the other field waits");
+        assert!(!goes([Some(none), Some(page), Some(none)]), "the other field has it");
+        assert!(goes([Some(none), Some(none), None]), "a field of another kind waits");
+    }
 }

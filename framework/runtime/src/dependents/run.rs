@@ -1,5 +1,7 @@
 //! The walk through a graph: each field when the fields before it have ended.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -12,6 +14,7 @@ use super::{Dependents, removal};
 use crate::controller::{Context, Failure, Reconciler, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::resource::ObjectKey;
+use windlass_core::sync::Mutex;
 
 /// An apply or a deletion of a graph.
 pub struct Run<'a, C: Reconciler> {
@@ -19,6 +22,7 @@ pub struct Run<'a, C: Reconciler> {
     pub(super) object: &'a C::Object,
     pub(super) cx: &'a Context<C>,
     pub(super) marker: &'a Marker,
+    pub(super) claims: &'a Claims,
 }
 
 impl<C: Reconciler> Clone for Run<'_, C> {
@@ -32,6 +36,29 @@ impl<C: Reconciler> Copy for Run<'_, C> {}
 impl<C: Reconciler> fmt::Debug for Run<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").field("cx", self.cx).finish_non_exhaustive()
+    }
+}
+
+/// The objects that fields have described in one apply, each with its field.
+///
+/// Two fields with one object would label it in turn, in every reconcile. Behind a lock because all fields
+/// share it; one task polls them, so that nobody waits.
+#[derive(Debug, Default)]
+pub(super) struct Claims(Mutex<BTreeMap<Claim, &'static str>>);
+
+/// Plural name and group of an object's kind, its namespace and its name.
+type Claim = (Option<String>, Option<String>, String);
+
+impl Claims {
+    /// Gives an object to a field; returns the field that has it already, if any.
+    pub(super) fn claim(&self, object: Claim, field: &'static str) -> Option<&'static str> {
+        match self.0.lock().entry(object) {
+            Entry::Vacant(free) => {
+                free.insert(field);
+                None
+            }
+            Entry::Occupied(taken) => Some(*taken.get()),
+        }
     }
 }
 
@@ -96,7 +123,8 @@ pub(super) async fn apply<G: Dependents>(
     cx: &Context<G::Controller>,
 ) -> Applied<G> {
     let marker = Marker::new(cx.controller_name(), G::NAME);
-    let run = Run { controller, object, cx, marker: &marker };
+    let claims = Claims::default();
+    let run = Run { controller, object, cx, marker: &marker, claims: &claims };
     let nodes = G::nodes();
     let mut outcomes = walk(&nodes, run).await;
     let kept: Vec<_> = outcomes.iter().map(|outcome| outcome.kept.as_deref()).collect();

@@ -2,10 +2,12 @@
 
 mod deletion;
 mod failures;
+mod moves;
 mod order;
 mod readiness;
 mod removal;
 mod restarts;
+mod wiring;
 
 use std::time::Duration;
 

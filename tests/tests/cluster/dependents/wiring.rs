@@ -1,0 +1,78 @@
+//! Graphs whose kinds cannot be wired.
+
+use windlass::controller::ControllerBuilder;
+
+use super::*;
+
+/// Wires a graph to a controller that is written by hand.
+fn wire<G: Dependents>(_: G::Controller) {
+    let _ = G::wire(ControllerBuilder::new());
+}
+
+/// A graph that retires the kind of its field, under another name.
+mod renamed {
+    use super::super::*;
+
+    type Settings = ConfigMap;
+
+    #[derive(Dependents)]
+    #[dependents(by = Shops, retired(Settings))]
+    pub(super) struct Parts {
+        config: ConfigMap,
+    }
+
+    pub(super) struct Shops;
+
+    impl DesiredParts for Shops {
+        async fn config(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(format!("{}-config", shop.name())))
+        }
+    }
+
+    impl Reconciler for Shops {
+        type Object = Shop;
+
+        async fn reconcile(&self, _: &Shop, _: &Context<Self>) -> Result {
+            Ok(Action::done())
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "`retired` names configmaps, which is the kind of its field `config`")]
+fn a_retired_kind_that_a_field_has_is_refused_under_any_name() {
+    wire::<renamed::Parts>(renamed::Shops);
+}
+
+/// A graph with a child of the reconciled kind.
+mod own {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(by = Shops)]
+    pub(super) struct Parts {
+        branch: Shop,
+    }
+
+    pub(super) struct Shops;
+
+    impl DesiredParts for Shops {
+        async fn branch(&self, shop: &Shop, _: &Context<Self>) -> Result<Shop> {
+            Ok(Shop::new(format!("{}-branch", shop.name()), ShopSpec::default()))
+        }
+    }
+
+    impl Reconciler for Shops {
+        type Object = Shop;
+
+        async fn reconcile(&self, _: &Shop, _: &Context<Self>) -> Result {
+            Ok(Action::done())
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "its field `branch` is of the reconciled kind shops.graph.example.dev")]
+fn a_child_of_the_reconciled_kind_is_refused() {
+    wire::<own::Parts>(own::Shops);
+}
