@@ -6,7 +6,7 @@
 //! how far the change is, also after a restart, and a child that is not updated yet is still applied, from its own
 //! revision.
 //!
-//! The rules are those of StatefulSets where these have one: children are updated from the last to the first, those
+//! The rules are those of `StatefulSet`s where these have one: children are updated from the last to the first, those
 //! below the [partition](Rollout::partition) are left as they are, and children that are not ready are updated
 //! first, because they serve nobody. Beside them a [canary](Rollout::canary) may pause the change, and a
 //! [deadline](Rollout::deadline) rolls it back to the last revision in which all children were ready.
@@ -200,7 +200,7 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
         self
     }
 
-    /// Sets the number of revisions that are kept beside those in use. Default: 10, as of StatefulSets.
+    /// Sets the number of revisions that are kept beside those in use. Default: 10, as of a `StatefulSet`.
     ///
     /// The revision that a rollback leads to is always kept.
     pub fn history(mut self, count: usize) -> Self {

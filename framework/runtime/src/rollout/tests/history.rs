@@ -65,7 +65,7 @@ async fn objects_whose_names_begin_alike_have_revisions_of_their_own() {
     let beginning = "customer-production-eu-central-1-postgres-main-";
     for end in ["a", "b"] {
         let spec = FleetSpec { image: "1".to_owned(), count: 1, ..FleetSpec::default() };
-        world.api().create(&Fleet::new(&format!("{beginning}{end}"), spec)).await.unwrap();
+        world.api().create(&Fleet::new(format!("{beginning}{end}"), spec)).await.unwrap();
     }
     world.rest().await;
     assert_eq!(revisions(&world).await.len(), 3);
