@@ -159,15 +159,19 @@ impl<G: Dependents> Applied<G> {
     ///
     /// Changes of children reconcile their owner in either case. The next check is after the shortest
     /// [`check_after`](Failure::check_after) of the descriptions that wait, if one has any.
-    pub fn action(&self) -> Action {
-        if self.all_ready() {
-            return Action::done();
+    ///
+    /// # Errors
+    /// The failures of all dependents, as [`into_result`](Self::into_result).
+    pub fn action(self) -> Result<Action> {
+        let applied = self.into_result()?;
+        if applied.all_ready() {
+            return Ok(Action::done());
         }
-        let wait = Action::wait_for("Dependents", self.summary());
-        match self.check_after {
+        let wait = Action::wait_for("Dependents", applied.summary());
+        Ok(match applied.check_after {
             Some(delay) => wait.check_after(delay),
             None => wait,
-        }
+        })
     }
 
     /// The failures of all dependents, as one; `None` if none failed.
