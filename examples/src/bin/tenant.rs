@@ -77,7 +77,7 @@ impl Reconciler for Tenants {
         let children = TenantChildren::apply_each(self, tenant, cx).await;
         let condition = if children.all_ready() { met } else { unmet };
         cx.set_condition(condition("Ready", "Children", children.summary())).await?;
-        Ok(children.into_result()?.action())
+        children.action()
     }
 }
 

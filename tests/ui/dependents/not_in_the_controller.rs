@@ -28,7 +28,7 @@ impl Reconciler for Maps {
     type Object = ConfigMap;
 
     async fn reconcile(&self, map: &ConfigMap, cx: &Context<Self>) -> Result {
-        Ok(Children::apply(self, map, cx).await?.action())
+        Children::apply(self, map, cx).await?.action()
     }
 }
 

@@ -77,6 +77,9 @@ pub(crate) struct Core {
     /// Whether the program itself requested it: its readers are unknown, so every controller waits
     /// for it, even if `is_awaited`.
     pub(super) is_requested: AtomicBool,
+    /// Whether it is optional only because some of its readers can do without it: the others wait for
+    /// its first list.
+    pub(super) is_preferred_optional: AtomicBool,
 }
 
 impl Core {
@@ -126,6 +129,7 @@ impl Core {
             is_reported_elsewhere: AtomicBool::new(false),
             is_awaited: AtomicBool::new(false),
             is_requested: AtomicBool::new(false),
+            is_preferred_optional: AtomicBool::new(false),
         })
     }
 
@@ -140,6 +144,14 @@ impl Core {
     /// Returns whether the first list is required and has not come.
     pub(super) fn is_pending(&self) -> bool {
         !self.options.is_optional && self.progress.now() == Synced::Pending
+    }
+
+    /// Returns whether a reader waits for the first list, which has not come; `is_dispensable` is
+    /// whether the reader can do without it.
+    pub(super) fn is_pending_for(&self, is_dispensable: bool) -> bool {
+        // Relaxed: the flag guards no data.
+        let is_required = !is_dispensable && self.is_preferred_optional.load(Ordering::Relaxed);
+        (is_required || !self.options.is_optional) && self.progress.now() == Synced::Pending
     }
 
     /// Returns whether this informer reads `namespace`.

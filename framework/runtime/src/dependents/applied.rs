@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
 use super::Dependents;
 use super::readiness::Readiness;
@@ -96,6 +97,8 @@ pub struct Applied<G: Dependents> {
     /// Children that are being deleted, of all dependents and of retired kinds.
     removing: usize,
     failure: Option<Failure>,
+    /// Shortest delay of the next check that a description asked for.
+    check_after: Option<Duration>,
 }
 
 impl<G: Dependents> fmt::Debug for Applied<G> {
@@ -119,7 +122,13 @@ impl<G: Dependents> Applied<G> {
         removing: usize,
         failure: Option<Failure>,
     ) -> Self {
-        Self { fields, states, removing, failure }
+        Self { fields, states, removing, failure, check_after: None }
+    }
+
+    /// Sets the delay of the next check.
+    pub(super) fn checked_after(mut self, delay: Option<Duration>) -> Self {
+        self.check_after = delay;
+        self
     }
 
     /// Whether every dependent is [settled](DependentState::is_settled), and no child is being
@@ -148,12 +157,21 @@ impl<G: Dependents> Applied<G> {
     /// Returns the action that ends a reconcile: done when everything is ready, otherwise a
     /// [wait](Action::wait_for) with the reason `Dependents` and the [summary](Self::summary).
     ///
-    /// Changes of children reconcile their owner in either case.
-    pub fn action(&self) -> Action {
-        if self.all_ready() {
-            return Action::done();
+    /// Changes of children reconcile their owner in either case. The next check is after the shortest
+    /// [`check_after`](Failure::check_after) of the descriptions that wait, if one has any.
+    ///
+    /// # Errors
+    /// The failures of all dependents, as [`into_result`](Self::into_result).
+    pub fn action(self) -> Result<Action> {
+        let applied = self.into_result()?;
+        if applied.all_ready() {
+            return Ok(Action::done());
         }
-        Action::wait_for("Dependents", self.summary())
+        let wait = Action::wait_for("Dependents", applied.summary());
+        Ok(match applied.check_after {
+            Some(delay) => wait.check_after(delay),
+            None => wait,
+        })
     }
 
     /// The failures of all dependents, as one; `None` if none failed.

@@ -108,7 +108,7 @@ type Object<G> = <<G as Dependents>::Controller as Reconciler>::Object;
 ///
 ///     async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
 ///         let children = Children::apply(self, site, cx).await?;
-///         Ok(children.action())
+///         children.action()
 ///     }
 /// }
 /// ```
@@ -172,7 +172,7 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     }
 
     /// As [`apply`](Self::apply), for a status that says of each child whether it failed: failures are
-    /// in the result, and [`Applied::into_result`] returns them.
+    /// in the result, and [`Applied::action`] or [`Applied::into_result`] returns them.
     ///
     /// # Cancel safety
     /// As [`apply`](Self::apply).

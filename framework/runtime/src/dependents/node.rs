@@ -313,10 +313,11 @@ impl<C: Reconciler + Owns<K>, K: Whole> AnyNode<C> for Node<C, K> {
             }
             match self.applied(run).await {
                 Ok(outcome) => outcome,
-                Err(failure) if failure.is_wait() => {
-                    Outcome::of(DependentState::Waits(failure.to_string()))
-                }
-                Err(failure) => Outcome::failed(failure),
+                Err(failure) => match failure.into_wait() {
+                    Ok(wait) => Outcome::of(DependentState::Waits(wait.text.clone()))
+                        .checked_after(wait.check_after),
+                    Err(failure) => Outcome::failed(failure),
+                },
             }
         })
     }

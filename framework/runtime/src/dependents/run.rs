@@ -6,6 +6,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use super::applied::{Applied, Dependent, DependentState};
 use super::marker::Marker;
@@ -69,6 +70,8 @@ pub struct Outcome {
     /// of it may be removed.
     pub(super) kept: Option<Vec<ObjectKey>>,
     pub(super) failure: Option<Failure>,
+    /// Delay of the next check that the description asked for, if it waits.
+    check_after: Option<Duration>,
     objects: Option<Objects>,
 }
 
@@ -81,13 +84,19 @@ impl fmt::Debug for Outcome {
 impl Outcome {
     /// Returns the outcome of a field that removes nothing.
     pub(super) fn of(state: DependentState) -> Self {
-        Self { state, kept: None, failure: None, objects: None }
+        Self { state, kept: None, failure: None, check_after: None, objects: None }
     }
 
     /// Returns the outcome of a field that failed.
     pub(super) fn failed(failure: Failure) -> Self {
         let state = DependentState::Failed(failure.to_string());
         Self { failure: Some(failure), ..Self::of(state) }
+    }
+
+    /// Sets the delay of the next check of a field that waits.
+    pub(super) fn checked_after(mut self, delay: Option<Duration>) -> Self {
+        self.check_after = delay;
+        self
     }
 
     /// Sets the children that stay; all others of the field are removed.
@@ -146,8 +155,9 @@ pub(super) async fn apply<G: Dependents>(
     failures.extend(failed);
     let states = nodes.iter().zip(&outcomes);
     let states = states.map(|(node, outcome)| (node.name(), outcome.state.clone())).collect();
+    let check_after = outcomes.iter().filter_map(|outcome| outcome.check_after).min();
     let fields = G::fields(&mut Outcomes(outcomes));
-    Applied::new(fields, states, removing, soonest(failures))
+    Applied::new(fields, states, removing, soonest(failures)).checked_after(check_after)
 }
 
 /// Runs every field when those before it have ended, side by side where they may.

@@ -99,3 +99,55 @@ async fn a_namespace_that_is_being_deleted_takes_its_shops_along() {
     running.settled().await;
     running.stop().await;
 }
+
+/// A graph whose child is described when something outside of the cluster is there.
+mod outside {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use windlass::controller::Failure;
+
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(by = Shops)]
+    pub(super) struct Parts {
+        config: ConfigMap,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(Parts), name = "shops")]
+    pub(super) struct Shops {
+        pub(super) looks: Arc<AtomicUsize>,
+    }
+
+    impl DesiredParts for Shops {
+        async fn config(&self, _: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            self.looks.fetch_add(1, Ordering::SeqCst);
+            let wait = Failure::wait_for("Disk", "the disk is being made");
+            Err(wait.check_after(Duration::from_secs(5)))
+        }
+    }
+
+    impl Reconciler for Shops {
+        type Object = Shop;
+
+        async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
+            Parts::apply(self, shop, cx).await?.action()
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_description_that_waits_is_asked_again_after_the_delay_that_it_sets() {
+    let world = World::embedded().await;
+    let looks = std::sync::Arc::<std::sync::atomic::AtomicUsize>::default();
+    let controller = outside::Shops { looks: std::sync::Arc::clone(&looks) };
+    let running = world.cluster.spawn(Manager::new(world.cluster.client()).controller(controller));
+    world.create("shop", &[]).await;
+    world.pass(120).await;
+    // The backoff of a wait would allow 8.
+    let looks = looks.load(std::sync::atomic::Ordering::SeqCst);
+    assert!(looks > 15, "{looks}");
+    running.stop().await;
+}

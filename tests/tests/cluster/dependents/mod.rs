@@ -127,7 +127,7 @@ impl Reconciler for Shops {
             unmet("Ready", "Parts", parts.summary())
         };
         cx.set_condition(condition).await?;
-        Ok(parts.into_result()?.action())
+        parts.action()
     }
 }
 

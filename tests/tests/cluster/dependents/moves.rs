@@ -47,7 +47,7 @@ mod waiting {
         type Object = Shop;
 
         async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
-            Ok(Parts::apply(self, shop, cx).await?.action())
+            Parts::apply(self, shop, cx).await?.action()
         }
     }
 }
@@ -108,7 +108,7 @@ mod doubled {
         async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
             let parts = Parts::apply_each(self, shop, cx).await;
             cx.set_condition(unmet("Ready", "Parts", parts.summary())).await?;
-            Ok(parts.into_result()?.action())
+            parts.action()
         }
     }
 }

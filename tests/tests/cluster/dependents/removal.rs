@@ -85,7 +85,7 @@ mod next {
         type Object = Shop;
 
         async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
-            Ok(Parts::apply(self, shop, cx).await?.action())
+            Parts::apply(self, shop, cx).await?.action()
         }
     }
 }

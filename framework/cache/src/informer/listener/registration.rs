@@ -134,6 +134,8 @@ pub struct Registration {
     informer_ref: Option<Arc<InformerRef>>,
     /// Whether the listener stays when this is dropped.
     is_kept: bool,
+    /// Whether its controller can do without the cache.
+    is_dispensable: bool,
 }
 
 impl fmt::Debug for Registration {
@@ -149,7 +151,14 @@ impl Registration {
     /// Adds the listener to its informer.
     fn new(listener: Arc<Listener>, informer_ref: Arc<InformerRef>) -> Self {
         informer_ref.core().listen(Arc::clone(&listener));
-        Self { listener, informer_ref: Some(informer_ref), is_kept: false }
+        Self { listener, informer_ref: Some(informer_ref), is_kept: false, is_dispensable: false }
+    }
+
+    /// Notes that the listener's controller can do without the cache, if it is optional.
+    #[doc(hidden)]
+    pub fn dispensable(mut self) -> Self {
+        self.is_dispensable = true;
+        self
     }
 
     /// Returns whether the listener has received the first lists whole. Calls in which it panicked
@@ -190,7 +199,7 @@ impl Registration {
     }
 
     /// Waits until the cache has its first list, or has stopped, or its kind was found absent; does
-    /// not wait for an optional cache.
+    /// not wait for an optional cache, unless it is optional for the sake of other controllers alone.
     ///
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
@@ -200,7 +209,7 @@ impl Registration {
             .informer_ref
             .as_ref()
             .map(|informer_ref| informer_ref.core())
-            .filter(|core| core.is_pending());
+            .filter(|core| core.is_pending_for(self.is_dispensable));
         if let Some(core) = core {
             core.progress.settled().await;
         }
@@ -213,7 +222,7 @@ impl Registration {
             .informer_ref
             .as_ref()
             .map(|informer_ref| informer_ref.core())
-            .filter(|core| core.is_pending());
+            .filter(|core| core.is_pending_for(self.is_dispensable));
         core.and_then(|core| core.missing())
     }
 

@@ -3,7 +3,7 @@
 //! Creating and running them is in `registry`.
 
 use std::any::TypeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
 use super::informer_ref::InformerRef;
@@ -16,6 +16,8 @@ use windlass_core::resource::{Resource, ResourceInfo};
 #[derive(Default)]
 pub(in crate::informer) struct Informers {
     pub(in crate::informer) options: BTreeMap<ResourceInfo, CacheOptions>,
+    /// Kinds that are optional only because a controller can do without them.
+    pub(in crate::informer) preferred_optional: BTreeSet<ResourceInfo>,
     /// Sorted by kind; those of one kind in the order in which they were asked for.
     pub(in crate::informer) registered: Vec<RegisteredInformer>,
     /// Created and not yet running.

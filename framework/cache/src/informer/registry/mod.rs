@@ -338,6 +338,10 @@ impl InformerRegistry {
         };
         let informer_ref = InformerRef::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let cached_type = cached_type::<K>(&options);
+        let is_preferred_optional =
+            informers.preferred_optional.contains(&info) && options == informers.options_of(&info);
+        // Relaxed: the flag guards no data.
+        core.is_preferred_optional.store(is_preferred_optional, Ordering::Relaxed);
         let informer = RegisteredInformer {
             info,
             options,

@@ -7,6 +7,9 @@ use super::{InformerRegistry, RegisteredInformer};
 impl InformerRegistry {
     /// Makes the cache of a kind optional, beside its other options. Has no
     /// effect on a cache in use: its user cannot do without it.
+    ///
+    /// Listeners that come later wait for its first list nevertheless, unless they are
+    /// [dispensable](crate::informer::Registration::dispensable): other controllers may share the cache.
     #[doc(hidden)]
     pub fn prefer_optional(&self, info: ResourceInfo) {
         let mut informers = self.inner.informers.lock();
@@ -14,7 +17,8 @@ impl InformerRegistry {
         let is_used = |one: &RegisteredInformer| {
             one.info == info && one.options == options && one.users.strong_count() > 0
         };
-        if !informers.registered.iter().any(is_used) {
+        if !options.is_optional && !informers.registered.iter().any(is_used) {
+            informers.preferred_optional.insert(info.clone());
             informers.options.insert(info, options.optional());
         }
     }

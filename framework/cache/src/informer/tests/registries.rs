@@ -252,6 +252,25 @@ async fn b12_an_optional_kind_that_fails_keeps_nobody_waiting_and_a_required_one
     servers.end().await;
 }
 
+/// B12: a cache that is optional for one controller is waited for by another one that needs it.
+#[tokio::test(start_paused = true)]
+async fn b12_a_cache_that_some_can_do_without_is_waited_for_by_others() {
+    let servers = Servers::start(&environment());
+    let registry = &servers.registry;
+    registry.prefer_optional(maps());
+    let informer = registry.informer::<ConfigMap>();
+    servers.server(0).script(|_, _| Some(ScriptedResponse::Status(500, "InternalError")));
+    let dispensable = informer.on_change(|_| {}).dispensable();
+    let required = informer.on_change(|_| {});
+    let limit = Duration::from_secs(1);
+    tokio::time::timeout(limit, dispensable.filled()).await.expect("it does not wait");
+    assert!(tokio::time::timeout(limit, required.filled()).await.is_err(), "it waits");
+    servers.server(0).recover();
+    required.filled().await;
+    assert!(informer.status().synced);
+    servers.end().await;
+}
+
 /// Several clusters side by side.
 #[tokio::test(start_paused = true)]
 async fn registries_of_several_clusters_run_apart() {

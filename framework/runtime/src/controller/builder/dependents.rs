@@ -2,7 +2,8 @@
 
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
-use crate::controller::source::{Appearance, watches};
+use crate::controller::source::{Appearance, Source, watches};
+use windlass_cache::informer::Registration;
 use windlass_core::rbac::{self, Rule};
 use windlass_core::resource::{Resource, ResourceInfo};
 
@@ -20,7 +21,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
             appearance.attach::<K>(at);
             Ok(Vec::new())
         }));
-        self.owns::<K>()
+        let reason = self.names.add(format!("owned {}", info.group_resource()));
+        self.rules.extend(rbac::owned_rules(&info));
+        self.sources.push(dispensable(watches::owned::<K>(self.info.clone(), reason, None)));
+        self
     }
 
     /// Watches the children of kind `K` that an earlier version of the operator made, to delete them.
@@ -31,7 +35,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self.rules.extend(rbac::watched_rules(&info));
         self.rules.push(Rule::new(&info, None, &["delete"]));
         let reason = self.names.add(format!("owned {}", info.group_resource()));
-        self.sources.push(watches::owned::<K>(self.info.clone(), reason, None));
+        self.sources.push(dispensable(watches::owned::<K>(self.info.clone(), reason, None)));
         self
     }
 
@@ -42,4 +46,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
             Ok(Vec::new())
         }));
     }
+}
+
+/// Returns the source of a kind that the controller can do without. Another controller that shares the
+/// cache may need it: that one waits for the first list.
+fn dispensable(source: Source) -> Source {
+    Box::new(move |at| Ok(source(at)?.into_iter().map(Registration::dispensable).collect()))
 }
