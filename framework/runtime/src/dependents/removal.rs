@@ -193,7 +193,7 @@ mod tests {
             is_terminating: false,
         };
         let none: &[ObjectKey] = &[];
-        let page: &[ObjectKey] = &[child.key.clone()];
+        let page: &[ObjectKey] = std::slice::from_ref(&child.key);
         let goes = |kept: [Option<&[ObjectKey]>; 3]| places().goes(0, &child, &kept);
         assert!(!goes([Some(none), None, Some(none)]), "the other field waits");
         assert!(!goes([Some(none), Some(page), Some(none)]), "the other field has it");

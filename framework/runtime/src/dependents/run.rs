@@ -157,7 +157,7 @@ pub(super) async fn apply<G: Dependents>(
     let states = states.map(|(node, outcome)| (node.name(), outcome.state.clone())).collect();
     let check_after = outcomes.iter().filter_map(|outcome| outcome.check_after).min();
     let fields = G::fields(&mut Outcomes(outcomes));
-    Applied::new(fields, states, removing, soonest(failures)).checked_after(check_after)
+    Applied::<G>::new(fields, states, removing, soonest(failures)).checked_after(check_after)
 }
 
 /// Runs every field when those before it have ended, side by side where they may.

@@ -12,12 +12,14 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+mod guard;
 mod informer_ref;
 mod informers;
 mod naming;
 mod optional;
 mod selection;
 
+use guard::RegistryGuard;
 pub(in crate::informer) use informer_ref::InformerRef;
 use informers::{Informers, RegisteredInformer, cached_type};
 use naming::InformerNames;
@@ -583,23 +585,5 @@ impl Inner {
         if never_ran {
             core.end();
         }
-    }
-}
-
-/// Stops the registry when its task ends or is dropped.
-struct RegistryGuard(Arc<Inner>);
-
-impl Drop for RegistryGuard {
-    fn drop(&mut self) {
-        self.0.stop.cancel();
-        let cores: Vec<_> = {
-            let mut informers = self.0.informers.lock();
-            informers.is_stopped = true;
-            informers.idle.clear();
-            informers.registered.iter().map(|one| Arc::clone(&one.core)).collect()
-        };
-        // Outside of the lock: the end of an informer calls into its listeners and metrics.
-        cores.iter().for_each(|core| core.end());
-        self.0.phase.set(Phase::Ended);
     }
 }

@@ -60,7 +60,7 @@ impl Readiness {
     /// Returns the readiness of an object of any kind. `now` is for Pods that find no node: they
     /// are in progress for 15 s after their creation, and have then failed.
     ///
-    /// Costs comparisons for Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, Pods, volume
+    /// Costs comparisons for Deployments, `StatefulSet`s, `DaemonSet`s, `ReplicaSet`s, Jobs, Pods, volume
     /// claims, Services, disruption budgets and definitions, and for kinds without a status. An
     /// object of another kind is converted to JSON.
     pub fn of<K: Resource>(object: &K, now: Timestamp) -> Self {

@@ -1,0 +1,23 @@
+//! End of a registry with its task.
+
+use std::sync::Arc;
+
+use super::{Inner, Phase};
+
+/// Stops the registry when its task ends or is dropped.
+pub(super) struct RegistryGuard(pub(super) Arc<Inner>);
+
+impl Drop for RegistryGuard {
+    fn drop(&mut self) {
+        self.0.stop.cancel();
+        let cores: Vec<_> = {
+            let mut informers = self.0.informers.lock();
+            informers.is_stopped = true;
+            informers.idle.clear();
+            informers.registered.iter().map(|one| Arc::clone(&one.core)).collect()
+        };
+        // Outside of the lock: the end of an informer calls into its listeners and metrics.
+        cores.iter().for_each(|core| core.end());
+        self.0.phase.set(Phase::Ended);
+    }
+}
