@@ -288,6 +288,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             };
         }
         match path {
+            // Only looks like it: the state may be the answer to an earlier dry run, which nothing is stored of.
+            None if cx.is_dry_run() => {}
             // Remembers the version: its next check needs no comparison.
             None => applied.note(&cx.key, &self.child, (self.hash, hashes), found),
             Some(path) => {
