@@ -76,6 +76,12 @@ impl Reconciler for Painter {
                 maps.patch("shared", Patch::Merge(json!({ "data": { "by": "us" } }))).await?;
                 maps.delete_collection().labels("kind=scrap").await?;
             }
+            "back" => {
+                let maps = cx.api::<ConfigMap>();
+                for data in [json!({ "by": "us", "seen": "1" }), json!({ "by": "them" })] {
+                    maps.patch("shared", Patch::Merge(json!({ "data": data }))).await?;
+                }
+            }
             _ => {}
         }
         cx.set_condition(met("Painted", "Done", &gadget.spec.color)).await?;
@@ -255,6 +261,17 @@ async fn requests_that_bypass_the_context_are_dry_runs_and_planned() {
 }
 
 #[tokio::test]
+async fn a_value_that_a_later_write_sets_back_is_no_change() {
+    let bench = Bench::start().await;
+    let shared = json!({ "metadata": { "name": "shared" }, "data": { "by": "them" } });
+    bench.children.create(&serde_json::from_value(shared).unwrap()).await.unwrap();
+    bench.gadgets.create(&gadget("home", "back")).await.unwrap();
+    let found = lines(&bench.planned_of("home").await);
+    let of_shared: Vec<&String> = found.iter().filter(|line| line.contains(" shared ")).collect();
+    assert_eq!(of_shared, ["update configmaps shared .data.seen: - -> \"1\""], "{found:#?}");
+}
+
+#[tokio::test]
 async fn a_failure_is_shown_with_its_object_and_others_are_planned() {
     let bench = Bench::start().await;
     for (name, color) in [("a", "fails"), ("b", "panics"), ("c", "waits"), ("d", "blue")] {
@@ -343,6 +360,12 @@ impl Reconciler for NextPainter {
         let mut page = ConfigMap::default();
         page.metadata.name = Some(gadget.name().to_owned());
         page.data = Some([("color".to_owned(), color)].into());
+        match gadget.spec.color.as_str() {
+            // The second finds the answer to the first.
+            "twice" => drop(cx.apply_owned(page.clone()).await?),
+            "calls" => drop(note_external_call(cx, "paint the wall")),
+            _ => {}
+        }
         cx.apply_owned(page).await?;
         Ok(Action::done())
     }
@@ -384,6 +407,38 @@ async fn a_shadow_reports_differences_that_last_and_writes_nothing() {
     assert_eq!(leases, 0, "a shadow takes no part in an election");
     shadow.stop().await;
     running.stop().await;
+}
+
+/// Runs an operator, and a shadow of it that paints pages in `color`, for a gadget of the color `of`; returns the
+/// number of differences after the time to settle.
+async fn differences_of(of: &str, color: &'static str) -> String {
+    let cluster = TestCluster::builder().embedded().start().await;
+    let bench = Bench::on(cluster).await;
+    let operator = |client: Client, painter| {
+        Manager::new(client).namespaces([bench.cluster.namespace()]).controller(painter)
+    };
+    let running = bench.cluster.spawn(operator(bench.cluster.client(), NextPainter("")));
+    bench.gadgets.create(&gadget("home", of)).await.unwrap();
+    bench.eventually("the page is there", async || bench.data("home").await.is_some()).await;
+    let shadow = operator(bench.cluster.client().dry_run(), NextPainter(color));
+    let shadow = bench.cluster.spawn_unrestricted(shadow.shadow(Duration::from_secs(10)));
+    bench.clock().sleep(Duration::from_secs(15)).await;
+    let found = bench.differing();
+    shadow.stop().await;
+    running.stop().await;
+    found
+}
+
+#[tokio::test]
+async fn a_shadow_finds_a_difference_again_in_a_child_that_it_applies_twice() {
+    assert_eq!(differences_of("twice", "red").await, "1.0");
+    assert_eq!(differences_of("twice", "").await, "0.0");
+}
+
+#[tokio::test]
+async fn a_shadow_counts_a_call_of_another_system_as_a_difference() {
+    assert_eq!(differences_of("calls", "").await, "1.0");
+    assert_eq!(differences_of("blue", "").await, "0.0");
 }
 
 #[tokio::test]
