@@ -362,8 +362,12 @@ impl Reconciler for NextPainter {
         page.data = Some([("color".to_owned(), color)].into());
         match gadget.spec.color.as_str() {
             // The second finds the answer to the first.
-            "twice" => drop(cx.apply_owned(page.clone()).await?),
-            "calls" => drop(note_external_call(cx, "paint the wall")),
+            "twice" => {
+                cx.apply_owned(page.clone()).await?;
+            }
+            "calls" => {
+                note_external_call(cx, "paint the wall");
+            }
             _ => {}
         }
         cx.apply_owned(page).await?;

@@ -139,8 +139,13 @@ impl Comparison<'_> {
         if old.action != PlannedAction::Update {
             return;
         }
-        let named = named(write);
-        old.fields.retain(|field| !named.iter().any(|name| is_within(&field.path, name)));
+        let (named, is_status) = (named(write), write.subresource.as_deref() == Some("status"));
+        let is_named = |path: &str| match write.verb {
+            // It replaces the whole object, or the whole status.
+            Verb::Update => is_within(path, ".status") == is_status,
+            _ => named.iter().any(|name| is_within(path, name)),
+        };
+        old.fields.retain(|field| !is_named(&field.path));
         let is_empty = old.fields.is_empty() && old.more_fields == 0 && old.note.is_none();
         // Else the new differences take the place.
         if is_empty && new.fields.is_empty() {
