@@ -139,7 +139,19 @@ async fn reconciled<C: Reconciler>(
 ) -> PlannedOutcome {
     let ending = attempt.cancel.end_guard();
     let clock = step.shared.environment.clock.clone();
-    let outcome = clock.timeout(limit, caught(step.run(key, attempt))).await;
+    let run = async {
+        let outcome = step.run(key, attempt.clone()).await;
+        // Its conditions are written after the reconcile, as the worker does in a run.
+        if let ReconcileOutcome::Waiting(wait) = &outcome {
+            if let Some(report) = step.waits(key, (wait, true), attempt) {
+                if let Err(error) = report.await {
+                    tracing::warn!(%error, "cannot plan the conditions of an object that waits");
+                }
+            }
+        }
+        outcome
+    };
+    let outcome = clock.timeout(limit, caught(run)).await;
     match outcome {
         None => PlannedOutcome::Failed(format!("the reconcile hit its deadline of {limit:?}")),
         Some(Err(panic)) => {
