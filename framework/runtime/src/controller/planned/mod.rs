@@ -53,6 +53,8 @@ pub enum PlannedOutcome {
     Waiting(String),
     /// The object is not reconciled, because an annotation pauses it.
     Paused,
+    /// The object was named, and is not reconciled, because the controller's predicate leaves it out.
+    NotSelected,
     /// The reconcile failed, with the text of the error.
     Failed(String),
 }
