@@ -125,7 +125,9 @@ impl Manager {
                         controllers with `client.dry_run()`";
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        refuse_writes(&self.clusters);
+        // The handles may be used after the plan.
+        let _refused: Vec<_> =
+            writing(&self.clusters).map(|one| one.fence_for_now(NoWrites::to(one))).collect();
         let wanted = wanted(&self.controllers, &options)?;
         let mut plan = Plan::default();
         self.compare_definitions(&mut plan).await?;
@@ -284,15 +286,27 @@ fn note_absent(
 
 /// Refuses the writes to clusters whose clients are not for dry runs.
 pub(super) fn refuse_writes(clusters: &[Cluster]) {
-    for cluster in clusters.iter().filter(|one| !one.client().is_dry_run()) {
-        cluster.fence(Some(Arc::new(NoWrites { cluster: cluster.name().to_owned() })));
+    for cluster in writing(clusters) {
+        cluster.fence(Some(NoWrites::to(cluster)));
     }
+}
+
+/// Returns the clusters whose clients are not for dry runs.
+fn writing(clusters: &[Cluster]) -> impl Iterator<Item = &Cluster> {
+    clusters.iter().filter(|one| !one.client().is_dry_run())
 }
 
 /// Gate that refuses every write to a cluster whose client is not for dry runs.
 #[derive(Debug)]
 struct NoWrites {
     cluster: String,
+}
+
+impl NoWrites {
+    /// Returns the gate of that cluster.
+    fn to(cluster: &Cluster) -> Arc<dyn WriteGate> {
+        Arc::new(Self { cluster: cluster.name().to_owned() })
+    }
 }
 
 impl WriteGate for NoWrites {
