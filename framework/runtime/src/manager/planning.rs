@@ -90,7 +90,8 @@ impl Manager {
     /// write nothing either. Another cluster needs such a client, too: its writes are refused
     /// otherwise, and are not in the plan in either case. Leader election, runnables, triggers,
     /// tasks of objects, Events and servers play no part. Calls of systems outside of Kubernetes are
-    /// made, unless the reconciler asks `cx.client().is_dry_run()` first.
+    /// made, unless the reconciler asks
+    /// [`note_external_call`](crate::controller::note_external_call) first.
     ///
     /// Needs the rights of a run. The command line has it as `plan`.
     ///

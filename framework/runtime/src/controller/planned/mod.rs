@@ -2,7 +2,9 @@
 //! objects.
 //!
 //! Every request of a reconcile in a plan is a dry run of the client (`Client::dry_run`), which
-//! passes its answers to a `DryRunRecord`: so requests that bypass the context are recorded, too.
+//! passes its answers to a `DryRunRecord`: so requests that bypass the context are recorded, too,
+//! if they are sent by the context's client. Those of a client that the reconciler keeps are dry
+//! runs without a record, because nothing says for which object they are sent.
 //! The state before is read after the reconcile, because nothing was stored meanwhile.
 //!
 //! Absent: the decision which objects are reconciled (`run/planning.rs`), and the presentation.
