@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use windlass::ErrorKind;
 use windlass::api::Patch;
 use windlass::controller::{
-    Finalize, PlannedAction, PlannedObject, PlannedOutcome, note_external_call,
+    Finalize, PlannedAction, PlannedObject, PlannedOutcome, note_external_call, predicates,
 };
 use windlass::manager::{Plan, PlanOptions};
 use windlass::prelude::*;
@@ -331,6 +331,37 @@ async fn a_plan_is_limited_to_the_named_objects() {
         assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
         assert!(error.to_string().contains(part), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_named_object_that_the_controller_does_not_select_is_not_reconciled() {
+    let bench = Bench::start().await;
+    for name in ["a", "b"] {
+        bench.gadgets.create(&gadget(name, "blue")).await.unwrap();
+    }
+    let namespace = bench.cluster.namespace();
+    let mut options = PlanOptions::default();
+    options.kind = Some("Gadget".to_owned());
+    options.objects = vec![format!("{namespace}/a"), format!("{namespace}/b")];
+    let manager = Manager::new(bench.cluster.client().dry_run()).namespaces([namespace]);
+    let manager = manager.wired(Painter, |builder| builder.when(predicates::name("a")));
+    let plan = manager.plan(options).await.unwrap();
+    let outcomes: Vec<&PlannedOutcome> = plan.objects.iter().map(|one| &one.outcome).collect();
+    assert_eq!(outcomes, [&PlannedOutcome::Reconciled, &PlannedOutcome::NotSelected]);
+    assert!(!plan.objects[1].has_changes() && !plan.has_failures(), "{plan:#?}");
+}
+
+#[tokio::test]
+async fn the_condition_of_an_object_that_waits_is_planned() {
+    let bench = Bench::start().await;
+    bench.gadgets.create(&gadget("home", "waits")).await.unwrap();
+    let manager =
+        Manager::new(bench.cluster.client().dry_run()).namespaces([bench.cluster.namespace()]);
+    let manager = manager.wired(Painter, |builder| builder.outcome_condition("Reconciled"));
+    let plan = manager.plan(PlanOptions::default()).await.unwrap();
+    let found = lines(&plan.objects[0]).join("; ");
+    let message = ".status.conditions[type=Reconciled].message: - -> \"Drying: 1 of 2 coats\"";
+    assert!(found.contains(message), "{found}");
 }
 
 #[tokio::test]

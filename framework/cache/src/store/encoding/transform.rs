@@ -188,8 +188,12 @@ mod tests {
     fn what_an_apply_could_set_is_kept_unless_a_step_may_take_it() {
         let aside = Transform::drop_last_applied().then(Transform::drop_paths(&[&["status"]]));
         assert!(aside.keeps_intents());
-        for path in [&["spec"][..], &["metadata", "annotations"], &["metadata", "labels", "status"]] {
-            assert!(!aside.clone().then(Transform::drop_paths(&[path])).keeps_intents(), "{path:?}");
+        for path in [&["spec"][..], &["metadata", "annotations"], &["metadata", "labels", "status"]]
+        {
+            assert!(
+                !aside.clone().then(Transform::drop_paths(&[path])).keeps_intents(),
+                "{path:?}"
+            );
         }
         assert!(!aside.then(Transform::new(|_| {})).keeps_intents());
     }

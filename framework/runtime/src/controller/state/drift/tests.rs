@@ -143,7 +143,11 @@ fn within_a_value_that_is_owned_as_a_whole_zero_and_none_differ() {
     let live = of(json!({ "key": "a" }));
     let seconds = of(json!({ "key": "a", "tolerationSeconds": 0 }));
     let found = app(seconds.clone(), live.clone(), applied.clone());
-    assert_eq!(found.as_deref(), Some(".spec.template.tolerations"), "none is for ever");
+    assert_eq!(
+        found.as_deref(),
+        Some(".spec.template.tolerations"),
+        "without seconds it never ends"
+    );
     assert_eq!(app(seconds.clone(), seconds, applied.clone()), None);
     for zero in [json!(false), json!("")] {
         let intent = of(json!({ "key": "a", "more": zero }));
