@@ -91,6 +91,7 @@ fn add_object(text: &mut String, object: &PlannedObject) {
         PlannedOutcome::Waiting(why) => writeln!(text, "  waits: {}", indented(why)),
         PlannedOutcome::Failed(why) => writeln!(text, "  failed: {}", indented(why)),
         PlannedOutcome::Paused => writeln!(text, "  paused by its annotation"),
+        PlannedOutcome::NotSelected => writeln!(text, "  not selected by the controller"),
         _ => Ok(()),
     };
 }
@@ -160,6 +161,7 @@ fn json_of(plan: &Plan) -> Value {
             PlannedOutcome::Waiting(why) => ("waiting", Some(why)),
             PlannedOutcome::Failed(why) => ("failed", Some(why)),
             PlannedOutcome::Paused => ("paused", None),
+            PlannedOutcome::NotSelected => ("notSelected", None),
             _ => ("reconciled", None),
         };
         json!({

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use windlass::ErrorKind;
 use windlass::api::Patch;
 use windlass::controller::{
-    Finalize, PlannedAction, PlannedObject, PlannedOutcome, note_external_call,
+    Finalize, PlannedAction, PlannedObject, PlannedOutcome, note_external_call, predicates,
 };
 use windlass::manager::{Plan, PlanOptions};
 use windlass::prelude::*;
@@ -75,6 +75,12 @@ impl Reconciler for Painter {
                 let maps = cx.api::<ConfigMap>();
                 maps.patch("shared", Patch::Merge(json!({ "data": { "by": "us" } }))).await?;
                 maps.delete_collection().labels("kind=scrap").await?;
+            }
+            "back" => {
+                let maps = cx.api::<ConfigMap>();
+                for data in [json!({ "by": "us", "seen": "1" }), json!({ "by": "them" })] {
+                    maps.patch("shared", Patch::Merge(json!({ "data": data }))).await?;
+                }
             }
             _ => {}
         }
@@ -256,6 +262,17 @@ async fn requests_that_bypass_the_context_are_dry_runs_and_planned() {
 }
 
 #[tokio::test]
+async fn a_value_that_a_later_write_sets_back_is_no_change() {
+    let bench = Bench::start().await;
+    let shared = json!({ "metadata": { "name": "shared" }, "data": { "by": "them" } });
+    bench.children.create(&serde_json::from_value(shared).unwrap()).await.unwrap();
+    bench.gadgets.create(&gadget("home", "back")).await.unwrap();
+    let found = lines(&bench.planned_of("home").await);
+    let of_shared: Vec<&String> = found.iter().filter(|line| line.contains(" shared ")).collect();
+    assert_eq!(of_shared, ["update configmaps shared .data.seen: - -> \"1\""], "{found:#?}");
+}
+
+#[tokio::test]
 async fn a_failure_is_shown_with_its_object_and_others_are_planned() {
     let bench = Bench::start().await;
     for (name, color) in [("a", "fails"), ("b", "panics"), ("c", "waits"), ("d", "blue")] {
@@ -318,6 +335,37 @@ async fn a_plan_is_limited_to_the_named_objects() {
 }
 
 #[tokio::test]
+async fn a_named_object_that_the_controller_does_not_select_is_not_reconciled() {
+    let bench = Bench::start().await;
+    for name in ["a", "b"] {
+        bench.gadgets.create(&gadget(name, "blue")).await.unwrap();
+    }
+    let namespace = bench.cluster.namespace();
+    let mut options = PlanOptions::default();
+    options.kind = Some("Gadget".to_owned());
+    options.objects = vec![format!("{namespace}/a"), format!("{namespace}/b")];
+    let manager = Manager::new(bench.cluster.client().dry_run()).namespaces([namespace]);
+    let manager = manager.wired(Painter, |builder| builder.when(predicates::name("a")));
+    let plan = manager.plan(options).await.unwrap();
+    let outcomes: Vec<&PlannedOutcome> = plan.objects.iter().map(|one| &one.outcome).collect();
+    assert_eq!(outcomes, [&PlannedOutcome::Reconciled, &PlannedOutcome::NotSelected]);
+    assert!(!plan.objects[1].has_changes() && !plan.has_failures(), "{plan:#?}");
+}
+
+#[tokio::test]
+async fn the_condition_of_an_object_that_waits_is_planned() {
+    let bench = Bench::start().await;
+    bench.gadgets.create(&gadget("home", "waits")).await.unwrap();
+    let manager =
+        Manager::new(bench.cluster.client().dry_run()).namespaces([bench.cluster.namespace()]);
+    let manager = manager.wired(Painter, |builder| builder.outcome_condition("Reconciled"));
+    let plan = manager.plan(PlanOptions::default()).await.unwrap();
+    let found = lines(&plan.objects[0]).join("; ");
+    let message = ".status.conditions[type=Reconciled].message: - -> \"Drying: 1 of 2 coats\"";
+    assert!(found.contains(message), "{found}");
+}
+
+#[tokio::test]
 async fn a_plan_needs_a_client_for_dry_runs_and_an_installed_kind() {
     let bench = Bench::start().await;
     let client = bench.cluster.client();
@@ -344,6 +392,16 @@ impl Reconciler for NextPainter {
         let mut page = ConfigMap::default();
         page.metadata.name = Some(gadget.name().to_owned());
         page.data = Some([("color".to_owned(), color)].into());
+        match gadget.spec.color.as_str() {
+            // The second finds the answer to the first.
+            "twice" => {
+                cx.apply_owned(page.clone()).await?;
+            }
+            "calls" => {
+                note_external_call(cx, "paint the wall");
+            }
+            _ => {}
+        }
         cx.apply_owned(page).await?;
         Ok(Action::done())
     }
@@ -385,6 +443,38 @@ async fn a_shadow_reports_differences_that_last_and_writes_nothing() {
     assert_eq!(leases, 0, "a shadow takes no part in an election");
     shadow.stop().await;
     running.stop().await;
+}
+
+/// Runs an operator, and a shadow of it that paints pages in `color`, for a gadget of the color `of`; returns the
+/// number of differences after the time to settle.
+async fn differences_of(of: &str, color: &'static str) -> String {
+    let cluster = TestCluster::builder().embedded().start().await;
+    let bench = Bench::on(cluster).await;
+    let operator = |client: Client, painter| {
+        Manager::new(client).namespaces([bench.cluster.namespace()]).controller(painter)
+    };
+    let running = bench.cluster.spawn(operator(bench.cluster.client(), NextPainter("")));
+    bench.gadgets.create(&gadget("home", of)).await.unwrap();
+    bench.eventually("the page is there", async || bench.data("home").await.is_some()).await;
+    let shadow = operator(bench.cluster.client().dry_run(), NextPainter(color));
+    let shadow = bench.cluster.spawn_unrestricted(shadow.shadow(Duration::from_secs(10)));
+    bench.clock().sleep(Duration::from_secs(15)).await;
+    let found = bench.differing();
+    shadow.stop().await;
+    running.stop().await;
+    found
+}
+
+#[tokio::test]
+async fn a_shadow_finds_a_difference_again_in_a_child_that_it_applies_twice() {
+    assert_eq!(differences_of("twice", "red").await, "1.0");
+    assert_eq!(differences_of("twice", "").await, "0.0");
+}
+
+#[tokio::test]
+async fn a_shadow_counts_a_call_of_another_system_as_a_difference() {
+    assert_eq!(differences_of("calls", "").await, "1.0");
+    assert_eq!(differences_of("blue", "").await, "0.0");
 }
 
 #[tokio::test]

@@ -157,6 +157,13 @@ impl<K: Resource> Informer<K> {
         self.informer_ref.core().store.keep_applied_fields(manager);
     }
 
+    /// Whether objects are kept with everything that an apply could set: no transform changes them, and
+    /// more than their metadata is kept.
+    #[doc(hidden)]
+    pub fn keeps_intents(&self) -> bool {
+        self.informer_ref.core().store.keeps_intents()
+    }
+
     /// Returns a function that says whether the first list has been applied; it does not keep the
     /// cache running.
     #[doc(hidden)]

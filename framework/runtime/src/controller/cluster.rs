@@ -167,6 +167,28 @@ impl Cluster {
     pub(crate) fn fence(&self, gate: Option<Arc<dyn WriteGate>>) {
         *self.inner.gate.state.lock() = gate.map_or(GateState::Closed, GateState::Forwarding);
     }
+
+    /// As [`fence`](Self::fence) with a gate, until the answer is dropped: then the checks are as before.
+    pub(crate) fn fence_for_now(&self, gate: Arc<dyn WriteGate>) -> FencedForNow {
+        let mut state = self.inner.gate.state.lock();
+        let before = std::mem::replace(&mut *state, GateState::Forwarding(gate));
+        drop(state);
+        FencedForNow { gate: Arc::clone(&self.inner.gate), before }
+    }
+}
+
+/// Restores the checks of writes to a cluster when it is dropped.
+#[derive(Debug)]
+pub(crate) struct FencedForNow {
+    gate: Arc<ForwardingGate>,
+    /// State of the gate before.
+    before: GateState,
+}
+
+impl Drop for FencedForNow {
+    fn drop(&mut self) {
+        *self.gate.state.lock() = std::mem::take(&mut self.before);
+    }
 }
 
 impl fmt::Debug for Cluster {
@@ -262,6 +284,24 @@ mod tests {
         assert_eq!(cluster("east").id(), cluster("east").id());
         assert_ne!(cluster("east").id(), cluster("west").id());
         assert_ne!(cluster("").id(), ClusterId::default());
+    }
+
+    #[test]
+    fn a_fence_for_now_ends_with_its_guard() {
+        #[derive(Debug)]
+        struct Refusing;
+
+        impl WriteGate for Refusing {
+            fn admit(&self) -> Result<Option<Duration>, Error> {
+                Err(Error::new(ErrorKind::Usage, "refused"))
+            }
+        }
+
+        let east = Cluster::new("east", Client::offline());
+        let fenced = east.fence_for_now(Arc::new(Refusing));
+        assert_eq!(east.inner.gate.admit().unwrap_err().kind(), ErrorKind::Usage);
+        drop(fenced);
+        assert_eq!(east.inner.gate.admit().unwrap(), None);
     }
 
     #[test]

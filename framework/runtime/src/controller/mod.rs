@@ -43,10 +43,9 @@ pub use builder::MOST_WORKERS;
 pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
 pub use conditions::{OwnsConditions, SetCondition};
-#[doc(hidden)]
-pub use context::note_external_call;
 pub use context::{
     ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchRead,
+    note_external_call,
 };
 pub use failure::{Failure, ResultExt};
 pub use planned::{PlannedAction, PlannedChange, PlannedField, PlannedObject, PlannedOutcome};

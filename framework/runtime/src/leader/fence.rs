@@ -5,7 +5,8 @@
 //! does not use the gate. A `ValidatingAdmissionPolicy` can: it compares the Pod that a request's
 //! token is bound to with the holder that the Lease names. Tokens name the Pod that they belong to,
 //! so no object needs an annotation, and updates of a status, deletions and patches are fenced like
-//! all others: admission sees neither annotations of a status update nor any of a deletion.
+//! all others: admission sees neither annotations of a status update nor any of a deletion. Dry runs are
+//! not fenced: they store nothing, and plans and shadows run beside a leader.
 //!
 //! Absent: distinguishing two processes of one Pod, or two Pods of one name; users that are not the
 //! service account of a Pod; a server whose own copy of the Lease is behind, for as long as it is.
@@ -91,10 +92,14 @@ fn spec(lease: &str, fenced: Fenced<'_>, rules: &[Value]) -> Value {
         "failurePolicy": "Fail",
         "paramKind": { "apiVersion": "coordination.k8s.io/v1", "kind": "Lease" },
         "matchConstraints": { "resourceRules": rules },
-        "matchConditions": [{
-            "name": "writes-of-the-operator",
-            "expression": format!("request.userInfo.username == '{user}'"),
-        }],
+        "matchConditions": [
+            {
+                "name": "writes-of-the-operator",
+                "expression": format!("request.userInfo.username == '{user}'"),
+            },
+            // Plans and shadows never lead, and store nothing.
+            { "name": "no-dry-runs", "expression": NO_DRY_RUN },
+        ],
         "variables": [
             { "name": "pod", "expression": POD },
             { "name": "holder", "expression": "has(params.spec) && has(params.spec.holderIdentity) ? params.spec.holderIdentity : ''" },
@@ -113,6 +118,9 @@ const POD: &str = "has(request.userInfo.extra) && \
     'authentication.kubernetes.io/pod-name' in request.userInfo.extra ? \
     request.userInfo.extra['authentication.kubernetes.io/pod-name'][0] : ''";
 
+/// Whether the request is no dry run.
+const NO_DRY_RUN: &str = "!(has(request.dryRun) && request.dryRun)";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +137,17 @@ mod tests {
         let rules = &policy["spec"]["matchConstraints"]["resourceRules"];
         assert_eq!(rules.as_array().unwrap().len(), 1);
         assert_eq!(rules[0]["resources"], json!(["deployments", "deployments/scale"]));
+    }
+
+    #[test]
+    fn dry_runs_are_not_fenced_because_plans_and_shadows_never_lead() {
+        let election = LeaderElection::new("web");
+        let [policy, _] = policy(&election, OPS, [("", "pods")].into_iter()).unwrap();
+        let conditions = policy["spec"]["matchConditions"].as_array().unwrap();
+        let expressions: Vec<_> = conditions.iter().map(|one| &one["expression"]).collect();
+        let account = "request.userInfo.username == 'system:serviceaccount:ops:web'";
+        // All must be true for a request to be checked.
+        assert_eq!(expressions, [account, "!(has(request.dryRun) && request.dryRun)"]);
     }
 
     #[test]

@@ -90,7 +90,8 @@ impl Manager {
     /// write nothing either. Another cluster needs such a client, too: its writes are refused
     /// otherwise, and are not in the plan in either case. Leader election, runnables, triggers,
     /// tasks of objects, Events and servers play no part. Calls of systems outside of Kubernetes are
-    /// made, unless the reconciler asks `cx.client().is_dry_run()` first.
+    /// made, unless the reconciler asks
+    /// [`note_external_call`](crate::controller::note_external_call) first.
     ///
     /// Needs the rights of a run. The command line has it as `plan`.
     ///
@@ -126,7 +127,9 @@ impl Manager {
                         controllers with `client.dry_run()`";
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        refuse_writes(&self.clusters);
+        // The handles may be used after the plan.
+        let _refused: Vec<_> =
+            writing(&self.clusters).map(|one| one.fence_for_now(NoWrites::to(one))).collect();
         let wanted = wanted(&self.controllers, &options)?;
         let mut plan = Plan::default();
         self.compare_definitions(&mut plan).await?;
@@ -285,15 +288,27 @@ fn note_absent(
 
 /// Refuses the writes to clusters whose clients are not for dry runs.
 pub(super) fn refuse_writes(clusters: &[Cluster]) {
-    for cluster in clusters.iter().filter(|one| !one.client().is_dry_run()) {
-        cluster.fence(Some(Arc::new(NoWrites { cluster: cluster.name().to_owned() })));
+    for cluster in writing(clusters) {
+        cluster.fence(Some(NoWrites::to(cluster)));
     }
+}
+
+/// Returns the clusters whose clients are not for dry runs.
+fn writing(clusters: &[Cluster]) -> impl Iterator<Item = &Cluster> {
+    clusters.iter().filter(|one| !one.client().is_dry_run())
 }
 
 /// Gate that refuses every write to a cluster whose client is not for dry runs.
 #[derive(Debug)]
 struct NoWrites {
     cluster: String,
+}
+
+impl NoWrites {
+    /// Returns the gate of that cluster.
+    fn to(cluster: &Cluster) -> Arc<dyn WriteGate> {
+        Arc::new(Self { cluster: cluster.name().to_owned() })
+    }
 }
 
 impl WriteGate for NoWrites {

@@ -122,6 +122,11 @@ impl Core {
         self.encoder.mode.cluster
     }
 
+    /// Whether objects are kept with everything that an apply could set.
+    pub(crate) fn keeps_intents(&self) -> bool {
+        self.encoder.mode.keeps_intents()
+    }
+
     /// Whether a function transforms objects before they are kept; it has to receive whole objects.
     pub(crate) fn is_transformed_whole(&self) -> bool {
         self.encoder.mode.transform.as_ref().is_some_and(Transform::is_function)

@@ -75,6 +75,12 @@ impl Mode {
         Self { cluster, ..self }
     }
 
+    /// Whether objects are kept with everything that an apply could set.
+    pub(crate) fn keeps_intents(&self) -> bool {
+        let is_part = matches!(self.form, Encoding::Metadata | Encoding::Projected(_));
+        !is_part && self.transform.as_ref().is_none_or(Transform::keeps_intents)
+    }
+
     /// Whether objects are kept as they come.
     pub(crate) fn is_compact(&self) -> bool {
         let is_cold = matches!(self.form, Encoding::Cold);

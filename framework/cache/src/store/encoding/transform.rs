@@ -74,6 +74,20 @@ impl Transform {
         self.steps.iter().any(|step| matches!(step, TransformStep::Change(_)))
     }
 
+    /// Whether the transform leaves everything in an object that an apply could set: only the status,
+    /// `managedFields` and kubectl's copy may be left out.
+    pub(super) fn keeps_intents(&self) -> bool {
+        let is_aside = |path: &Vec<String>| {
+            let names: Vec<&str> = path.iter().map(String::as_str).collect();
+            matches!(names[..], ["status", ..] | ["metadata", "managedFields", ..])
+                || names == ["metadata", "annotations", LAST_APPLIED]
+        };
+        self.steps.iter().all(|step| match step {
+            TransformStep::Drop(paths) => paths.iter().all(is_aside),
+            TransformStep::Change(_) => false,
+        })
+    }
+
     /// Returns the transformed `object`.
     ///
     /// # Errors
@@ -168,6 +182,20 @@ mod tests {
         }));
         assert_eq!(after(&transform, &json!({"spec": 1})), json!({"seen": false}));
         assert_eq!(format!("{transform:?}"), r#"["drop spec", "function"]"#);
+    }
+
+    #[test]
+    fn what_an_apply_could_set_is_kept_unless_a_step_may_take_it() {
+        let aside = Transform::drop_last_applied().then(Transform::drop_paths(&[&["status"]]));
+        assert!(aside.keeps_intents());
+        for path in [&["spec"][..], &["metadata", "annotations"], &["metadata", "labels", "status"]]
+        {
+            assert!(
+                !aside.clone().then(Transform::drop_paths(&[path])).keeps_intents(),
+                "{path:?}"
+            );
+        }
+        assert!(!aside.then(Transform::new(|_| {})).keeps_intents());
     }
 
     #[test]

@@ -242,7 +242,12 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let found =
             ChildVersion { uid: metadata.uid(), resource_version: metadata.resource_version() };
         let manager = &self.cx.shared.controller;
-        let state = || comparable(&*cached.get().ok()?);
+        let informers = &self.cx.shared.informers;
+        let state = || {
+            // Where a transform took something, a difference may be overlooked, or be none.
+            let is_whole = informers.pinned::<K>().keeps_intents();
+            comparable(&*cached.get().ok()?).filter(|_| is_whole)
+        };
         if !self.needs_nothing(found, state, || cached.applied_fields(manager)) {
             return None;
         }
@@ -288,6 +293,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             };
         }
         match path {
+            // Only looks like it: the state may be the answer to an earlier dry run, which nothing is stored of.
+            None if cx.is_dry_run() => {}
             // Remembers the version: its next check needs no comparison.
             None => applied.note(&cx.key, &self.child, (self.hash, hashes), found),
             Some(path) => {

@@ -40,12 +40,31 @@ impl Drop for DryRunViews {
     }
 }
 
-/// Notes the call of another system in the plan of this reconcile, if its writes are dry runs;
-/// `call` is a sentence without a point: `create the schema "shop"`. Returns true if the call must
-/// not be made.
+/// Notes the call of another system in the plan of this reconcile, if its writes are dry runs.
+/// Returns true if the call must not be made; otherwise nothing is noted.
 ///
-/// For wrappers of other systems; user code asks `cx.client().is_dry_run()`.
-#[doc(hidden)]
+/// `call` is a sentence without a point: `create the schema "shop"`. A plan lists it below the
+/// object, a shadow counts it as a difference. So ask only when the call is due, with the same text
+/// each time. The first 10,000 calls of a reconcile are listed, further ones are counted.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::controller::{Context, Reconciler, note_external_call};
+/// # use windlass::controller::{Action, Result};
+/// # use windlass::prelude::*;
+/// # struct Records;
+/// # impl Records { async fn create_record(&self, _: &str) -> Result<()> { Ok(()) } }
+/// # impl Reconciler for Records {
+/// #     type Object = ConfigMap;
+/// # async fn reconcile(&self, map: &ConfigMap, cx: &Context<Self>) -> Result {
+/// if !note_external_call(cx, format!("create the record {:?}", map.name())) {
+///     self.create_record(map.name()).await?;
+/// }
+/// # Ok(Action::done())
+/// # }
+/// # }
+/// ```
 pub fn note_external_call<C: Reconciler>(cx: &Context<C>, call: impl Into<String>) -> bool {
     if let Some(record) = &cx.shared.dry_runs {
         record.note_call(call.into());

@@ -15,6 +15,8 @@ use windlass_core::resource::{ObjectKey, Verb};
 const MOST_DELETED: usize = 1_000;
 /// Groups whose objects are questions: to create one stores nothing.
 const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
+/// Groups of Events; others may have a kind of that plural, too.
+const EVENTS: [&str; 2] = ["", "events.k8s.io"];
 
 /// Changes of one reconcile so far.
 struct Comparison<'a> {
@@ -55,7 +57,8 @@ impl Comparison<'_> {
     async fn add(&mut self, write: &AnsweredDryRun) {
         let is_question = QUESTIONS.contains(&write.group.as_str());
         // Events are reports, and no state that a plan is about.
-        if is_question || write.resource == "events" {
+        let is_event = write.resource == "events" && EVENTS.contains(&write.group.as_str());
+        if is_question || is_event {
             return;
         }
         let subresource = write.subresource.as_deref();
@@ -120,8 +123,33 @@ impl Comparison<'_> {
             }
         };
         change.set_fields(every_difference(is_secret(write), Some(&before), &after));
+        self.take_back(write, &change);
         if !change.fields.is_empty() {
             self.merge(change);
+        }
+    }
+
+    /// Removes the differences of earlier updates at the paths that `write` names. Each write is based on the
+    /// stored object, so the later one decides there, also when it leaves the stored value.
+    fn take_back(&mut self, write: &AnsweredDryRun, new: &PlannedChange) {
+        let Some(place) = self.changes.iter().position(|old| is_same_object(old, new)) else {
+            return;
+        };
+        let Some(old) = self.changes.get_mut(place) else { return };
+        if old.action != PlannedAction::Update {
+            return;
+        }
+        let (named, is_status) = (named(write), write.subresource.as_deref() == Some("status"));
+        let is_named = |path: &str| match write.verb {
+            // It replaces the whole object, or the whole status.
+            Verb::Update => is_within(path, ".status") == is_status,
+            _ => named.iter().any(|name| is_within(path, name)),
+        };
+        old.fields.retain(|field| !is_named(&field.path));
+        let is_empty = old.fields.is_empty() && old.more_fields == 0 && old.note.is_none();
+        // Else the new differences take the place.
+        if is_empty && new.fields.is_empty() {
+            self.changes.remove(place);
         }
     }
 
@@ -207,10 +235,7 @@ impl Comparison<'_> {
 
     /// Adds a change to that of earlier writes to the same object.
     fn merge(&mut self, new: PlannedChange) {
-        let is_same = |old: &&mut PlannedChange| {
-            old.resource == new.resource && old.key == new.key && !new.key.name().ends_with('*')
-        };
-        let Some(old) = self.changes.iter_mut().find(is_same) else {
+        let Some(old) = self.changes.iter_mut().find(|old| is_same_object(old, &new)) else {
             return self.changes.push(new);
         };
         if old.action != PlannedAction::Update || new.action != PlannedAction::Update {
@@ -224,6 +249,41 @@ impl Comparison<'_> {
         old.more_fields += new.more_fields;
         old.note = new.note.or(old.note.take());
     }
+}
+
+/// Whether both changes are of one object.
+fn is_same_object(old: &PlannedChange, new: &PlannedChange) -> bool {
+    old.resource == new.resource && old.key == new.key && !new.key.name().ends_with('*')
+}
+
+/// Returns the paths that an update names.
+fn named(write: &AnsweredDryRun) -> Vec<String> {
+    let bodies: Vec<Value> = match json(&write.body) {
+        Value::Array(steps) => {
+            steps.iter().filter_map(|step| nested(step["path"].as_str()?)).collect()
+        }
+        body => vec![body],
+    };
+    let changes = bodies.iter().flat_map(|body| every_difference(false, None, body).0);
+    changes.map(|change| change.path).collect()
+}
+
+/// Returns an object with the member that a pointer of a JSON patch names; `None` for items of lists.
+fn nested(pointer: &str) -> Option<Value> {
+    let mut value = Value::Null;
+    for name in pointer.strip_prefix('/')?.rsplit('/') {
+        if name == "-" || name.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let name = name.replace("~1", "/").replace("~0", "~");
+        value = Value::Object(Map::from_iter([(name, value)]));
+    }
+    Some(value)
+}
+
+/// Whether a path is `name`, or below it.
+fn is_within(path: &str, name: &str) -> bool {
+    path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Returns the change of a write, without its fields. A write to the status counts as one to the
@@ -253,8 +313,17 @@ impl PlannedChange {
     }
 }
 
-/// Leaves parts out that others have changed between the dry run and the read of the state before.
+/// Leaves parts out that others have changed between the dry run and the read of the state before, and those
+/// that an answer with metadata alone does not have.
 fn with_equal_parts(write: &AnsweredDryRun, mut before: Value, mut after: Value) -> (Value, Value) {
+    if after["kind"] == "PartialObjectMetadata" {
+        for state in [&mut before, &mut after] {
+            if let Value::Object(members) = state {
+                members.retain(|name, _| name == "metadata");
+            }
+        }
+        return (before, after);
+    }
     if version(&before) != version(&after) {
         // Most such changes are those of a status by its own controller.
         let is_status = write.subresource.as_deref() == Some("status");

@@ -2,7 +2,9 @@
 //! objects.
 //!
 //! Every request of a reconcile in a plan is a dry run of the client (`Client::dry_run`), which
-//! passes its answers to a `DryRunRecord`: so requests that bypass the context are recorded, too.
+//! passes its answers to a `DryRunRecord`: so requests that bypass the context are recorded, too,
+//! if they are sent by the context's client. Those of a client that the reconciler keeps are dry
+//! runs without a record, because nothing says for which object they are sent.
 //! The state before is read after the reconcile, because nothing was stored meanwhile.
 //!
 //! Absent: the decision which objects are reconciled (`run/planning.rs`), and the presentation.
@@ -53,6 +55,8 @@ pub enum PlannedOutcome {
     Waiting(String),
     /// The object is not reconciled, because an annotation pauses it.
     Paused,
+    /// The object was named, and is not reconciled, because the controller's predicate leaves it out.
+    NotSelected,
     /// The reconcile failed, with the text of the error.
     Failed(String),
 }

@@ -29,8 +29,11 @@ use crate::controller::{Action, PlannedAction, PlannedChange, PlannedField, Reco
 use windlass_core::metrics::GaugeSeries;
 use windlass_core::resource::ObjectKey;
 
-/// Most paths in the log line of one change.
+/// Most paths of one change, and most calls, in a log line.
 const SHOWN: usize = 8;
+
+/// The changes of a reconcile, and its calls of other systems.
+type Planned = (Vec<PlannedChange>, Vec<String>);
 
 /// The step of a controller whose writes are dry runs.
 pub(crate) struct ShadowStep<C: Reconciler> {
@@ -45,7 +48,7 @@ pub(crate) struct ShadowStep<C: Reconciler> {
 
 /// The differences of one object.
 struct Difference {
-    /// Hash of the changes, without times.
+    /// Hash of the changes, without times, and of the calls of other systems.
     fingerprint: u64,
     since: Instant,
     is_reported: bool,
@@ -88,9 +91,9 @@ impl<C: Reconciler> ShadowStep<C> {
     }
 
     /// Compares the differences with those of the last reconcile of the object.
-    fn judge(&self, key: &ObjectKey, changes: &[PlannedChange], now: Instant) -> Verdict {
+    fn judge(&self, key: &ObjectKey, found: &Planned, now: Instant) -> Verdict {
         let mut objects = self.objects.lock();
-        let Some(fingerprint) = fingerprint(changes) else {
+        let Some(fingerprint) = fingerprint(found) else {
             let was_reported = objects.remove(key).is_some_and(|it| it.is_reported);
             self.count(&objects);
             return if was_reported { Verdict::Over } else { Verdict::Settled };
@@ -131,7 +134,7 @@ impl<C: Reconciler> ShadowStep<C> {
         &self,
         key: &ObjectKey,
         verdict: &Verdict,
-        changes: &[PlannedChange],
+        (changes, calls): &Planned,
     ) -> Option<Duration> {
         let kind = &self.step.shared.info.kind;
         match verdict {
@@ -142,7 +145,11 @@ impl<C: Reconciler> ShadowStep<C> {
             }
             Verdict::Pending => Some(self.settle_time),
             Verdict::Stands => {
-                let texts: Vec<String> = changes.iter().filter(|it| counts(it)).map(text).collect();
+                let changes = changes.iter().filter(|it| counts(it)).map(text);
+                let more = calls.len().saturating_sub(SHOWN);
+                let more = (more > 0).then(|| format!("and {more} more calls"));
+                let calls = calls.iter().take(SHOWN).cloned().chain(more);
+                let texts: Vec<String> = changes.chain(calls).collect();
                 tracing::warn!(
                     "differs from the running operator: for {kind} {key} it would {}",
                     texts.join("; ")
@@ -161,7 +168,7 @@ impl<C: Reconciler> KeyHandler for ShadowStep<C> {
             let outcome = step.run(key, attempt).await;
             drop(step);
             let (client, kind) = (&self.step.shared.client, &self.step.shared.info.kind);
-            let (changes, _) = record.take().changes(client, (kind, key.name())).await;
+            let found = record.take().changes(client, (kind, key.name())).await;
             let is_over = matches!(outcome, ReconcileOutcome::Absent);
             // A failed reconcile made a part of its writes only: it says nothing about the rest.
             let is_whole =
@@ -170,8 +177,8 @@ impl<C: Reconciler> KeyHandler for ShadowStep<C> {
                 return outcome;
             }
             let now = self.step.shared.environment.clock.now();
-            let verdict = self.judge(key, &changes, now);
-            match (self.report(key, &verdict, &changes), outcome) {
+            let verdict = self.judge(key, &found, now);
+            match (self.report(key, &verdict, &found), outcome) {
                 (Some(delay), ReconcileOutcome::Done(action)) => {
                     let delay = action.requeue_after.map_or(delay, |own| own.min(delay));
                     ReconcileOutcome::Done(Action::requeue_after(delay))
@@ -213,11 +220,14 @@ impl<C: Reconciler> KeyHandler for ShadowStep<C> {
     }
 }
 
-/// Returns a hash of the changes that count; `None` when there are none.
-fn fingerprint(changes: &[PlannedChange]) -> Option<u64> {
+/// Returns a hash of the changes that count and of the calls; `None` when there are none.
+fn fingerprint((changes, calls): &Planned) -> Option<u64> {
     let mut changes = changes.iter().filter(|change| counts(change)).peekable();
-    changes.peek()?;
+    if changes.peek().is_none() && calls.is_empty() {
+        return None;
+    }
     let mut hasher = DefaultHasher::new();
+    calls.hash(&mut hasher);
     for change in changes {
         (change.action.as_str(), &change.resource, change.key.to_string()).hash(&mut hasher);
         for PlannedField { path, to, .. } in &change.fields {

@@ -21,6 +21,7 @@ use crate::controller::worker::{AttemptCancel, KeyHandler, ReconcileAttempt, Rec
 use crate::controller::{PlannedObject, PlannedOutcome, Reconciler};
 use crate::events::Recorder;
 use windlass_cache::informer::InformerRegistry;
+use windlass_cache::store::Cached;
 use windlass_client::client::Client;
 use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::ObjectKey;
@@ -49,7 +50,9 @@ impl<C: Reconciler> Handle<C> {
     pub(super) async fn plan_objects(&self, run: PlanRun) -> Vec<PlannedObject> {
         let stop = Arc::new(CancellationToken::new());
         let (mut running, mut planned) = (JoinSet::new(), Vec::new());
-        for key in self.planned_keys(&run) {
+        let (selected, others) = self.planned_keys(&run);
+        planned.extend(others.into_iter().map(|key| self.not_selected(key)));
+        for key in selected {
             if running.len() >= run.concurrency.max(1) {
                 planned.extend(running.join_next().await.and_then(Result::ok));
             }
@@ -63,17 +66,33 @@ impl<C: Reconciler> Handle<C> {
     }
 
     /// Returns the keys that a start of the controller would reconcile, or those among them that
-    /// were named. A named object that does not exist is reported by its reconcile.
-    fn planned_keys(&self, run: &PlanRun) -> Vec<ObjectKey> {
-        if let Some(keys) = &run.keys {
-            return keys.iter().cloned().collect();
-        }
-        let mut objects = run.informers.informer::<C::Object>().store().list();
-        objects.retain(|object| {
+    /// were named, and the named ones that the controller does not select. A named object that does
+    /// not exist is reported by its reconcile.
+    fn planned_keys(&self, run: &PlanRun) -> (Vec<ObjectKey>, Vec<ObjectKey>) {
+        let store = run.informers.informer::<C::Object>().store();
+        let is_selected = |object: &Cached<C::Object>| {
             let when = self.plan.when.as_ref();
             object.metadata().is_terminating() || when.is_none_or(|when| when.allows(object))
-        });
-        objects.iter().map(|object| object.key().clone()).collect()
+        };
+        if let Some(keys) = &run.keys {
+            let keys = keys.iter().cloned();
+            return keys.partition(|key| store.get(key).is_none_or(|object| is_selected(&object)));
+        }
+        let mut objects = store.list();
+        objects.retain(is_selected);
+        (objects.iter().map(|object| object.key().clone()).collect(), Vec::new())
+    }
+
+    /// Returns the plan of a named object that the controller does not reconcile.
+    fn not_selected(&self, key: ObjectKey) -> PlannedObject {
+        PlannedObject {
+            controller: self.plan.name.to_string(),
+            kind: self.plan.info.kind.to_string(),
+            key,
+            outcome: PlannedOutcome::NotSelected,
+            changes: Vec::new(),
+            external_calls: Vec::new(),
+        }
     }
 
     /// Returns the future that reconciles one object.
@@ -139,7 +158,22 @@ async fn reconciled<C: Reconciler>(
 ) -> PlannedOutcome {
     let ending = attempt.cancel.end_guard();
     let clock = step.shared.environment.clock.clone();
-    let outcome = clock.timeout(limit, caught(step.run(key, attempt))).await;
+    let run = async {
+        let outcome = step.run(key, attempt.clone()).await;
+        // Its conditions are written after the reconcile, as by the worker in a run.
+        let wait = match &outcome {
+            ReconcileOutcome::Waiting(wait) => Some((**wait).clone()),
+            _ => None,
+        };
+        if let Some(wait) = wait
+            && let Some(report) = step.waits(key, (&wait, true), attempt)
+            && let Err(error) = report.await
+        {
+            tracing::warn!(%error, "cannot plan the conditions of an object that waits");
+        }
+        outcome
+    };
+    let outcome = clock.timeout(limit, caught(run)).await;
     match outcome {
         None => PlannedOutcome::Failed(format!("the reconcile hit its deadline of {limit:?}")),
         Some(Err(panic)) => {

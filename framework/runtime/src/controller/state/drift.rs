@@ -215,7 +215,11 @@ impl Comparison {
             (Value::Object(intent), Value::Object(live)) => {
                 let is_there = |(name, value): (&String, &Value)| match live.get(name) {
                     Some(live) => self.is_same(at.below(name), value, live),
-                    None => self.is_builtin && is_zero(value),
+                    // Other zero values may differ from none: a toleration of 0 seconds ends at
+                    // once, and one without seconds never.
+                    None => {
+                        self.is_builtin && matches!(value, Value::Array(items) if items.is_empty())
+                    }
                 };
                 let is_wanted = |(name, value): (&String, &Value)| {
                     intent.contains_key(name) || self.is_builtin && is_default(at.name, name, value)

@@ -137,6 +137,27 @@ fn values_that_are_owned_as_a_whole_may_have_the_servers_defaults_and_spelling()
 }
 
 #[test]
+fn within_a_value_that_is_owned_as_a_whole_zero_and_none_differ() {
+    let applied = json!({ "f:template": { "f:tolerations": {} } });
+    let of = |toleration: Value| json!({ "template": { "tolerations": [toleration] } });
+    let live = of(json!({ "key": "a" }));
+    let seconds = of(json!({ "key": "a", "tolerationSeconds": 0 }));
+    let found = app(seconds.clone(), live.clone(), applied.clone());
+    assert_eq!(
+        found.as_deref(),
+        Some(".spec.template.tolerations"),
+        "without seconds it never ends"
+    );
+    assert_eq!(app(seconds.clone(), seconds, applied.clone()), None);
+    for zero in [json!(false), json!("")] {
+        let intent = of(json!({ "key": "a", "more": zero }));
+        assert!(app(intent, live.clone(), applied.clone()).is_some(), "{zero}");
+    }
+    let empty = of(json!({ "key": "a", "items": [] }));
+    assert_eq!(app(empty, live, applied), None, "an empty list is left out");
+}
+
+#[test]
 fn what_is_not_understood_is_a_difference() {
     let live = json!({ "a": [1, { "b": 2 }] });
     for applied in [

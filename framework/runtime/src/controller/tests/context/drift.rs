@@ -1,6 +1,7 @@
 //! Children that are as intended cost no request, and what others changed of them is set back.
 
 use super::*;
+use windlass_cache::store::Transform;
 use windlass_client::api::Api;
 
 mod safety;
@@ -108,6 +109,25 @@ async fn a_field_of_ours_is_set_back_by_one_apply_and_reported_by_its_path() {
     assert!(!notes[0].contains("edited"), "no values: {notes:?}");
     running.settled().await;
     assert_eq!(child_writes(&world), Vec::<String>::new());
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_transform_leaves_out_of_the_cache_is_no_drift() {
+    let (world, sites) = (World::start().await, Sites::default());
+    let informers = InformerRegistry::new(world.client.clone(), vec![]);
+    let options = CacheOptions::default().transform(Transform::drop_paths(&[&["data", "host"]]));
+    informers.set_options(ResourceInfo::of::<ConfigMap>(), options).expect("no other options");
+    let running = world.start_with(plain(&sites), informers).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    world.writes();
+    let theirs = json!({ "metadata": { "labels": { "team": "a" } } });
+    world.maps().patch("home", Patch::Merge(theirs)).await.expect("patched");
+    running.settled().await;
+    assert_eq!(child_writes(&world), ["patch configmaps/"; 2], "that of others, and one apply");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!((set_back(&running), events(&world).await), (Vec::new(), Vec::new()));
     running.stop().await;
 }
 
