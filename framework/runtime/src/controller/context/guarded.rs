@@ -17,10 +17,16 @@ use windlass_core::resource::ResourceExt;
 impl<C: Reconciler> Context<C> {
     /// Returns the object with the own writes of this reconcile, as the cache shows it; otherwise the object that
     /// the reconciler was given.
+    ///
+    /// A cache that selects by labels or fields does not show own writes, such as the finalizer that was just added: the
+    /// given object is then the newer one.
     pub(crate) fn newest_own(&self) -> Arc<C::Object> {
-        let cached = self.store.get(&self.key).and_then(|cached| cached.get().ok());
-        let same = cached.filter(|cached| cached.uid() == self.object.uid());
-        same.unwrap_or_else(|| Arc::clone(&self.object))
+        let cached = self.store.get(&self.key).filter(|cached| {
+            cached.metadata().uid() == self.object.uid()
+                && !is_older(cached.metadata().resource_version(), self.object.resource_version())
+        });
+        let newest = cached.and_then(|cached| cached.get().ok());
+        newest.unwrap_or_else(|| Arc::clone(&self.object))
     }
 
     /// Reads the object from the API server; `None` when it is gone, or another one has its name.
@@ -57,4 +63,10 @@ impl<C: Reconciler> Context<C> {
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.shared.environment.metrics
     }
+}
+
+/// Whether a version of an object is older than another one; false for versions that are no numbers.
+fn is_older(version: &str, other: &str) -> bool {
+    let number = |version: &str| version.parse::<u64>().ok();
+    matches!((number(version), number(other)), (Some(version), Some(other)) if version < other)
 }

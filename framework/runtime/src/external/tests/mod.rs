@@ -1,5 +1,6 @@
 //! External resources against the embedded API server and a provider in memory, on the paused clock.
 
+mod caches;
 mod cloud;
 mod crashes;
 mod deletions;
