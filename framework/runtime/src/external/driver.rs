@@ -202,7 +202,8 @@ impl<E: External> Externals<E> {
     /// Makes the main resource match the object: creates it, repairs differences, or settles a creation of unknown
     /// outcome. Returns its state.
     ///
-    /// Without a difference it costs one observation and no request to the API server.
+    /// Without a difference it costs one observation and no request to the API server. While nothing is recorded, the
+    /// object is read from the API server first; so it is at each call with a cache that leaves the annotations out.
     ///
     /// # Errors
     /// A [wait](Failure::wait_for) while the provider does not show a created resource or an update, while a
@@ -228,8 +229,15 @@ impl<E: External> Externals<E> {
     /// # Cancel safety
     /// As a crash: the next clean-up goes on.
     pub async fn cleanup<C: Reconciler<Object = E::Object>>(&self, cx: &Context<C>) -> Result<()> {
+        let mut parts = self.parts(&cx.newest_own());
+        // Once in the life of an object: its cache may leave the annotations out.
+        if parts.is_empty()
+            && let Some(live) = cx.read_own().await?
+        {
+            parts = self.parts(&live);
+        }
         let mut found: Option<Failure> = None;
-        for part in self.parts(&cx.newest_own()) {
+        for part in parts {
             let Err(failure) = self.part(&part).cleanup(cx).await else { continue };
             // A failure is reported before a wait.
             if found.as_ref().is_none_or(|found| found.is_wait() && !failure.is_wait()) {

@@ -27,6 +27,17 @@ const TRIES: u32 = 5;
 /// Delay after the first of them; doubled after each further one.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 
+/// Returns the record on an object, and the calls that controller and object both permit.
+fn stated<E: External>(
+    externals: &Externals<E>,
+    object: &E::Object,
+    suffix: &str,
+) -> Result<(Record, ExternalPolicy)> {
+    let record = Record::of(object, suffix)?;
+    let policy = externals.policy.and(record::policy_of(object, suffix)?);
+    Ok((record, policy))
+}
+
 /// A pass over one resource of one object.
 pub(super) struct Pass<'a, E: External, C: Reconciler<Object = E::Object>> {
     pub(super) externals: &'a Externals<E>,
@@ -54,10 +65,18 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     ) -> Result<Self> {
         let suffix = record::suffix_of(&externals.name, part)?;
         let object = cx.newest_own();
-        let record = Record::of(&*object, &suffix)?;
-        let policy = externals.policy.and(record::policy_of(&*object, &suffix)?);
+        let (record, policy) = stated(externals, &*object, &suffix)?;
         let is_dry_run = externals.is_dry_run || dry_run::is_dry_run(cx);
         Ok(Self { externals, cx, part, suffix, object, record, policy, is_dry_run })
+    }
+
+    /// Goes on with a version of the object that was read from the API server, and with its record.
+    ///
+    /// The cache may lag, and its transform may leave the annotations out.
+    pub(super) fn take(&mut self, object: E::Object) -> Result<()> {
+        (self.record, self.policy) = stated(self.externals, &object, &self.suffix)?;
+        self.object = Arc::new(object);
+        Ok(())
     }
 
     /// The argument of the provider's calls.

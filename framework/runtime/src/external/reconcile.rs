@@ -13,7 +13,18 @@ use windlass_core::resource::ResourceExt;
 impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     /// Makes the resource match the object.
     pub(super) async fn reconcile(mut self) -> Result<ExternalState<E::Handle>> {
-        let Some(id) = self.id().await? else { return self.create().await };
+        let mut id = self.id().await?;
+        if id.is_none() {
+            // A cache without the annotations must not create another resource at each poll. Creations are rare: the
+            // object is read from the API server before each of them.
+            let live = self.cx.read_alive().await?;
+            let known = self.record.clone();
+            self.take(live)?;
+            if self.record != known {
+                id = self.id().await?;
+            }
+        }
+        let Some(id) = id else { return self.create().await };
         match self.observe(&id).await? {
             Some((handle, difference)) => self.found(id, handle, difference).await,
             None => self.missing(&id).await,

@@ -5,12 +5,13 @@
 //! of an own patch does not enqueue the object.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
 use crate::controller::{Context, Reconciler};
 use windlass_client::api::Patch;
-use windlass_core::error::Error;
+use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::Metrics;
 use windlass_core::resource::ResourceExt;
 
@@ -33,6 +34,25 @@ impl<C: Reconciler> Context<C> {
     pub(crate) async fn read_own(&self) -> Result<Option<C::Object>, Error> {
         let found = self.own_api().get_opt(self.key.name()).await?;
         Ok(found.filter(|found| found.uid() == self.object.uid()))
+    }
+
+    /// As [`read_own`](Self::read_own), for a reconcile that makes something: ends it, without a failure, when the
+    /// object is gone, or is being deleted and the cache does not show it yet.
+    ///
+    /// # Errors
+    /// [`NotFound`](windlass_core::ErrorKind::NotFound) then, and any error of the API server.
+    pub(crate) async fn read_alive(&self) -> Result<C::Object, Error> {
+        let end = match self.read_own().await? {
+            Some(found) if !found.is_terminating() || self.object.is_terminating() => {
+                return Ok(found);
+            }
+            Some(_) => "is being deleted",
+            None => "is gone",
+        };
+        // Relaxed: written and read by the task of this reconcile.
+        self.has_ended.store(true, Ordering::Relaxed);
+        let text = format!("{} {end}, which the cache will show soon", self.object_ref());
+        Err(Error::new(ErrorKind::NotFound, text))
     }
 
     /// Sends a merge patch of the object that is accepted only upon the version of `base`.

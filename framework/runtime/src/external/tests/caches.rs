@@ -1,6 +1,7 @@
 //! Caches that show less than the API server has.
 
 use windlass_cache::informer::CacheOptions;
+use windlass_cache::store::Transform;
 
 use super::*;
 
@@ -25,5 +26,24 @@ async fn a_cache_that_shows_no_own_writes_hides_no_finalizer() {
     })
     .await;
     assert_eq!(world.cloud.disks(), (1, 1));
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_without_annotations_makes_no_second_resource_and_loses_none() {
+    let world = World::start().await;
+    let stripped = Transform::drop_paths(&[&["metadata", "annotations"]]);
+    let running = run_with(&world, CacheOptions::default().transform(stripped));
+    world.create("home").await;
+    world.create_with("kept", json!({ EXTERNAL_POLICY: "no-delete" })).await;
+    for name in ["home", "kept"] {
+        world.until_ready(name).await;
+    }
+    pass(700).await;
+    assert_eq!(world.cloud.disks(), (2, 2), "polls create nothing");
+    world.delete("kept").await;
+    assert_eq!(world.cloud.disks().0, 2, "its policy is not passed over");
+    world.delete("home").await;
+    assert_eq!(world.cloud.disks().0, 1);
     drop(running);
 }
