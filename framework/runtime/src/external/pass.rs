@@ -119,6 +119,10 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
 
     /// Searches for the resource of a creation whose outcome is unknown.
     async fn search(&mut self, pending: &Stamp) -> Result<Option<String>> {
+        // The time in the record comes from the clock of another process, which may be ahead or behind: the limit counts
+        // from the first sight of the record in this process.
+        let limit = self.externals.call_timeout.saturating_add(self.externals.creation_grace);
+        let rest = self.rest(pending, limit);
         call::permit(self.externals, self.cx).await?;
         let limit = self.externals.call_timeout;
         let provider = self.externals.provider();
@@ -137,8 +141,6 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
                 Ok(Some(id))
             }
             CreateOutcome::Missing => {
-                let limit = limit.saturating_add(self.externals.creation_grace);
-                let rest = record::rest(self.cx.clock().wall(), pending.time, limit);
                 if rest.is_zero() {
                     return Ok(None);
                 }
@@ -182,9 +184,13 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
 
     /// Returns the rest of the time for which a created resource may stay unseen; `None` when it is over.
     pub(super) fn unseen(&self) -> Option<Duration> {
-        let grace = self.externals.creation_grace;
-        let rest = record::rest(self.cx.clock().wall(), self.record.created?, grace);
+        let rest = self.rest(self.record.created.as_ref()?, self.externals.creation_grace);
         Some(rest).filter(|rest| !rest.is_zero())
+    }
+
+    /// Returns the rest of a limit since this process wrote a stamp, or saw it first.
+    fn rest(&self, stamp: &Stamp, limit: Duration) -> Duration {
+        self.externals.sightings.rest(stamp, limit, self.cx.clock().mark())
     }
 
     /// Sends a patch of the object upon the version of this pass.
@@ -227,11 +233,12 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         self.externals.outcomes.keep(pending, Outcome::Created(id.to_owned()));
         let now = self.cx.clock().wall();
         let stamp = Stamp { time: now, token: pending.token.clone() };
+        self.externals.sightings.wrote(&stamp, self.cx.clock().mark());
         let patch = record::succeeded(&self.suffix, &stamp, id);
         self.record_outcome(pending, patch)
             .await
             .tried(format!("recording the created {}", self.resource(id)))?;
-        self.record = Record { id: Some(id.to_owned()), created: Some(now), unsettled: None };
+        self.record = Record { id: Some(id.to_owned()), created: Some(stamp), unsettled: None };
         Ok(())
     }
 

@@ -79,17 +79,19 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     async fn call_create(&mut self) -> Result<String> {
         // Before the record: a wait that is cut off here leaves nothing to settle.
         call::permit(self.externals, self.cx).await?;
-        let time = self.cx.clock().wall();
+        let (time, began) = (self.cx.clock().wall(), self.cx.clock().mark());
         let token = match self.record.unsettled.take() {
             // An idempotent provider then creates no second resource.
             Some(unsettled) => unsettled.token,
             None => format!("{}-{:016x}", self.object.uid(), self.cx.rng().next_u64()),
         };
         let pending = Stamp { time, token };
+        self.externals.sightings.wrote(&pending, began);
         self.record_pending(&pending).await?;
         // Record and call share a deadline, after which other processes take a creation that they do not find for one
-        // that did not happen.
-        let limit = record::rest(self.cx.clock().wall(), time, self.externals.call_timeout);
+        // that did not happen. A sleep of the machine counts, since theirs may be awake.
+        let passed = began.longest_until(&self.cx.clock().mark());
+        let limit = self.externals.call_timeout.saturating_sub(passed);
         if limit.is_zero() {
             let text = "the record of the creation took longer than its deadline";
             return Err(Error::new(ErrorKind::Timeout, text).into());

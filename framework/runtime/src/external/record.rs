@@ -1,7 +1,6 @@
 //! Record of a resource on its object: annotations, and the patches that change them.
 
 use std::fmt;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -59,8 +58,8 @@ impl Stamp {
 pub(super) struct Record {
     /// Id of the resource.
     pub(super) id: Option<String>,
-    /// Time at which the resource of that id was created; `None` for an imported one.
-    pub(super) created: Option<Timestamp>,
+    /// Time and token of the creation of that resource; `None` for an imported one.
+    pub(super) created: Option<Stamp>,
     /// The last creation, if its outcome is not recorded.
     pub(super) unsettled: Option<Stamp>,
 }
@@ -95,7 +94,7 @@ impl Record {
         // The id stands in two annotations, so that the loss of one of them loses no resource.
         let id = value(EXTERNAL_NAME).or(succeeded.as_ref().map(|(_, id)| *id));
         let created = succeeded.as_ref().filter(|(_, made)| id == Some(made));
-        let created = created.map(|(stamp, _)| stamp.time);
+        let created = created.map(|(stamp, _)| stamp.clone());
         let is_refused = |pending: &Stamp| failed.as_ref() == Some(&pending.token);
         let unsettled = pending.filter(|pending| id.is_none() && !is_refused(pending));
         Ok(Self { created, unsettled, id: id.map(str::to_owned) })
@@ -218,17 +217,6 @@ fn annotations(suffix: &str, values: &[(&str, Option<String>)]) -> Value {
     patch
 }
 
-/// Returns the rest of `limit` since `since`. A time in the future comes from another clock: it counts as now, and
-/// as over when it lies further ahead than the limit.
-pub(super) fn rest(now: Timestamp, since: Timestamp, limit: Duration) -> Duration {
-    let passed = now.duration_since(since);
-    match Duration::try_from(passed) {
-        Ok(passed) => limit.saturating_sub(passed),
-        Err(_) if passed.unsigned_abs() > limit => Duration::ZERO,
-        Err(_) => limit,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
@@ -268,7 +256,7 @@ mod tests {
         assert_eq!(record(&late).unsettled, Some(second.clone()));
         let created = record(&[pending("", &second), succeeded("", &second, "db 7")]);
         assert_eq!((created.id.as_deref(), created.unsettled), (Some("db 7"), None));
-        assert_eq!(created.created, Some(second.time));
+        assert_eq!(created.created, Some(second));
     }
 
     #[test]
@@ -325,13 +313,5 @@ mod tests {
         let longest = suffix_of(&"a".repeat(18), &"b".repeat(18)).unwrap();
         let name = CREATE_SUCCEEDED.split_once('/').unwrap().1;
         assert_eq!(name.len() + longest.len(), 63);
-    }
-
-    #[test]
-    fn a_clock_that_is_ahead_does_not_wait_for_ever() {
-        let at = |seconds| Timestamp::from_second(seconds).unwrap();
-        let rest = |now, since| rest(at(now), at(since), Duration::from_secs(60)).as_secs();
-        assert_eq!((rest(100, 100), rest(130, 100), rest(500, 100)), (60, 30, 0));
-        assert_eq!((rest(100, 130), rest(100, 500)), (60, 0));
     }
 }
