@@ -139,6 +139,10 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Reads the resource of that id and compares it with the object.
     ///
+    /// The id comes from an annotation, so from everybody who may write the object: quote it where it becomes a part of a
+    /// statement or a path. A provider that keeps the token as a tag returns an error for a resource whose tag does not
+    /// begin with the uid of the object, unless imports are wanted; nothing is changed or deleted then.
+    ///
     /// A resource whose deletion is under way is not missing yet.
     ///
     /// # Errors
@@ -151,7 +155,7 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Creates the resource and returns its id, 1 to 1024 bytes long.
     ///
-    /// `token` is unique for each creation: 53 letters, digits and `-`. It is repeated while the outcome of a creation
+    /// `token` is unique for each creation: the uid of the object, `-`, and 16 hexadecimal digits. It is repeated while the outcome of a creation
     /// is unknown, and never otherwise; a provider with idempotency tokens takes it as such, others keep it as a tag for
     /// [`find_created`](Self::find_created). A resource that exists already is an error, never taken over: people
     /// import it by the annotation [`EXTERNAL_NAME`].

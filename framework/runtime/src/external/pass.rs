@@ -35,6 +35,14 @@ fn stated<E: External>(
 ) -> Result<(Record, ExternalPolicy)> {
     let record = Record::of(object, suffix)?;
     let policy = externals.policy.and(record::policy_of(object, suffix)?);
+    if record.is_import && !policy.imports() {
+        let text = format!(
+            "the policy permits no import: the annotation {EXTERNAL_NAME}{suffix} of \"{}\" names a resource that was \
+             not created for this object; restore its former value, or remove it if there was none",
+            object.key()
+        );
+        return Err(Failure::terminal(Error::new(ErrorKind::Invalid, text)));
+    }
     Ok((record, policy))
 }
 
@@ -224,7 +232,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
                 None => return Err(error.into()),
             }
         }
-        self.record = Record { id: None, created: None, unsettled: Some(pending.clone()) };
+        self.record = Record { unsettled: Some(pending.clone()), ..Record::default() };
         Ok(())
     }
 
@@ -238,7 +246,8 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         self.record_outcome(pending, patch)
             .await
             .tried(format!("recording the created {}", self.resource(id)))?;
-        self.record = Record { id: Some(id.to_owned()), created: Some(stamp), unsettled: None };
+        let id = Some(id.to_owned());
+        self.record = Record { id, created: Some(stamp), ..Record::default() };
         Ok(())
     }
 

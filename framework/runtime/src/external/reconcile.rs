@@ -83,7 +83,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let token = match self.record.unsettled.take() {
             // An idempotent provider then creates no second resource.
             Some(unsettled) => unsettled.token,
-            None => format!("{}-{:016x}", self.object.uid(), self.cx.rng().next_u64()),
+            None => record::token(self.object.uid(), self.cx.rng().next_u64()),
         };
         let pending = Stamp { time, token };
         self.externals.sightings.wrote(&pending, began);
