@@ -162,7 +162,8 @@ pub trait External: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// `?` makes an error of unknown outcome of every error: the resource may have been created. An answer that proves
-    /// the opposite is [`CreateError::refused`].
+    /// the opposite is [`CreateError::refused`]. When a repeated token is refused, the resource is searched for once more:
+    /// the refusal may be about the resource that an earlier call with the token made.
     fn create(
         &self,
         object: &ExternalObject<'_, Self::Object>,

@@ -131,21 +131,9 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         // from the first sight of the record in this process.
         let limit = self.externals.call_timeout.saturating_add(self.externals.creation_grace);
         let rest = self.rest(pending, limit);
-        call::permit(self.externals, self.cx).await?;
-        let limit = self.externals.call_timeout;
-        let provider = self.externals.provider();
-        let found = {
-            let subject = self.subject();
-            let find = provider.find_created(&subject, &pending.token);
-            call::run(self.cx, (Verb::Find, limit), find, |_| "error").await
-        };
-        let found = found.map_err(NoResult::failure);
-        match found.tried("searching for an external resource by its token")? {
+        match self.find(pending).await? {
             CreateOutcome::Created(id) => {
-                record::check_id(&id)?;
-                self.record_created(pending, &id).await?;
-                let text = "was created before its id could be recorded, and is found";
-                self.cx.event(Normal, "ExternalFound", format!("{} {text}", self.resource(&id)));
+                self.record_found(pending, &id).await?;
                 Ok(Some(id))
             }
             CreateOutcome::Missing => {
@@ -160,8 +148,28 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         }
     }
 
+    /// Asks the provider for the resource of a creation.
+    pub(super) async fn find(&self, pending: &Stamp) -> Result<CreateOutcome> {
+        call::permit(self.externals, self.cx).await?;
+        let subject = self.subject();
+        let find = self.externals.provider().find_created(&subject, &pending.token);
+        let limit = self.externals.call_timeout;
+        let found = call::run(self.cx, (Verb::Find, limit), find, |_| "error").await;
+        let found = found.map_err(NoResult::failure);
+        found.tried("searching for an external resource by its token")
+    }
+
+    /// Records the id of a resource that was found by its token.
+    pub(super) async fn record_found(&mut self, pending: &Stamp, id: &str) -> Result<()> {
+        record::check_id(id)?;
+        self.record_created(pending, id).await?;
+        let text = "was created before its id could be recorded, and is found";
+        self.cx.event(Normal, "ExternalFound", format!("{} {text}", self.resource(id)));
+        Ok(())
+    }
+
     /// The failure of a creation that only a person can settle.
-    fn unsettled(&self, pending: &Stamp) -> Failure {
+    pub(super) fn unsettled(&self, pending: &Stamp) -> Failure {
         let text = format!(
             "cannot tell whether the creation of {} at {} succeeded: its outcome was not recorded, and the provider \
              cannot search for it. Look it up: if the resource exists, set the annotation {} to its id; if not, remove \

@@ -4,7 +4,7 @@ use super::call::{self, NoResult, Verb};
 use super::memory::Outcome;
 use super::pass::Pass;
 use super::record::{self, EXTERNAL_NAME, Stamp};
-use super::{CreateError, External, ExternalState, dry_run};
+use super::{CreateError, CreateOutcome, External, ExternalState, dry_run};
 use crate::controller::{Failure, Reconciler, Result, ResultExt};
 use crate::events::{Normal, Warning};
 use windlass_core::error::{Error, ErrorKind};
@@ -80,7 +80,9 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         // Before the record: a wait that is cut off here leaves nothing to settle.
         call::permit(self.externals, self.cx).await?;
         let (time, began) = (self.cx.clock().wall(), self.cx.clock().mark());
-        let token = match self.record.unsettled.take() {
+        let repeated = self.record.unsettled.take();
+        let is_repeated = repeated.is_some();
+        let token = match repeated {
             // An idempotent provider then creates no second resource.
             Some(unsettled) => unsettled.token,
             None => record::token(self.object.uid(), self.cx.rng().next_u64()),
@@ -110,6 +112,10 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
                 return Ok(id);
             }
             Err(NoResult::Error(error)) if error.is_refused() => {
+                // "It exists" may be the answer to the own resource, which the first call of this token made late.
+                if is_repeated && let Some(id) = self.find_refused(&pending).await? {
+                    return Ok(id);
+                }
                 self.externals.outcomes.keep(&pending, Outcome::NotCreated);
                 if let Err(error) = self.record_failed(&pending).await {
                     // The memory has it; the error of the provider is the one to report.
@@ -121,6 +127,21 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             Err(NoResult::CutOff(failure)) => failure,
         };
         Err(failure.tried("creating the external resource"))
+    }
+
+    /// Searches for the resource of a creation that was refused when its token was repeated. `None` when it proves to be
+    /// missing.
+    ///
+    /// Until then the outcome is unknown: an error leaves the record as it is, and the next pass searches again.
+    async fn find_refused(&mut self, pending: &Stamp) -> Result<Option<String>> {
+        match self.find(pending).await? {
+            CreateOutcome::Created(id) => {
+                self.record_found(pending, &id).await?;
+                Ok(Some(id))
+            }
+            CreateOutcome::Missing => Ok(None),
+            CreateOutcome::Unknown => Err(self.unsettled(pending)),
+        }
     }
 
     /// Fills the spec, and repairs the difference.

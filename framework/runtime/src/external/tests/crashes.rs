@@ -161,6 +161,22 @@ async fn a_refusal_is_settled_and_tried_again_with_another_token() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refusal_of_a_repeated_token_loses_no_resource() {
+    let world = World::start().await;
+    crash_in(&world, world.driver(), "create", Fault::Hang).await;
+    // The call of the crashed process has its effect late, just before the token is repeated.
+    world.cloud.fault("create", Fault::RefuseAfter);
+    let running = world.run(world.driver());
+    world.until_ready("home").await;
+    assert_eq!((world.cloud.disks(), world.cloud.calls("create")), ((1, 1), 2));
+    let tokens = world.cloud.tokens();
+    assert_eq!(tokens[0], tokens[1]);
+    assert_eq!(world.annotation("home", CREATE_FAILED).await, None);
+    leaks_nothing(&world).await;
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_search_an_unknown_outcome_stops_until_a_person_names_the_resource() {
     let world = World::start().await;
     crash_in(&world, world.blind(), "create", Fault::HangAfter).await;
