@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::call::{self, NoResult, Verb};
+use super::late::only_empty;
 use super::memory::Outcome;
 use super::record::{self, CREATE_PENDING, EXTERNAL_NAME, Record, Stamp};
 use super::{
@@ -321,8 +322,13 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
             return Ok(());
         };
         let object = serde_json::to_value(&*self.object)?;
-        let current = object.get("spec").unwrap_or(&Value::Null);
-        if let Some(patch) = super::late::only_empty(current, &values) {
+        if only_empty(object.get("spec").unwrap_or(&Value::Null), &values).is_none() {
+            return Ok(());
+        }
+        // A type may leave an explicit `false` or 0 out of its JSON: the stored object decides.
+        let Some(stored) = self.cx.read_raw_own().await? else { return Ok(()) };
+        let current = stored.rest.get("spec").unwrap_or(&Value::Null);
+        if let Some(patch) = only_empty(current, &values) {
             let written = self.write(json!({ "spec": patch })).await;
             written.tried("filling empty fields of the spec from the external resource")?;
         }

@@ -13,7 +13,7 @@ use crate::controller::{Context, Reconciler};
 use windlass_client::api::Patch;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::Metrics;
-use windlass_core::resource::ResourceExt;
+use windlass_core::resource::{DynamicObject, ResourceExt};
 
 impl<C: Reconciler> Context<C> {
     /// Returns the object with the own writes of this reconcile, as the cache shows it; otherwise the object that
@@ -33,6 +33,13 @@ impl<C: Reconciler> Context<C> {
     /// Reads the object from the API server; `None` when it is gone, or another one has its name.
     pub(crate) async fn read_own(&self) -> Result<Option<C::Object>, Error> {
         let found = self.own_api().get_opt(self.key.name()).await?;
+        Ok(found.filter(|found| found.uid() == self.object.uid()))
+    }
+
+    /// As [`read_own`](Self::read_own), with the fields that the type of the object leaves out.
+    pub(crate) async fn read_raw_own(&self) -> Result<Option<DynamicObject>, Error> {
+        let api = self.shared.client.dynamic(self.shared.info.clone(), self.key.namespace());
+        let found = api.get_opt(self.key.name()).await?;
         Ok(found.filter(|found| found.uid() == self.object.uid()))
     }
 
