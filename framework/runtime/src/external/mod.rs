@@ -214,8 +214,10 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Returns values for fields of the spec that are empty, as a part of the spec: `json!({ "size": handle.size })`.
     ///
-    /// Fields that have a value are left alone, so the whole observed spec may be returned. Default: `None`. Asked after
-    /// each observation, unless the policy forbids updates.
+    /// Fields that have a value are left alone, so the whole observed spec may be returned. Only whole fields of the spec are
+    /// filled: an object or list that is there is left as it is, since a key that was removed from it would come back. A
+    /// field that is removed from the spec is filled again. Default: `None`. Asked after each observation, unless the policy
+    /// forbids updates.
     fn late_initialize(
         &self,
         object: &ExternalObject<'_, Self::Object>,
