@@ -2,13 +2,22 @@
 
 use super::call::{self, NoResult, Verb};
 use super::pass::Pass;
+use super::record::Record;
 use super::{External, dry_run};
 use crate::controller::{Failure, Reconciler, Result, ResultExt};
 use crate::events::Normal;
+use windlass_core::resource::ResourceExt;
 
 impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     /// Deletes the resource; ends without an error when it is missing, or the policy keeps it.
     pub(super) async fn cleanup(mut self) -> Result<()> {
+        // The cache may leave out the record, or the restriction that forbids the deletion. An object that is gone is
+        // cleaned up by what the cache has shown.
+        if (self.object.is_terminating() || self.record != Record::default())
+            && let Some(live) = self.cx.read_own().await?
+        {
+            self.take(live)?;
+        }
         if !self.policy.deletes() {
             let id = self.record.id.clone();
             if let Some(id) = id.or_else(|| Some(self.record.unsettled.as_ref()?.token.clone())) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::memory::Outcomes;
+use super::memory::{Outcomes, Sightings};
 use super::pass::Pass;
 use super::record::parts_of;
 use super::{External, ExternalPolicy, ExternalState};
@@ -82,6 +82,8 @@ pub struct Externals<E> {
     pub(super) limiter: Option<Arc<dyn RateLimiter>>,
     /// Outcomes that could not be recorded yet.
     pub(super) outcomes: Outcomes,
+    /// Times at which records of creations were written or first seen.
+    pub(super) sightings: Sightings,
     /// Whether changing calls are named only, whatever the context says.
     pub(super) is_dry_run: bool,
 }
@@ -109,6 +111,7 @@ impl<E: External> Externals<E> {
             creation_grace: CREATION_GRACE,
             limiter: None,
             outcomes: Outcomes::default(),
+            sightings: Sightings::default(),
             is_dry_run: false,
         }
     }
@@ -150,7 +153,8 @@ impl<E: External> Externals<E> {
     /// Sets the time for which a provider may not show a resource that it has created. Default: 30 s.
     ///
     /// Within it a missing resource is waited for, and not created again. A creation of unknown outcome is repeated
-    /// after this time and the deadline of the call, counted from its record.
+    /// after this time and the deadline of the call. Both count from the moment at which this process wrote the record, or
+    /// saw it first: no clock of another process is trusted.
     #[must_use]
     pub fn creation_grace(mut self, grace: Duration) -> Self {
         self.creation_grace = grace;
@@ -202,7 +206,8 @@ impl<E: External> Externals<E> {
     /// Makes the main resource match the object: creates it, repairs differences, or settles a creation of unknown
     /// outcome. Returns its state.
     ///
-    /// Without a difference it costs one observation and no request to the API server.
+    /// Without a difference it costs one observation and no request to the API server. While nothing is recorded, the
+    /// object is read from the API server first; so it is at each call with a cache that leaves the annotations out.
     ///
     /// # Errors
     /// A [wait](Failure::wait_for) while the provider does not show a created resource or an update, while a
@@ -228,8 +233,15 @@ impl<E: External> Externals<E> {
     /// # Cancel safety
     /// As a crash: the next clean-up goes on.
     pub async fn cleanup<C: Reconciler<Object = E::Object>>(&self, cx: &Context<C>) -> Result<()> {
+        let mut parts = self.parts(&cx.newest_own());
+        // Once in the life of an object: its cache may leave the annotations out.
+        if parts.is_empty()
+            && let Some(live) = cx.read_own().await?
+        {
+            parts = self.parts(&live);
+        }
         let mut found: Option<Failure> = None;
-        for part in self.parts(&cx.newest_own()) {
+        for part in parts {
             let Err(failure) = self.part(&part).cleanup(cx).await else { continue };
             // A failure is reported before a wait.
             if found.as_ref().is_none_or(|found| found.is_wait() && !failure.is_wait()) {

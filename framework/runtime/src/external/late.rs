@@ -2,25 +2,16 @@
 
 use serde_json::{Map, Value};
 
-/// Returns the parts of `values` whose fields are absent or null in `current`, as a merge patch; `None` without any.
+/// Returns the fields of `values` that are absent or null in `current`, as a merge patch; `None` without any.
 ///
-/// Lists count as one value. A null of `values` fills nothing.
+/// Only whole fields: a list or an object that is there counts as a value. Within an object nobody can tell a key that was
+/// never set from one that was removed, and a removal would be undone. A null of `values` fills nothing.
 pub(super) fn only_empty(current: &Value, values: &Value) -> Option<Value> {
-    let Value::Object(values) = values else { return None };
-    let empty = Map::new();
-    let current = current.as_object().unwrap_or(&empty);
-    let mut patch = Map::new();
-    for (field, value) in values {
-        let filled = match (current.get(field), value) {
-            (_, Value::Null) => None,
-            (None | Some(Value::Null), value) => Some(value.clone()),
-            (Some(present @ Value::Object(_)), Value::Object(_)) => only_empty(present, value),
-            _ => None,
-        };
-        if let Some(filled) = filled {
-            patch.insert(field.clone(), filled);
-        }
-    }
+    let is_empty = |field: &String| current.get(field).is_none_or(Value::is_null);
+    let filled =
+        values.as_object()?.iter().filter(|(field, value)| !value.is_null() && is_empty(field));
+    let patch: Map<String, Value> =
+        filled.map(|(field, value)| (field.clone(), value.clone())).collect();
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
@@ -35,9 +26,10 @@ mod tests {
         let spec = json!({ "size": 5, "zone": null, "limits": { "cpu": 1 }, "names": [] });
         let values = json!({
             "size": 9, "zone": "b", "limits": { "cpu": 4, "memory": 2 }, "names": ["x"], "tier": null,
+            "tags": { "team": "a", "cost": null },
         });
         let patch = only_empty(&spec, &values);
-        assert_eq!(patch, Some(json!({ "zone": "b", "limits": { "memory": 2 } })));
+        assert_eq!(patch, Some(json!({ "zone": "b", "tags": { "team": "a", "cost": null } })));
         assert_eq!(only_empty(&spec, &json!({ "size": 9 })), None);
         assert_eq!(only_empty(&spec, &json!("text")), None);
     }

@@ -1,15 +1,18 @@
-//! Outcomes of creations that could not be recorded on their objects yet.
+//! Knowledge of this process about creations: outcomes that could not be recorded on their objects yet, and the times
+//! at which records were seen first.
 //!
 //! While the API server is away, or after lost answers, this process knows more than the object says. A restart loses
 //! that knowledge: the object then goes the way of every unknown outcome.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::record::Stamp;
+use windlass_core::clock::ClockReading;
 
-/// Most kept outcomes.
+/// Most kept outcomes, and most kept times.
 const MOST: usize = 10_000;
 
 /// Outcome of a creation.
@@ -45,9 +48,47 @@ impl Outcomes {
     }
 }
 
+/// Times, by the clock of this process, at which stamps were written or first seen.
+///
+/// The time in a stamp comes from the wall clock of its writer, which may be ahead of or behind that of this process.
+#[derive(Debug, Default)]
+pub(super) struct Sightings(Mutex<BTreeMap<Stamp, ClockReading>>);
+
+impl Sightings {
+    /// Keeps the time of a stamp that this process writes.
+    pub(super) fn wrote(&self, stamp: &Stamp, at: ClockReading) {
+        self.first_of(stamp, at);
+    }
+
+    /// Returns the rest of `limit` since the stamp was seen first; that is now, if it was not seen before.
+    pub(super) fn rest(&self, stamp: &Stamp, limit: Duration, now: ClockReading) -> Duration {
+        let first = self.first_of(stamp, now);
+        limit.saturating_sub(first.steady_until(&now))
+    }
+
+    /// Returns the time at which a stamp was seen first, and forgets the oldest time when there are too many.
+    fn first_of(&self, stamp: &Stamp, now: ClockReading) -> ClockReading {
+        let mut times = self.0.lock();
+        if let Some(first) = times.get(stamp) {
+            return *first;
+        }
+        if times.len() >= MOST {
+            // Not by the time in the stamp: a wrong one would be forgotten again and again, and its limit never end.
+            let oldest = times.iter().max_by_key(|(_, first)| first.steady_until(&now));
+            let oldest = oldest.map(|(stamp, _)| stamp.clone());
+            if let Some(stamp) = oldest {
+                times.remove(&stamp);
+            }
+        }
+        times.insert(stamp.clone(), now);
+        now
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use windlass_core::clock::Clock;
 
     use super::*;
 
@@ -65,5 +106,33 @@ mod tests {
         assert_eq!(outcomes.get(&stamp(3)), Some(Outcome::Created("id".to_owned())));
         outcomes.forget(&stamp(3));
         assert_eq!(outcomes.get(&stamp(3)), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limit_counts_from_the_first_sight_whatever_the_time_in_a_stamp() {
+        let clock = Clock::simulated(Timestamp::from_second(1000).unwrap());
+        let sightings = Sightings::default();
+        let limit = Duration::from_secs(60);
+        for seconds in [0, 1000, 5000] {
+            let time = Timestamp::from_second(seconds).unwrap();
+            let stamp = Stamp { time, token: "token".to_owned() };
+            assert_eq!(sightings.rest(&stamp, limit, clock.mark()), limit, "{seconds}");
+            tokio::time::advance(Duration::from_secs(45)).await;
+            let rest = sightings.rest(&stamp, limit, clock.mark());
+            assert_eq!(rest, Duration::from_secs(15), "{seconds}");
+            tokio::time::advance(Duration::from_secs(20)).await;
+            assert_eq!(sightings.rest(&stamp, limit, clock.mark()), Duration::ZERO, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn times_are_bounded() {
+        let now = Clock::system().mark();
+        let sightings = Sightings::default();
+        for n in 0..MOST + 3 {
+            let time = Timestamp::from_second(n as i64).unwrap();
+            sightings.wrote(&Stamp { time, token: "token".to_owned() }, now);
+        }
+        assert_eq!(sightings.0.lock().len(), MOST);
     }
 }

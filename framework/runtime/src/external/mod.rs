@@ -139,6 +139,10 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Reads the resource of that id and compares it with the object.
     ///
+    /// The id comes from an annotation, so from everybody who may write the object: quote it where it becomes a part of a
+    /// statement or a path. A provider that keeps the token as a tag returns an error for a resource whose tag does not
+    /// begin with the uid of the object, unless imports are wanted; nothing is changed or deleted then.
+    ///
     /// A resource whose deletion is under way is not missing yet.
     ///
     /// # Errors
@@ -151,14 +155,15 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Creates the resource and returns its id, 1 to 1024 bytes long.
     ///
-    /// `token` is unique for each creation: 53 letters, digits and `-`. It is repeated while the outcome of a creation
+    /// `token` is unique for each creation: the uid of the object, `-`, and 16 hexadecimal digits. It is repeated while the outcome of a creation
     /// is unknown, and never otherwise; a provider with idempotency tokens takes it as such, others keep it as a tag for
     /// [`find_created`](Self::find_created). A resource that exists already is an error, never taken over: people
     /// import it by the annotation [`EXTERNAL_NAME`].
     ///
     /// # Errors
     /// `?` makes an error of unknown outcome of every error: the resource may have been created. An answer that proves
-    /// the opposite is [`CreateError::refused`].
+    /// the opposite is [`CreateError::refused`]. When a repeated token is refused, the resource is searched for once more:
+    /// the refusal may be about the resource that an earlier call with the token made.
     fn create(
         &self,
         object: &ExternalObject<'_, Self::Object>,
@@ -209,8 +214,10 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Returns values for fields of the spec that are empty, as a part of the spec: `json!({ "size": handle.size })`.
     ///
-    /// Fields that have a value are left alone, so the whole observed spec may be returned. Default: `None`. Asked after
-    /// each observation, unless the policy forbids updates.
+    /// Fields that have a value are left alone, so the whole observed spec may be returned. Only whole fields of the spec are
+    /// filled: an object or list that is there is left as it is, since a key that was removed from it would come back. A
+    /// field that is removed from the spec is filled again. Default: `None`. Asked after each observation, unless the policy
+    /// forbids updates.
     fn late_initialize(
         &self,
         object: &ExternalObject<'_, Self::Object>,

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::call::{self, NoResult, Verb};
+use super::late::only_empty;
 use super::memory::Outcome;
 use super::record::{self, CREATE_PENDING, EXTERNAL_NAME, Record, Stamp};
 use super::{
@@ -26,6 +27,25 @@ use windlass_core::resource::ResourceExt;
 const TRIES: u32 = 5;
 /// Delay after the first of them; doubled after each further one.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
+
+/// Returns the record on an object, and the calls that controller and object both permit.
+fn stated<E: External>(
+    externals: &Externals<E>,
+    object: &E::Object,
+    suffix: &str,
+) -> Result<(Record, ExternalPolicy)> {
+    let record = Record::of(object, suffix)?;
+    let policy = externals.policy.and(record::policy_of(object, suffix)?);
+    if record.is_import && !policy.imports() {
+        let text = format!(
+            "the policy permits no import: the annotation {EXTERNAL_NAME}{suffix} of \"{}\" names a resource that was \
+             not created for this object; restore its former value, or remove it if there was none",
+            object.key()
+        );
+        return Err(Failure::terminal(Error::new(ErrorKind::Invalid, text)));
+    }
+    Ok((record, policy))
+}
 
 /// A pass over one resource of one object.
 pub(super) struct Pass<'a, E: External, C: Reconciler<Object = E::Object>> {
@@ -54,10 +74,18 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     ) -> Result<Self> {
         let suffix = record::suffix_of(&externals.name, part)?;
         let object = cx.newest_own();
-        let record = Record::of(&*object, &suffix)?;
-        let policy = externals.policy.and(record::policy_of(&*object, &suffix)?);
+        let (record, policy) = stated(externals, &*object, &suffix)?;
         let is_dry_run = externals.is_dry_run || dry_run::is_dry_run(cx);
         Ok(Self { externals, cx, part, suffix, object, record, policy, is_dry_run })
+    }
+
+    /// Goes on with a version of the object that was read from the API server, and with its record.
+    ///
+    /// The cache may lag, and its transform may leave the annotations out.
+    pub(super) fn take(&mut self, object: E::Object) -> Result<()> {
+        (self.record, self.policy) = stated(self.externals, &object, &self.suffix)?;
+        self.object = Arc::new(object);
+        Ok(())
     }
 
     /// The argument of the provider's calls.
@@ -100,26 +128,16 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
 
     /// Searches for the resource of a creation whose outcome is unknown.
     async fn search(&mut self, pending: &Stamp) -> Result<Option<String>> {
-        call::permit(self.externals, self.cx).await?;
-        let limit = self.externals.call_timeout;
-        let provider = self.externals.provider();
-        let found = {
-            let subject = self.subject();
-            let find = provider.find_created(&subject, &pending.token);
-            call::run(self.cx, (Verb::Find, limit), find, |_| "error").await
-        };
-        let found = found.map_err(NoResult::failure);
-        match found.tried("searching for an external resource by its token")? {
+        // The time in the record comes from the clock of another process, which may be ahead or behind: the limit counts
+        // from the first sight of the record in this process.
+        let limit = self.externals.call_timeout.saturating_add(self.externals.creation_grace);
+        let rest = self.rest(pending, limit);
+        match self.find(pending).await? {
             CreateOutcome::Created(id) => {
-                record::check_id(&id)?;
-                self.record_created(pending, &id).await?;
-                let text = "was created before its id could be recorded, and is found";
-                self.cx.event(Normal, "ExternalFound", format!("{} {text}", self.resource(&id)));
+                self.record_found(pending, &id).await?;
                 Ok(Some(id))
             }
             CreateOutcome::Missing => {
-                let limit = limit.saturating_add(self.externals.creation_grace);
-                let rest = record::rest(self.cx.clock().wall(), pending.time, limit);
                 if rest.is_zero() {
                     return Ok(None);
                 }
@@ -131,8 +149,28 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         }
     }
 
+    /// Asks the provider for the resource of a creation.
+    pub(super) async fn find(&self, pending: &Stamp) -> Result<CreateOutcome> {
+        call::permit(self.externals, self.cx).await?;
+        let subject = self.subject();
+        let find = self.externals.provider().find_created(&subject, &pending.token);
+        let limit = self.externals.call_timeout;
+        let found = call::run(self.cx, (Verb::Find, limit), find, |_| "error").await;
+        let found = found.map_err(NoResult::failure);
+        found.tried("searching for an external resource by its token")
+    }
+
+    /// Records the id of a resource that was found by its token.
+    pub(super) async fn record_found(&mut self, pending: &Stamp, id: &str) -> Result<()> {
+        record::check_id(id)?;
+        self.record_created(pending, id).await?;
+        let text = "was created before its id could be recorded, and is found";
+        self.cx.event(Normal, "ExternalFound", format!("{} {text}", self.resource(id)));
+        Ok(())
+    }
+
     /// The failure of a creation that only a person can settle.
-    fn unsettled(&self, pending: &Stamp) -> Failure {
+    pub(super) fn unsettled(&self, pending: &Stamp) -> Failure {
         let text = format!(
             "cannot tell whether the creation of {} at {} succeeded: its outcome was not recorded, and the provider \
              cannot search for it. Look it up: if the resource exists, set the annotation {} to its id; if not, remove \
@@ -163,9 +201,13 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
 
     /// Returns the rest of the time for which a created resource may stay unseen; `None` when it is over.
     pub(super) fn unseen(&self) -> Option<Duration> {
-        let grace = self.externals.creation_grace;
-        let rest = record::rest(self.cx.clock().wall(), self.record.created?, grace);
+        let rest = self.rest(self.record.created.as_ref()?, self.externals.creation_grace);
         Some(rest).filter(|rest| !rest.is_zero())
+    }
+
+    /// Returns the rest of a limit since this process wrote a stamp, or saw it first.
+    fn rest(&self, stamp: &Stamp, limit: Duration) -> Duration {
+        self.externals.sightings.rest(stamp, limit, self.cx.clock().mark())
     }
 
     /// Sends a patch of the object upon the version of this pass.
@@ -199,7 +241,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
                 None => return Err(error.into()),
             }
         }
-        self.record = Record { id: None, created: None, unsettled: Some(pending.clone()) };
+        self.record = Record { unsettled: Some(pending.clone()), ..Record::default() };
         Ok(())
     }
 
@@ -208,11 +250,13 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         self.externals.outcomes.keep(pending, Outcome::Created(id.to_owned()));
         let now = self.cx.clock().wall();
         let stamp = Stamp { time: now, token: pending.token.clone() };
+        self.externals.sightings.wrote(&stamp, self.cx.clock().mark());
         let patch = record::succeeded(&self.suffix, &stamp, id);
         self.record_outcome(pending, patch)
             .await
             .tried(format!("recording the created {}", self.resource(id)))?;
-        self.record = Record { id: Some(id.to_owned()), created: Some(now), unsettled: None };
+        let id = Some(id.to_owned());
+        self.record = Record { id, created: Some(stamp), ..Record::default() };
         Ok(())
     }
 
@@ -278,8 +322,13 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
             return Ok(());
         };
         let object = serde_json::to_value(&*self.object)?;
-        let current = object.get("spec").unwrap_or(&Value::Null);
-        if let Some(patch) = super::late::only_empty(current, &values) {
+        if only_empty(object.get("spec").unwrap_or(&Value::Null), &values).is_none() {
+            return Ok(());
+        }
+        // A type may leave an explicit `false` or 0 out of its JSON: the stored object decides.
+        let Some(stored) = self.cx.read_raw_own().await? else { return Ok(()) };
+        let current = stored.rest.get("spec").unwrap_or(&Value::Null);
+        if let Some(patch) = only_empty(current, &values) {
             let written = self.write(json!({ "spec": patch })).await;
             written.tried("filling empty fields of the spec from the external resource")?;
         }

@@ -9,15 +9,21 @@ use windlass_core::error::{Error, ErrorKind};
 /// The calls that a controller may make for a resource. The default permits all.
 ///
 /// A controller has one ([`Externals::policy`](super::Externals::policy)), and an object may have one in its annotation
-/// [`EXTERNAL_POLICY`](super::EXTERNAL_POLICY): `no-create`, `no-update`, `no-delete` or `observe-only`, several
-/// separated by commas. A call is made if both permit it, so that an annotation can only restrict.
+/// [`EXTERNAL_POLICY`](super::EXTERNAL_POLICY): `no-create`, `no-update`, `no-delete`, `no-import` or `observe-only`,
+/// several separated by commas. A call is made if both permit it, so that an annotation can only restrict.
 ///
 /// | text | effect |
 /// |---|---|
 /// | `no-create` | only imported resources are managed; without one the object waits |
 /// | `no-update` | differences are reported and not repaired; the spec is not filled from the resource |
 /// | `no-delete` | the resource outlives the object |
-/// | `observe-only` | all three |
+/// | `no-import` | a resource whose id was set by hand is neither managed nor deleted: the object stops |
+/// | `observe-only` | the first three |
+///
+/// Who may write the annotations of an object chooses the resource that the operator changes and deletes with its own
+/// rights (a confused deputy). [`NO_IMPORT`](Self::NO_IMPORT) refuses ids that are merely set. It does not stop a person who
+/// forges a whole record: against that the provider compares the tag of a resource with the uid of the object, with
+/// which each [token](super::External::create) begins.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -33,19 +39,23 @@ pub struct ExternalPolicy {
     creates: bool,
     updates: bool,
     deletes: bool,
+    imports: bool,
 }
 
 impl ExternalPolicy {
     /// All calls.
-    pub const FULL: Self = Self { creates: true, updates: true, deletes: true };
+    pub const FULL: Self = Self { creates: true, updates: true, deletes: true, imports: true };
     /// No creations: only resources that people import.
     pub const NO_CREATE: Self = Self { creates: false, ..Self::FULL };
     /// No updates: differences are reported only.
     pub const NO_UPDATE: Self = Self { updates: false, ..Self::FULL };
     /// No deletions: a resource outlives its object.
     pub const NO_DELETE: Self = Self { deletes: false, ..Self::FULL };
+    /// No imports: only resources that the controller has created.
+    pub const NO_IMPORT: Self = Self { imports: false, ..Self::FULL };
     /// Observations only.
-    pub const OBSERVE_ONLY: Self = Self { creates: false, updates: false, deletes: false };
+    pub const OBSERVE_ONLY: Self =
+        Self { creates: false, updates: false, deletes: false, ..Self::FULL };
 
     /// Returns the calls that both permit.
     #[must_use]
@@ -54,6 +64,7 @@ impl ExternalPolicy {
             creates: self.creates && other.creates,
             updates: self.updates && other.updates,
             deletes: self.deletes && other.deletes,
+            imports: self.imports && other.imports,
         }
     }
 
@@ -70,6 +81,11 @@ impl ExternalPolicy {
     /// Whether resources are deleted with their objects.
     pub const fn deletes(self) -> bool {
         self.deletes
+    }
+
+    /// Whether resources may be imported by their ids.
+    pub const fn imports(self) -> bool {
+        self.imports
     }
 }
 
@@ -88,11 +104,13 @@ impl FromStr for ExternalPolicy {
                 "no-create" => Self::NO_CREATE,
                 "no-update" => Self::NO_UPDATE,
                 "no-delete" => Self::NO_DELETE,
+                "no-import" => Self::NO_IMPORT,
                 "observe-only" => Self::OBSERVE_ONLY,
                 other => {
                     // A misspelt restriction that counted as none could delete a resource.
                     let text = format!(
-                        "unknown policy {other:?}: write no-create, no-update, no-delete or observe-only"
+                        "unknown policy {other:?}: write no-create, no-update, no-delete, no-import or \
+                         observe-only"
                     );
                     return Err(Error::new(ErrorKind::Invalid, text));
                 }

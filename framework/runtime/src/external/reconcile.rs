@@ -4,7 +4,7 @@ use super::call::{self, NoResult, Verb};
 use super::memory::Outcome;
 use super::pass::Pass;
 use super::record::{self, EXTERNAL_NAME, Stamp};
-use super::{CreateError, External, ExternalState, dry_run};
+use super::{CreateError, CreateOutcome, External, ExternalState, dry_run};
 use crate::controller::{Failure, Reconciler, Result, ResultExt};
 use crate::events::{Normal, Warning};
 use windlass_core::error::{Error, ErrorKind};
@@ -13,7 +13,18 @@ use windlass_core::resource::ResourceExt;
 impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     /// Makes the resource match the object.
     pub(super) async fn reconcile(mut self) -> Result<ExternalState<E::Handle>> {
-        let Some(id) = self.id().await? else { return self.create().await };
+        let mut id = self.id().await?;
+        if id.is_none() {
+            // A cache without the annotations must not create another resource at each poll. Creations are rare: the
+            // object is read from the API server before each of them.
+            let live = self.cx.read_alive().await?;
+            let known = self.record.clone();
+            self.take(live)?;
+            if self.record != known {
+                id = self.id().await?;
+            }
+        }
+        let Some(id) = id else { return self.create().await };
         match self.observe(&id).await? {
             Some((handle, difference)) => self.found(id, handle, difference).await,
             None => self.missing(&id).await,
@@ -68,17 +79,21 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     async fn call_create(&mut self) -> Result<String> {
         // Before the record: a wait that is cut off here leaves nothing to settle.
         call::permit(self.externals, self.cx).await?;
-        let time = self.cx.clock().wall();
-        let token = match self.record.unsettled.take() {
+        let (time, began) = (self.cx.clock().wall(), self.cx.clock().mark());
+        let repeated = self.record.unsettled.take();
+        let is_repeated = repeated.is_some();
+        let token = match repeated {
             // An idempotent provider then creates no second resource.
             Some(unsettled) => unsettled.token,
-            None => format!("{}-{:016x}", self.object.uid(), self.cx.rng().next_u64()),
+            None => record::token(self.object.uid(), self.cx.rng().next_u64()),
         };
         let pending = Stamp { time, token };
+        self.externals.sightings.wrote(&pending, began);
         self.record_pending(&pending).await?;
         // Record and call share a deadline, after which other processes take a creation that they do not find for one
-        // that did not happen.
-        let limit = record::rest(self.cx.clock().wall(), time, self.externals.call_timeout);
+        // that did not happen. A sleep of the machine counts, since theirs may be awake.
+        let passed = began.longest_until(&self.cx.clock().mark());
+        let limit = self.externals.call_timeout.saturating_sub(passed);
         if limit.is_zero() {
             let text = "the record of the creation took longer than its deadline";
             return Err(Error::new(ErrorKind::Timeout, text).into());
@@ -97,6 +112,10 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
                 return Ok(id);
             }
             Err(NoResult::Error(error)) if error.is_refused() => {
+                // "It exists" may be the answer to the own resource, which the first call of this token made late.
+                if is_repeated && let Some(id) = self.find_refused(&pending).await? {
+                    return Ok(id);
+                }
                 self.externals.outcomes.keep(&pending, Outcome::NotCreated);
                 if let Err(error) = self.record_failed(&pending).await {
                     // The memory has it; the error of the provider is the one to report.
@@ -108,6 +127,21 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             Err(NoResult::CutOff(failure)) => failure,
         };
         Err(failure.tried("creating the external resource"))
+    }
+
+    /// Searches for the resource of a creation that was refused when its token was repeated. `None` when it proves to be
+    /// missing.
+    ///
+    /// Until then the outcome is unknown: an error leaves the record as it is, and the next pass searches again.
+    async fn find_refused(&mut self, pending: &Stamp) -> Result<Option<String>> {
+        match self.find(pending).await? {
+            CreateOutcome::Created(id) => {
+                self.record_found(pending, &id).await?;
+                Ok(Some(id))
+            }
+            CreateOutcome::Missing => Ok(None),
+            CreateOutcome::Unknown => Err(self.unsettled(pending)),
+        }
     }
 
     /// Fills the spec, and repairs the difference.

@@ -1,7 +1,6 @@
 //! Record of a resource on its object: annotations, and the patches that change them.
 
 use std::fmt;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -59,10 +58,12 @@ impl Stamp {
 pub(super) struct Record {
     /// Id of the resource.
     pub(super) id: Option<String>,
-    /// Time at which the resource of that id was created; `None` for an imported one.
-    pub(super) created: Option<Timestamp>,
+    /// Time and token of the creation of that resource; `None` for an imported one.
+    pub(super) created: Option<Stamp>,
     /// The last creation, if its outcome is not recorded.
     pub(super) unsettled: Option<Stamp>,
+    /// Whether the id was set by hand, and not to settle a creation of unknown outcome.
+    pub(super) is_import: bool,
 }
 
 /// Returns the key of an annotation for a resource.
@@ -74,7 +75,8 @@ impl Record {
     /// Reads the record of a resource, whose keys have that suffix.
     ///
     /// # Errors
-    /// Terminal, when the pending creation cannot be read: it would be repeated.
+    /// Terminal, when the pending creation cannot be read: it would be repeated. Terminal, when a creation is recorded that
+    /// another object has made: its annotations were copied, and two objects would own one resource.
     pub(super) fn of<K: Resource>(object: &K, suffix: &str) -> Result<Self, Failure> {
         let value = |base| object.annotation(&key(base, suffix)).filter(|value| !value.is_empty());
         let pending = value(CREATE_PENDING).map(|text| {
@@ -91,15 +93,48 @@ impl Record {
         });
         let pending = pending.transpose()?;
         let succeeded = value(CREATE_SUCCEEDED).and_then(Stamp::parse);
+        let mut stamps = pending.iter().chain(succeeded.iter().map(|(stamp, _)| stamp));
+        if let Some(foreign) = stamps.find(|stamp| !is_of(object.uid(), &stamp.token)) {
+            return Err(copied(object, suffix, &foreign.token));
+        }
         let failed = value(CREATE_FAILED).and_then(Stamp::parse).map(|(stamp, _)| stamp.token);
         // The id stands in two annotations, so that the loss of one of them loses no resource.
         let id = value(EXTERNAL_NAME).or(succeeded.as_ref().map(|(_, id)| *id));
         let created = succeeded.as_ref().filter(|(_, made)| id == Some(made));
-        let created = created.map(|(stamp, _)| stamp.time);
+        let created = created.map(|(stamp, _)| stamp.clone());
         let is_refused = |pending: &Stamp| failed.as_ref() == Some(&pending.token);
+        let is_made = |pending: &Stamp| {
+            succeeded.as_ref().is_some_and(|(stamp, _)| stamp.token == pending.token)
+        };
+        let is_open = pending.as_ref().is_some_and(|it| !is_refused(it) && !is_made(it));
+        let is_import = id.is_some() && created.is_none() && !is_open;
         let unsettled = pending.filter(|pending| id.is_none() && !is_refused(pending));
-        Ok(Self { created, unsettled, id: id.map(str::to_owned) })
+        Ok(Self { created, unsettled, is_import, id: id.map(str::to_owned) })
     }
+}
+
+/// Returns a new token of a creation for the object of that uid.
+pub(super) fn token(uid: &str, random: u64) -> String {
+    format!("{uid}-{random:016x}")
+}
+
+/// Whether the token was made for the object of that uid.
+fn is_of(uid: &str, token: &str) -> bool {
+    token.strip_prefix(uid).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// The failure of an object with the record of another one.
+fn copied<K: Resource>(object: &K, suffix: &str, token: &str) -> Failure {
+    let [pending, succeeded, name] =
+        [CREATE_PENDING, CREATE_SUCCEEDED, EXTERNAL_NAME].map(|base| key(base, suffix));
+    let text = format!(
+        "\"{}\" has the record of an external resource that another object has made (token {token}): its annotations \
+         were copied, or restored. If this object is to have a resource of its own, remove the annotations {name}, \
+         {pending} and {succeeded}; if it is to take the resource over, set {name} to its id, remove the other two, \
+         and make sure that no other object names it",
+        object.key()
+    );
+    Failure::terminal(Error::new(ErrorKind::Invalid, text))
 }
 
 /// Returns the restrictions that an object states for a resource.
@@ -218,17 +253,6 @@ fn annotations(suffix: &str, values: &[(&str, Option<String>)]) -> Value {
     patch
 }
 
-/// Returns the rest of `limit` since `since`. A time in the future comes from another clock: it counts as now, and
-/// as over when it lies further ahead than the limit.
-pub(super) fn rest(now: Timestamp, since: Timestamp, limit: Duration) -> Duration {
-    let passed = now.duration_since(since);
-    match Duration::try_from(passed) {
-        Ok(passed) => limit.saturating_sub(passed),
-        Err(_) if passed.unsigned_abs() > limit => Duration::ZERO,
-        Err(_) => limit,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
@@ -236,12 +260,12 @@ mod tests {
     use super::*;
 
     fn stamp(seconds: i64, token: &str) -> Stamp {
-        Stamp { time: Timestamp::from_second(seconds).unwrap(), token: token.to_owned() }
+        Stamp { time: Timestamp::from_second(seconds).unwrap(), token: format!("uid-{token}") }
     }
 
     /// Applies the patches, in this order, to an object without annotations.
     fn object(patches: &[Value]) -> ConfigMap {
-        let mut value = json!({ "metadata": {} });
+        let mut value = json!({ "metadata": { "uid": "uid" } });
         patches.iter().for_each(|patch| json_patch::merge(&mut value, patch));
         serde_json::from_value(value).unwrap()
     }
@@ -268,7 +292,7 @@ mod tests {
         assert_eq!(record(&late).unsettled, Some(second.clone()));
         let created = record(&[pending("", &second), succeeded("", &second, "db 7")]);
         assert_eq!((created.id.as_deref(), created.unsettled), (Some("db 7"), None));
-        assert_eq!(created.created, Some(second.time));
+        assert_eq!(created.created, Some(second));
     }
 
     #[test]
@@ -278,7 +302,20 @@ mod tests {
         assert_eq!(settled.unsettled, None);
         let moved =
             record(&[pending("", &stamp(5, "a")), succeeded("", &stamp(5, "a"), "x"), name("y")]);
-        assert_eq!((moved.id.as_deref(), moved.created), (Some("y"), None));
+        assert_eq!((moved.id.as_deref(), moved.is_import), (Some("y"), true));
+        assert_eq!(moved.created, None);
+        assert!(record(&[name("theirs")]).is_import && !settled.is_import);
+    }
+
+    #[test]
+    fn the_record_of_another_object_is_an_error() {
+        let stamp = stamp(5, "one");
+        for copied in [vec![pending("", &stamp)], vec![succeeded("", &stamp, "db-7")]] {
+            let mut copy = object(&copied);
+            copy.metadata.uid = Some("ui".to_owned());
+            let failure = Record::of(&copy, "").unwrap_err();
+            assert!(failure.is_terminal() && failure.to_string().contains("copied"), "{failure}");
+        }
     }
 
     #[test]
@@ -307,8 +344,8 @@ mod tests {
         let made = [pending(&copy, &stamp(5, "one")), pending(&bucket, &stamp(5, "two"))];
         let object = object(&[made.as_slice(), &[name("main"), policy, other]].concat());
         assert_eq!(Record::of(&object, "").unwrap().id.as_deref(), Some("main"));
-        assert_eq!(Record::of(&object, &copy).unwrap().unsettled.unwrap().token, "one");
-        assert_eq!(Record::of(&object, &bucket).unwrap().unsettled.unwrap().token, "two");
+        assert_eq!(Record::of(&object, &copy).unwrap().unsettled.unwrap().token, "uid-one");
+        assert_eq!(Record::of(&object, &bucket).unwrap().unsettled.unwrap().token, "uid-two");
         assert_eq!(parts_of(&object, ""), ["", "copy"]);
         assert_eq!(parts_of(&object, "bucket"), ["", "copy"]);
         assert_eq!(parts_of(&object, "buck"), [""; 0]);
@@ -325,13 +362,5 @@ mod tests {
         let longest = suffix_of(&"a".repeat(18), &"b".repeat(18)).unwrap();
         let name = CREATE_SUCCEEDED.split_once('/').unwrap().1;
         assert_eq!(name.len() + longest.len(), 63);
-    }
-
-    #[test]
-    fn a_clock_that_is_ahead_does_not_wait_for_ever() {
-        let at = |seconds| Timestamp::from_second(seconds).unwrap();
-        let rest = |now, since| rest(at(now), at(since), Duration::from_secs(60)).as_secs();
-        assert_eq!((rest(100, 100), rest(130, 100), rest(500, 100)), (60, 30, 0));
-        assert_eq!((rest(100, 130), rest(100, 500)), (60, 0));
     }
 }

@@ -5,28 +5,61 @@
 //! of an own patch does not enqueue the object.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
 use crate::controller::{Context, Reconciler};
 use windlass_client::api::Patch;
-use windlass_core::error::Error;
+use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::Metrics;
-use windlass_core::resource::ResourceExt;
+use windlass_core::resource::{DynamicObject, ResourceExt};
 
 impl<C: Reconciler> Context<C> {
     /// Returns the object with the own writes of this reconcile, as the cache shows it; otherwise the object that
     /// the reconciler was given.
+    ///
+    /// A cache that selects by labels or fields does not show own writes, such as the finalizer that was just added: the
+    /// given object is then the newer one.
     pub(crate) fn newest_own(&self) -> Arc<C::Object> {
-        let cached = self.store.get(&self.key).and_then(|cached| cached.get().ok());
-        let same = cached.filter(|cached| cached.uid() == self.object.uid());
-        same.unwrap_or_else(|| Arc::clone(&self.object))
+        let cached = self.store.get(&self.key).filter(|cached| {
+            cached.metadata().uid() == self.object.uid()
+                && !is_older(cached.metadata().resource_version(), self.object.resource_version())
+        });
+        let newest = cached.and_then(|cached| cached.get().ok());
+        newest.unwrap_or_else(|| Arc::clone(&self.object))
     }
 
     /// Reads the object from the API server; `None` when it is gone, or another one has its name.
     pub(crate) async fn read_own(&self) -> Result<Option<C::Object>, Error> {
         let found = self.own_api().get_opt(self.key.name()).await?;
         Ok(found.filter(|found| found.uid() == self.object.uid()))
+    }
+
+    /// As [`read_own`](Self::read_own), with the fields that the type of the object leaves out.
+    pub(crate) async fn read_raw_own(&self) -> Result<Option<DynamicObject>, Error> {
+        let api = self.shared.client.dynamic(self.shared.info.clone(), self.key.namespace());
+        let found = api.get_opt(self.key.name()).await?;
+        Ok(found.filter(|found| found.uid() == self.object.uid()))
+    }
+
+    /// As [`read_own`](Self::read_own), for a reconcile that makes something: ends it, without a failure, when the
+    /// object is gone, or is being deleted and the cache does not show it yet.
+    ///
+    /// # Errors
+    /// [`NotFound`](windlass_core::ErrorKind::NotFound) then, and any error of the API server.
+    pub(crate) async fn read_alive(&self) -> Result<C::Object, Error> {
+        let end = match self.read_own().await? {
+            Some(found) if !found.is_terminating() || self.object.is_terminating() => {
+                return Ok(found);
+            }
+            Some(_) => "is being deleted",
+            None => "is gone",
+        };
+        // Relaxed: written and read by the task of this reconcile.
+        self.has_ended.store(true, Ordering::Relaxed);
+        let text = format!("{} {end}, which the cache will show soon", self.object_ref());
+        Err(Error::new(ErrorKind::NotFound, text))
     }
 
     /// Sends a merge patch of the object that is accepted only upon the version of `base`.
@@ -57,4 +90,10 @@ impl<C: Reconciler> Context<C> {
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.shared.environment.metrics
     }
+}
+
+/// Whether a version of an object is older than another one; false for versions that are no numbers.
+fn is_older(version: &str, other: &str) -> bool {
+    let number = |version: &str| version.parse::<u64>().ok();
+    matches!((number(version), number(other)), (Some(version), Some(other)) if version < other)
 }

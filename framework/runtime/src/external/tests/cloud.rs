@@ -29,6 +29,8 @@ pub(super) enum Fault {
     FailAfter,
     /// The provider proves that it did nothing.
     Refuse,
+    /// The provider refuses what an earlier call has made just before.
+    RefuseAfter,
     /// The call has no effect and never ends.
     Hang,
     /// The call has its effect and never ends.
@@ -111,6 +113,10 @@ impl Cloud {
                 Err("the provider's answer is lost")
             }
             Some(Fault::Refuse) => Err(REFUSAL),
+            Some(Fault::RefuseAfter) => {
+                self.with(effect);
+                Err(REFUSAL)
+            }
             Some(Fault::Hang) => pending().await,
             Some(Fault::HangAfter) => {
                 self.with(effect);
@@ -224,7 +230,7 @@ impl External for Volumes {
     }
 
     fn late_initialize(&self, _: &Subject<'_>, size: &i64) -> Option<serde_json::Value> {
-        Some(json!({ "size": size + 1, "zone": "north" }))
+        Some(json!({ "size": size + 1, "zone": "north", "sealed": true }))
     }
 
     async fn report(

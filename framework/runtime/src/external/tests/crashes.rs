@@ -37,6 +37,47 @@ async fn a_crash_before_the_call_creates_one_resource_with_the_same_token() {
     drop(running);
 }
 
+/// Returns a recorded time as the clock of another process would have written it.
+fn shifted(record: &str, hours: i64) -> String {
+    let (_, rest) = record.split_once(' ').unwrap();
+    format!("{} {rest}", Timestamp::from_second(EPOCH + hours * 3600).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrong_clock_of_another_process_does_not_end_the_wait_for_its_creation() {
+    for hours in [-9, 9] {
+        let world = World::start().await;
+        crash_in(&world, world.driver(), "create", Fault::Hang).await;
+        let pending = world.annotation("home", CREATE_PENDING).await.unwrap();
+        world.annotate("home", json!({ CREATE_PENDING: shifted(&pending, hours) })).await;
+        let began = tokio::time::Instant::now();
+        let running = world.run(world.driver());
+        world.until_ready("home").await;
+        let waited = began.elapsed();
+        assert!(waited > 50 * SECOND && waited < 120 * SECOND, "{hours}: {waited:?}");
+        assert_eq!(world.cloud.disks(), (1, 1));
+        drop(running);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrong_clock_of_another_process_makes_no_second_resource() {
+    for hours in [-9, 9] {
+        let world = World::start().await;
+        crash_in(&world, world.driver(), "report", Fault::Hang).await;
+        let made = world.annotation("home", CREATE_SUCCEEDED).await.unwrap();
+        world.annotate("home", json!({ CREATE_SUCCEEDED: shifted(&made, hours) })).await;
+        // The provider does not show it yet.
+        let disk = world.cloud.with(|cloud| cloud.disks.remove("disk-1")).unwrap();
+        let running = world.run(world.driver());
+        world.until_said("home", "is not seen yet").await;
+        world.cloud.with(|cloud| cloud.disks.insert("disk-1".to_owned(), disk));
+        world.until_ready("home").await;
+        assert_eq!((world.cloud.disks(), world.cloud.calls("create")), ((1, 1), 1), "{hours}");
+        drop(running);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_crash_between_call_and_record_creates_no_second_resource() {
     let world = World::start().await;
@@ -116,6 +157,22 @@ async fn a_refusal_is_settled_and_tried_again_with_another_token() {
     assert_ne!(tokens[0], tokens[1]);
     assert_eq!(world.counted("create", "refused"), 1);
     assert_eq!(world.annotation("home", CREATE_FAILED).await, None);
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_a_repeated_token_loses_no_resource() {
+    let world = World::start().await;
+    crash_in(&world, world.driver(), "create", Fault::Hang).await;
+    // The call of the crashed process has its effect late, just before the token is repeated.
+    world.cloud.fault("create", Fault::RefuseAfter);
+    let running = world.run(world.driver());
+    world.until_ready("home").await;
+    assert_eq!((world.cloud.disks(), world.cloud.calls("create")), ((1, 1), 2));
+    let tokens = world.cloud.tokens();
+    assert_eq!(tokens[0], tokens[1]);
+    assert_eq!(world.annotation("home", CREATE_FAILED).await, None);
+    leaks_nothing(&world).await;
     drop(running);
 }
 

@@ -1,6 +1,7 @@
 //! The loop at rest and under load: polls, repairs, rates, deadlines, late initialisation.
 
 use windlass_client::client::TokenBucket;
+use windlass_core::resource::Resource;
 
 use super::*;
 
@@ -118,7 +119,17 @@ async fn empty_fields_of_the_spec_are_filled_and_others_are_left_alone() {
     world.create("home").await;
     world.until_ready("home").await;
     let spec = world.get("home").await.spec;
-    assert_eq!((spec.size, spec.zone.as_deref()), (5, Some("north")));
+    assert_eq!((spec.size, spec.zone.as_deref(), spec.sealed), (5, Some("north"), true));
+    // The type does not serialize a value of false, which its author has set all the same.
+    let open = json!({
+        "apiVersion": "example.dev/v1", "kind": "Volume",
+        "metadata": { "name": "open" }, "spec": { "size": 5, "sealed": false },
+    });
+    let untyped = world.client.dynamic(Volume::static_info().unwrap(), Some("shop"));
+    untyped.create(&serde_json::from_value(open).unwrap()).await.unwrap();
+    world.until_ready("open").await;
+    let spec = world.get("open").await.spec;
+    assert_eq!((spec.zone.as_deref(), spec.sealed), (Some("north"), false));
     drop(running);
 }
 

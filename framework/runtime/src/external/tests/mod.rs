@@ -1,5 +1,6 @@
 //! External resources against the embedded API server and a provider in memory, on the paused clock.
 
+mod caches;
 mod cloud;
 mod crashes;
 mod deletions;
@@ -53,6 +54,9 @@ struct Volume {
 struct VolumeSpec {
     size: i64,
     zone: Option<String>,
+    /// Left out of the JSON where it is false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    sealed: bool,
     #[serde(default)]
     parts: Vec<String>,
 }

@@ -138,3 +138,42 @@ async fn a_dry_run_names_calls_and_makes_none() {
     assert_eq!(changes(&world), [1, 0, 0]);
     drop(running);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_of_an_object_does_not_own_its_resource() {
+    let world = World::start().await;
+    let running = world.run(world.driver());
+    world.create("home").await;
+    world.until_ready("home").await;
+    let annotations = world.get("home").await.metadata.annotations.unwrap();
+    world.create_with("copy", json!(annotations)).await;
+    world.until_said("copy", "another object has made").await;
+    assert_eq!(world.ready("copy").await.1, "TerminalError");
+    world.volumes().delete("copy").await.unwrap();
+    pass(3600).await;
+    assert_eq!(world.cloud.disks(), (1, 1));
+    let settled = json!({ EXTERNAL_NAME: null, CREATE_PENDING: null, CREATE_SUCCEEDED: null });
+    world.annotate("copy", settled).await;
+    until("it is gone", async || world.volumes().get_opt("copy").await.unwrap().is_none()).await;
+    assert_eq!(world.cloud.disks(), (1, 1), "the resource of the other one is left alone");
+    world.until_ready("home").await;
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_imports_an_id_that_was_set_by_hand_is_neither_changed_nor_deleted() {
+    let world = World::start().await;
+    world.cloud.make("theirs", 7);
+    let running = world.run(world.driver().policy(ExternalPolicy::NO_IMPORT));
+    world.create_with("home", json!({ EXTERNAL_NAME: "theirs" })).await;
+    world.until_said("home", "the policy permits no import").await;
+    world.create("other").await;
+    world.until_ready("other").await;
+    world.volumes().delete("home").await.unwrap();
+    pass(3600).await;
+    assert_eq!((changes(&world), world.cloud.disks().0), ([1, 0, 0], 2));
+    world.annotate("home", json!({ EXTERNAL_NAME: null })).await;
+    until("it is gone", async || world.volumes().get_opt("home").await.unwrap().is_none()).await;
+    assert_eq!((changes(&world), world.cloud.disks().0), ([1, 0, 0], 2));
+    drop(running);
+}
