@@ -9,7 +9,7 @@
 //! creation of a schema and the record of it, prints the rest of the story, and ends by itself.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display};
+use std::fmt;
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,6 +18,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass::api::Condition;
+use windlass::controller::Failure;
 use windlass::error::BoxError;
 use windlass::external::{
     CreateError, CreateOutcome, External, ExternalController, ExternalObject, ExternalState,
@@ -85,12 +86,13 @@ impl MySql {
         action(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Executes a statement. The values of its `?` are sent apart from the text, and never become a part of it.
     async fn execute<T>(
         &self,
-        statement: impl Display,
+        statement: String,
+        _values: &[&str],
         effect: impl FnOnce(&mut BTreeMap<String, Row>) -> T,
     ) -> T {
-        let statement = statement.to_string();
         let lost = self.with(|state| {
             let lost = state.loses.take_if(|(start, _)| statement.starts_with(*start));
             state.statements.push(statement);
@@ -131,9 +133,31 @@ struct Schemas {
 }
 
 impl Schemas {
-    fn charset<'a>(&self, schema: &'a MySqlSchema) -> &'a str {
-        schema.spec.charset.as_deref().unwrap_or("utf8mb4")
+    /// Returns the character set, which becomes a part of statements.
+    fn charset<'a>(&self, schema: &'a MySqlSchema) -> Result<&'a str> {
+        let charset = schema.spec.charset.as_deref().unwrap_or("utf8mb4");
+        if charset.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') && !charset.is_empty() {
+            return Ok(charset);
+        }
+        let text = format!("{charset:?} is no character set: use letters, digits and `_`");
+        Err(Failure::terminal(text))
     }
+}
+
+/// Returns the name of a schema for a statement. A name comes from an annotation, which may hold any text.
+fn identifier(name: &str) -> Result<String> {
+    let is_part = |c: u8| c.is_ascii_alphanumeric() || b"_-.".contains(&c);
+    if (1..=64).contains(&name.len()) && name.bytes().all(is_part) {
+        return Ok(format!("`{name}`"));
+    }
+    let text =
+        format!("{name:?} is no name of a schema: use up to 64 letters, digits, `_`, `-` and `.`");
+    Err(Failure::terminal(text))
+}
+
+/// Returns a text for a statement in which no value can be bound.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 impl External for Schemas {
@@ -146,10 +170,9 @@ impl External for Schemas {
         schema: &ExternalObject<'_, MySqlSchema>,
         id: &str,
     ) -> Result<Observed<Row>> {
-        let select = format!("SELECT * FROM information_schema.schemata WHERE name = '{id}'");
-        let Some(row) = self.mysql.execute(select, |all| all.get(id).cloned()).await else {
-            return Ok(Observed::Missing);
-        };
+        let select = "SELECT * FROM information_schema.schemata WHERE name = ?".to_owned();
+        let row = self.mysql.execute(select, &[id], |all| all.get(id).cloned()).await;
+        let Some(row) = row else { return Ok(Observed::Missing) };
         match &schema.spec.charset {
             Some(wanted) if *wanted != row.charset => {
                 let difference = format!("{row} instead of {wanted}");
@@ -164,15 +187,20 @@ impl External for Schemas {
         schema: &ExternalObject<'_, MySqlSchema>,
         token: &str,
     ) -> Result<String, CreateError> {
-        let (name, charset) = (schema.name().to_owned(), self.charset(schema).to_owned());
-        let create = format!("CREATE DATABASE {name} CHARACTER SET {charset} COMMENT '{token}'");
-        let created = self.mysql.execute(create, |all| {
+        let name = schema.name().to_owned();
+        let quoted = identifier(&name).map_err(CreateError::refused)?;
+        let charset = self.charset(schema).map_err(CreateError::refused)?.to_owned();
+        let comment = literal(token);
+        let create = format!("CREATE DATABASE {quoted} CHARACTER SET {charset} COMMENT {comment}");
+        let created = self.mysql.execute(create, &[], |all| match all.get(&name) {
+            // An earlier call with the token has made it, and its answer was lost.
+            Some(row) if row.comment == token => Ok(name),
             // An error that proves that nothing was created: the schema is somebody else's.
-            if all.contains_key(&name) {
-                return Err(format!("a schema {name} exists; import it, or choose another name"));
+            Some(_) => Err(format!("a schema {name} exists; import it, or choose another name")),
+            None => {
+                all.insert(name.clone(), Row { charset, comment: token.to_owned() });
+                Ok(name)
             }
-            all.insert(name.clone(), Row { charset, comment: token.to_owned() });
-            Ok(name)
         });
         created.await.map_err(CreateError::refused)
     }
@@ -183,9 +211,10 @@ impl External for Schemas {
         token: &str,
     ) -> Result<CreateOutcome> {
         let name = schema.name();
-        let select = format!("SELECT * FROM information_schema.schemata WHERE comment = '{token}'");
-        let found =
-            self.mysql.execute(select, |all| all.get(name).is_some_and(|row| row.comment == token));
+        let select = "SELECT * FROM information_schema.schemata WHERE comment = ?".to_owned();
+        let found = self
+            .mysql
+            .execute(select, &[token], |all| all.get(name).is_some_and(|row| row.comment == token));
         Ok(match found.await {
             true => CreateOutcome::Created(name.to_owned()),
             false => CreateOutcome::Missing,
@@ -198,11 +227,11 @@ impl External for Schemas {
         id: &str,
         _: &Row,
     ) -> Result<()> {
-        let charset = self.charset(schema);
+        let (quoted, charset) = (identifier(id)?, self.charset(schema)?);
         println!("{}: the schema gets character set {charset}", schema.key());
-        let alter = format!("ALTER DATABASE {id} CHARACTER SET {charset}");
+        let alter = format!("ALTER DATABASE {quoted} CHARACTER SET {charset}");
         self.mysql
-            .execute(alter, |all| {
+            .execute(alter, &[], |all| {
                 if let Some(row) = all.get_mut(id) {
                     row.charset = charset.to_owned();
                 }
@@ -211,9 +240,21 @@ impl External for Schemas {
         Ok(())
     }
 
-    async fn delete(&self, _: &ExternalObject<'_, MySqlSchema>, id: &str, _: &Row) -> Result<()> {
-        let drop_it = format!("DROP DATABASE IF EXISTS {id}");
-        self.mysql.execute(drop_it, |all| drop(all.remove(id))).await;
+    async fn delete(
+        &self,
+        schema: &ExternalObject<'_, MySqlSchema>,
+        id: &str,
+        row: &Row,
+    ) -> Result<()> {
+        // The author of an object names any schema in its annotation: only the object's own one is dropped.
+        if !row.comment.starts_with(&format!("{}-", schema.uid())) {
+            let text = format!(
+                "schema {id:?} was not created for this object: set the policy no-delete to keep it, or drop it by hand"
+            );
+            return Err(Failure::terminal(text));
+        }
+        let drop_it = format!("DROP DATABASE IF EXISTS {}", identifier(id)?);
+        self.mysql.execute(drop_it, &[], |all| drop(all.remove(id))).await;
         Ok(())
     }
 
@@ -420,6 +461,23 @@ mod tests {
         world.until_ready().await;
         world.delete().await;
         assert_eq!((world.mysql.schemas(), world.mysql.statements("DROP")), (1, 0));
+        running.stop().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_schema_of_somebody_else_is_not_dropped_and_no_name_is_a_statement() {
+        let world = World::start().await;
+        let theirs = Row { charset: "utf8mb4".to_owned(), comment: String::new() };
+        world.mysql.with(|state| state.schemas.insert("theirs".to_owned(), theirs));
+        let running = world.run();
+        world.create(json!({ EXTERNAL_NAME: "theirs" })).await;
+        world.until_ready().await;
+        world.schemas().delete("orders").await.unwrap();
+        running.settled().await;
+        assert_eq!((world.mysql.schemas(), world.mysql.statements("DROP")), (1, 0));
+        assert!(identifier("theirs; DROP DATABASE orders").is_err());
+        assert!(identifier("a`b").is_err());
+        assert_eq!(literal("a'b\\"), "'a''b\\\\'");
         running.stop().await;
     }
 

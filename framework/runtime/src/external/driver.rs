@@ -71,7 +71,10 @@ const POLL: Duration = Duration::from_secs(600);
 /// ```
 ///
 /// One driver serves one provider, and is shared by all reconciles of a controller. A second driver of the same
-/// objects needs a [name](Self::named).
+/// objects needs a [name](Self::named), also in another controller: two drivers of one name share a record, so that the
+/// second takes the resource of the first for its own. That is not detected.
+///
+/// In a dry run the first creation or deletion ends the reconcile with a wait of the reason `DryRun`.
 pub struct Externals<E> {
     provider: E,
     pub(super) name: String,
