@@ -211,10 +211,9 @@ impl External for Schemas {
     ) -> Result<CreateOutcome> {
         let name = schema.name();
         let select = "SELECT * FROM information_schema.schemata WHERE comment = ?".to_owned();
-        let found = self
-            .mysql
-            .execute(select, &[token], |all| all.get(name).is_some_and(|row| row.comment == token));
-        Ok(match found.await {
+        let is_there =
+            |all: &mut BTreeMap<String, Row>| all.get(name).is_some_and(|row| row.comment == token);
+        Ok(match self.mysql.execute(select, &[token], is_there).await {
             true => CreateOutcome::Created(name.to_owned()),
             false => CreateOutcome::Missing,
         })
