@@ -471,7 +471,8 @@ mod tests {
         world.create(json!({ EXTERNAL_NAME: "theirs" })).await;
         world.until_ready().await;
         world.schemas().delete("orders").await.unwrap();
-        running.settled().await;
+        let refused = Condition::is("Ready", "False");
+        world.schemas().wait_for("orders", &refused, PATIENCE).await.unwrap();
         assert_eq!((world.mysql.schemas(), world.mysql.statements("DROP")), (1, 0));
         assert!(identifier("theirs; DROP DATABASE orders").is_err());
         assert!(identifier("a`b").is_err());
