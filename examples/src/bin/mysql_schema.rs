@@ -212,10 +212,9 @@ impl External for Schemas {
     ) -> Result<CreateOutcome> {
         let name = schema.name();
         let select = "SELECT * FROM information_schema.schemata WHERE comment = ?".to_owned();
-        let found = self
-            .mysql
-            .execute(select, &[token], |all| all.get(name).is_some_and(|row| row.comment == token));
-        Ok(match found.await {
+        let is_there =
+            |all: &mut BTreeMap<String, Row>| all.get(name).is_some_and(|row| row.comment == token);
+        Ok(match self.mysql.execute(select, &[token], is_there).await {
             true => CreateOutcome::Created(name.to_owned()),
             false => CreateOutcome::Missing,
         })
@@ -473,7 +472,8 @@ mod tests {
         world.create(json!({ EXTERNAL_NAME: "theirs" })).await;
         world.until_ready().await;
         world.schemas().delete("orders").await.unwrap();
-        running.settled().await;
+        let refused = Condition::is("Ready", "False");
+        world.schemas().wait_for("orders", &refused, PATIENCE).await.unwrap();
         assert_eq!((world.mysql.schemas(), world.mysql.statements("DROP")), (1, 0));
         assert!(identifier("theirs; DROP DATABASE orders").is_err());
         assert!(identifier("a`b").is_err());

@@ -139,7 +139,7 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Reads the resource of that id and compares it with the object.
     ///
-    /// The id comes from an annotation, so from everybody who may write the object: quote it where it becomes a part of a
+    /// The id comes from an annotation, so from any author of the object: quote it where it becomes a part of a
     /// statement or a path. A provider that keeps the token as a tag returns an error for a resource whose tag does not
     /// begin with the uid of the object, unless imports are wanted; nothing is changed or deleted then.
     ///

@@ -20,9 +20,9 @@ use windlass_core::error::{Error, ErrorKind};
 /// | `no-import` | a resource whose id was set by hand is neither managed nor deleted: the object stops |
 /// | `observe-only` | the first three |
 ///
-/// Who may write the annotations of an object chooses the resource that the operator changes and deletes with its own
-/// rights (a confused deputy). [`NO_IMPORT`](Self::NO_IMPORT) refuses ids that are merely set. It does not stop a person who
-/// forges a whole record: against that the provider compares the tag of a resource with the uid of the object, with
+/// An author of the annotations of an object chooses the resource that the operator changes and deletes with its own
+/// rights (a confused deputy). [`NO_IMPORT`](Self::NO_IMPORT) refuses ids that are merely set. It does not stop a
+/// forged record as a whole: against that the provider compares the tag of a resource with the uid of the object, with
 /// which each [token](super::External::create) begins.
 ///
 /// ```
