@@ -175,7 +175,10 @@ async fn a_new_object_is_planned_with_all_its_writes_and_nothing_is_stored() {
     assert_eq!(home.outcome, PlannedOutcome::Reconciled);
     let found = lines(&home);
     assert_eq!(found.len(), 3, "{found:#?}");
-    assert!(found[0].starts_with("update gadgets.test.windlass.dev home .metadata.finalizers"));
+    assert!(
+        found[0].starts_with("update gadgets.test.windlass.dev home .metadata.finalizers"),
+        "{found:#?}"
+    );
     for part in [FINALIZER, ".status.conditions[type=Painted]", ".status.conditions[type=Ready]"] {
         assert!(found[0].contains(part), "{part:?} is not in {found:#?}");
     }
@@ -468,12 +471,20 @@ async fn differences_of(of: &str, color: &'static str) -> String {
 #[tokio::test]
 async fn a_shadow_finds_a_difference_again_in_a_child_that_it_applies_twice() {
     assert_eq!(differences_of("twice", "red").await, "1.0");
+}
+
+#[tokio::test]
+async fn a_shadow_finds_no_difference_in_a_child_that_both_apply_twice() {
     assert_eq!(differences_of("twice", "").await, "0.0");
 }
 
 #[tokio::test]
 async fn a_shadow_counts_a_call_of_another_system_as_a_difference() {
     assert_eq!(differences_of("calls", "").await, "1.0");
+}
+
+#[tokio::test]
+async fn a_shadow_of_the_same_operator_finds_no_difference() {
     assert_eq!(differences_of("blue", "").await, "0.0");
 }
 

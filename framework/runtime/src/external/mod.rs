@@ -21,7 +21,7 @@
 //!
 //! Invariants: no call that changes a resource is made without the finalizer on the object; a create is called only
 //! after a patch upon the version whose annotations were read; a token is repeated only while the outcome of its
-//! creation is unknown. All state is on the object: [`memory`] saves questions to people, never correctness.
+//! creation is unknown. All state is on the object: the memory of the process saves questions to people, never correctness.
 
 // DESIGN.md, 163: A creation outside is recorded before its call, with a token
 

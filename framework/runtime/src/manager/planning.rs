@@ -86,7 +86,7 @@ impl Manager {
     /// admission, and stores none. Within a reconcile the caches show the answers, so that later
     /// steps see earlier ones; later reconciles do not see them.
     ///
-    /// The manager must be built with [`Client::dry_run`], so that reconcilers that keep a client
+    /// The manager must be built with [`Client::dry_run`](windlass_client::client::Client::dry_run), so that reconcilers that keep a client
     /// write nothing either. Another cluster needs such a client, too: its writes are refused
     /// otherwise, and are not in the plan in either case. Leader election, runnables, triggers,
     /// tasks of objects, Events and servers play no part. Calls of systems outside of Kubernetes are

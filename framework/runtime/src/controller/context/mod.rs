@@ -15,7 +15,6 @@ mod checked;
 mod children;
 mod conditions;
 mod deleted;
-mod dependents;
 mod dry_run;
 mod expected;
 mod gone;

@@ -87,7 +87,8 @@ impl Comparison<'_> {
         let generated = text(&sent, "generateName").map(|beginning| format!("{beginning}*"));
         let name = named.or(generated).or_else(|| text(&answer, "name")).unwrap_or_default();
         if let Some(Value::Object(metadata)) = sent.get_mut("metadata") {
-            for shown in ["name", "namespace", "generateName"] {
+            // Name and place are shown anyway; the version is a condition of the write.
+            for shown in ["name", "namespace", "generateName", "resourceVersion"] {
                 metadata.remove(shown);
             }
             // The change stands below its owner.
@@ -265,6 +266,8 @@ fn named(write: &AnsweredDryRun) -> Vec<String> {
         body => vec![body],
     };
     let changes = bodies.iter().flat_map(|body| every_difference(false, None, body).0);
+    // An object without members names nothing: that of a patch whose version is no difference.
+    let changes = changes.filter(|change| change.to.as_deref() != Some("{}"));
     changes.map(|change| change.path).collect()
 }
 
