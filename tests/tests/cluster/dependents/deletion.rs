@@ -4,7 +4,9 @@ use super::*;
 
 #[tokio::test]
 async fn a_clean_up_deletes_in_reverse_and_waits() {
-    let world = World::start().await;
+    // Garbage collection ends deletions in the foreground; no controllers run beside the real server.
+    let world = World::embedded().await;
+    world.cluster.install::<Route>().await;
     let running = world.spawn();
     world.create("shop", &["a", "b"]).await;
     running.settled().await;
