@@ -85,7 +85,7 @@ impl Target {
 }
 
 /// Prints tokens without blanks.
-fn text(tokens: &impl ToTokens) -> String {
+pub(super) fn text(tokens: &impl ToTokens) -> String {
     tokens.to_token_stream().to_string().replace(' ', "")
 }
 

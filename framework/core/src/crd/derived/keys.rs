@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::shape::Shape;
-use crate::crd::schema::{EACH, tighten};
+use crate::crd::schema::{EACH, OWN_FORMAT, tighten};
 
 /// Rules of the API server in CEL.
 const RULES: &str = "x-kubernetes-validations";
@@ -170,8 +170,22 @@ pub(super) fn document(node: &mut Map<String, Value>, text: &str) {
     }
 }
 
-/// Sets a keyword, or tightens a bound.
+/// Sets a keyword, or tightens a bound. A second type does not replace that of serde: both hold, which the
+/// definition reports with the path.
 fn set(node: &mut Map<String, Value>, name: &str, value: Value) {
+    if name == "type"
+        && let Some(found) = node.get(name)
+    {
+        let is_same = *found == value || found.as_array().is_some_and(|all| all.contains(&value));
+        if !is_same && let Value::Array(all) = node.entry("allOf").or_insert_with(|| json!([])) {
+            all.push(json!({ "type": value }));
+        }
+        return;
+    }
+    if name == "format" {
+        // What a user writes stands as it is, beside the form of addresses: see `Lower::texts`.
+        node.insert(OWN_FORMAT.to_owned(), true.into());
+    }
     if !tighten(node, name, &value) {
         node.insert(name.to_owned(), value);
     }

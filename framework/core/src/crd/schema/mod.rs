@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind};
 
-pub(super) use keywords::EACH;
+pub(super) use keywords::{EACH, OWN_FORMAT};
 pub use keywords::FORMATS;
 
 use lower::Lower;
