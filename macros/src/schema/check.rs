@@ -249,7 +249,13 @@ fn not_for(key: &str, subject: &str, class: Class) -> String {
 }
 
 /// Checks that a keyword means something for the type.
-pub(super) fn fits(keyword: &str, value: &TokenStream, class: Class, key: &Key, errors: &mut Errors) {
+pub(super) fn fits(
+    keyword: &str,
+    value: &TokenStream,
+    class: Class,
+    key: &Key,
+    errors: &mut Errors,
+) {
     let (subject, classes): (&str, &[Class]) = match keyword {
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
             ("bounds and multiples are for numbers", &[Class::Integer, Class::Number])

@@ -81,8 +81,10 @@ fn extensions(keys: &[Key]) -> impl Iterator<Item = (&LitStr, &TokenStream)> {
 
 /// The text against a keyword that the derive writes.
 fn follows(keyword: &str, source: &str) -> String {
-    format!("`{keyword}` follows from {source}, and would be replaced: leave it out, or give the field another schema \
-             by `with = Type` or `schema_with = function`")
+    format!(
+        "`{keyword}` follows from {source}, and would be replaced: leave it out, or give the field another schema \
+             by `with = Type` or `schema_with = function`"
+    )
 }
 
 /// The types of JSON that values of a class have; empty for any.
@@ -141,8 +143,11 @@ fn value_fits(ty: &Type, value: &TokenStream, errors: &mut Errors) {
         _ => false,
     };
     if !is_of_type {
-        let message =
-            format!("`{}` is no value of this field, which is {}", lit.to_token_stream(), class.name());
+        let message = format!(
+            "`{}` is no value of this field, which is {}",
+            lit.to_token_stream(),
+            class.name()
+        );
         errors.at(lit.span(), message);
     }
 }

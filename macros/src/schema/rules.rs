@@ -93,7 +93,8 @@ impl<'a> Subject<'a> {
             Some(RulePath::Field(name))
                 if self.fields.iter().any(|it| name == it.rust().as_str() && !it.is_read()) =>
             {
-                let message = format!("`{name}` is skipped and no part of the schema: name a field that is");
+                let message =
+                    format!("`{name}` is skipped and no part of the schema: name a field that is");
                 errors.at(name.span(), message);
             }
             _ => {}
@@ -141,7 +142,9 @@ impl<'a> Subject<'a> {
             let named = |field: &&Field| field.rust() == name || field.json == name;
             let by_rust = self.fields.iter().find(named);
             if by_rust.is_some_and(|field| !field.is_read()) {
-                text.push_str(&format!("\n`{name}` is skipped and no part of the schema, so no rule sees it"));
+                text.push_str(&format!(
+                    "\n`{name}` is skipped and no part of the schema, so no rule sees it"
+                ));
                 continue;
             }
             let meant = by_rust.map(|field| field.json.as_str()).or(keys::closest(&name, &known));

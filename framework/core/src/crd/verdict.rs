@@ -69,10 +69,6 @@ fn rule(violation: &Violation) -> String {
             "the field has no type that expressions could see, as a mixture of texts and objects: write the \
              rule on a field with a type, above or below"
         }
-        _ if names_metadata(&violation.detail) => {
-            "of the metadata, rules see `name` and `generateName` only: copy what a rule is about into the spec, or \
-             check it by an admission policy"
-        }
         _ if violation.detail.contains("undefined field") => {
             "expressions use JSON names (`minSize` for `min_size` with `rename_all = \"camelCase\"`), and fields \
              that the schema lists"
@@ -84,12 +80,6 @@ fn rule(violation: &Violation) -> String {
         _ => "correct the rule in `x-kubernetes-validations`",
     };
     format!("{violation}; {remedy} (in the definition, at {})", place(violation.path.as_str()))
-}
-
-/// Whether a rule names a field of the metadata that rules do not see.
-fn names_metadata(detail: &str) -> bool {
-    let unknown = detail.split("undefined field '").skip(1).filter_map(|rest| rest.split('\'').next());
-    unknown.into_iter().any(|name| detail.contains(&format!("metadata.{name}")))
 }
 
 /// The field that a path within a schema means: `.spec.size` for `properties[spec].properties[size]…`.

@@ -22,8 +22,8 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind};
 
-pub(super) use keywords::{EACH, OWN_FORMAT};
 pub use keywords::FORMATS;
+pub(super) use keywords::{EACH, OWN_FORMAT};
 
 use lower::Lower;
 pub(crate) use lower::STRUCTURAL;
