@@ -7,6 +7,7 @@ use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprArray, ExprLit, Lit, LitStr, Token, Type};
 
+use super::bounds::{is_of_numbers, other_literal};
 use super::check::fits;
 use super::class::{Class, class, integers, is_option};
 use super::key::{Key, Kind};
@@ -67,7 +68,10 @@ pub(super) fn of_field(field: &Field, errors: &mut Errors) {
                 );
                 errors.at(name.span(), message);
             }
-            _ => fits(&word, value, of_field, &at, errors),
+            _ => match other_literal(value).filter(|_| is_of_numbers(&word)) {
+                Some(message) => errors.add(syn::Error::new_spanned(value, message)),
+                None => fits(&word, value, of_field, &at, errors),
+            },
         }
     }
 }

@@ -136,6 +136,11 @@ impl<'a> Subject<'a> {
         let known: Vec<&str> = read.map(|field| field.json.as_str()).collect();
         let mut text = format!("the rule is no valid CEL:\n{issues}");
         for issue in issues.iter() {
+            if let Some(rest) = issue.message.strip_prefix("undeclared reference to '") {
+                let name = rest.split('\'').next().unwrap_or_default();
+                text.push_str(&undeclared(name, &known));
+                continue;
+            }
             let Some(name) = issue.message.strip_prefix("undefined field '") else { continue };
             let name = name.trim_end_matches('\'');
             let name = unescape(name).unwrap_or_else(|| name.to_owned());
@@ -154,6 +159,22 @@ impl<'a> Subject<'a> {
             }
         }
         text
+    }
+}
+
+/// The remedy for a word that is neither a variable nor a function; empty where none is known.
+fn undeclared(name: &str, fields: &[&str]) -> String {
+    if fields.contains(&name) {
+        return format!("\na field is named from `self` on: `self.{name}`");
+    }
+    let meant = if matches!(name, "this" | "object" | "value") {
+        Some("self")
+    } else {
+        keys::closest(name, &["self", "oldSelf"])
+    };
+    match meant {
+        Some(meant) => format!("\ndid you mean `{meant}`?"),
+        None => String::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::shape::Shape;
-use crate::crd::schema::{EACH, OWN_FORMAT, tighten};
+use crate::crd::schema::{EACH, OWN_FORMAT, second_type, tighten};
 
 /// Rules of the API server in CEL.
 const RULES: &str = "x-kubernetes-validations";
@@ -170,16 +170,9 @@ pub(super) fn document(node: &mut Map<String, Value>, text: &str) {
     }
 }
 
-/// Sets a keyword, or tightens a bound. A second type does not replace that of serde: both hold, which the
-/// definition reports with the path.
+/// Sets a keyword, or tightens a bound.
 fn set(node: &mut Map<String, Value>, name: &str, value: Value) {
-    if name == "type"
-        && let Some(found) = node.get(name)
-    {
-        let is_same = *found == value || found.as_array().is_some_and(|all| all.contains(&value));
-        if !is_same && let Value::Array(all) = node.entry("allOf").or_insert_with(|| json!([])) {
-            all.push(json!({ "type": value }));
-        }
+    if name == "type" && second_type(node, &value) {
         return;
     }
     if name == "format" {

@@ -29,7 +29,7 @@ use lower::Lower;
 pub(crate) use lower::STRUCTURAL;
 pub(super) use marks::Mark;
 pub(in crate::crd) use marks::{UNCHECKED, parsed};
-pub(super) use merge::tighten;
+pub(super) use merge::{second_type, tighten};
 pub(in crate::crd) use names::mark_keys;
 
 /// Schema of a type in the form that API servers accept.
