@@ -98,10 +98,10 @@ impl Writer {
     }
 
     fn declare(&mut self, attributes: &str, body: &str) {
-        // In turn, so that either derive meets fields of the other. Keys are written for schemars.
-        let has_keys = body.contains("schemars(") || attributes.contains("schemars(");
-        let is_ours = self.named.is_multiple_of(2) && !has_keys;
+        // In turn, so that either derive meets fields of the other.
+        let is_ours = self.named.is_multiple_of(2);
         let derive = if is_ours { "Schema" } else { "JsonSchema" };
+        let body = if is_ours { typed(body) } else { body.to_owned() };
         let _ = writeln!(
             self.types,
             "    #[derive(Serialize, Deserialize, {derive})]\n{attributes}    pub(super) {body}"
@@ -141,12 +141,22 @@ impl Writer {
         }
         let yes = |text: String| Ty { text, has_default: true };
         let no = |text: String| Ty { text, has_default: false };
-        match self.below(18) {
+        match self.below(22) {
             0..=4 => self.leaf(),
             5 | 6 => yes(format!("Option<{}>", self.ty(depth - 1).text)),
             7 | 8 => yes(format!("Vec<{}>", self.ty(depth - 1).text)),
             9 => yes(format!("BTreeMap<String, {}>", self.ty(depth - 1).text)),
-            10 => match self.below(4) {
+            10 => match self.below(9) {
+                4 => yes("BTreeSet<IpAddr>".to_owned()),
+                5 => yes("BTreeSet<u16>".to_owned()),
+                6 => yes(format!("Option<Vec<{}>>", self.leaf().text)),
+                7 => yes("BTreeMap<Ipv4Addr, bool>".to_owned()),
+                8 => no(format!(
+                    "({}, {}, {})",
+                    self.leaf().text,
+                    self.leaf().text,
+                    self.leaf().text
+                )),
                 0 => yes(format!("BTreeMap<i32, {}>", self.leaf().text)),
                 1 => yes("BTreeSet<String>".to_owned()),
                 2 => no(format!("({}, {})", self.leaf().text, self.leaf().text)),
@@ -158,8 +168,48 @@ impl Writer {
             14 => no(self.internal(depth - 1)),
             15 => no(self.adjacent(depth - 1)),
             16 => no(self.untagged(depth - 1)),
+            17 => Ty { has_default: false, ..self.boxed(depth) },
+            18 => no(self.newtype(depth - 1)),
+            19 => no(self.generic()),
+            20 => no(self.by_name()),
             _ => no(self.flattened(depth - 1)),
         }
+    }
+
+    fn boxed(&mut self, depth: u32) -> Ty {
+        let ty = self.ty(depth - 1);
+        Ty { text: format!("Box<{}>", ty.text), ..ty }
+    }
+
+    /// A struct that is written as its only field.
+    fn newtype(&mut self, depth: u32) -> String {
+        let ty = self.ty(depth).text;
+        let name = self.name();
+        let attributes = if self.one_in(2) { "    #[serde(transparent)]\n" } else { "" };
+        self.declare(attributes, &format!("struct {name}(pub(super) {ty});"));
+        name
+    }
+
+    /// A struct with a type parameter.
+    fn generic(&mut self) -> String {
+        let (one, two) = (self.leaf().text, self.leaf().text);
+        let name = self.name();
+        let body = format!(
+            "struct {name}<T> {{ pub(super) value: T, pub(super) more: Option<Vec<T>>, pub(super) other: {two} }}"
+        );
+        self.declare("", &body);
+        format!("{name}<{one}>")
+    }
+
+    /// A map whose keys are the names of an enum.
+    fn by_name(&mut self) -> String {
+        let value = self.leaf().text;
+        let name = self.name();
+        self.declare(
+            "    #[derive(PartialEq, Eq, PartialOrd, Ord)]\n",
+            &format!("enum {name} {{ Low, High }}"),
+        );
+        format!("BTreeMap<{name}, {value}>")
     }
 
     /// An enum of names.
@@ -187,7 +237,17 @@ impl Writer {
 
     fn field(&mut self, name: &str, depth: u32, is_exact: bool, visible: &str) -> String {
         if !is_exact && self.one_in(2) {
-            return match self.below(4) {
+            return match self.below(8) {
+                4 => format!(
+                    "#[schemars(extend(\"x-kubernetes-list-type\" = \"set\"))] {visible}{name}: Vec<String>,"
+                ),
+                5 => {
+                    format!("#[schemars(extend(\"multipleOf\" = 5))] {visible}{name}: Option<i64>,")
+                }
+                6 => format!("#[schemars(inner(length(max = 3)))] {visible}{name}: Vec<String>,"),
+                7 => format!(
+                    "#[schemars(extend(\"format\" = \"ipv6\"))] {visible}{name}: Option<String>,"
+                ),
                 0 => format!("#[schemars(range(min = 1, max = 5))] {visible}{name}: i32,"),
                 1 => format!("#[schemars(length(min = 1, max = 3))] {visible}{name}: Vec<String>,"),
                 2 => format!("#[schemars(regex(pattern = \"^[a-z]+$\"))] {visible}{name}: String,"),
@@ -319,4 +379,16 @@ impl Writer {
     fn external_with_data(&mut self, depth: u32) -> String {
         self.enumeration("", depth, &["newtype", "fields"])
     }
+}
+
+/// The keys of `Schema` in place of those of schemars.
+fn typed(body: &str) -> String {
+    let rule = "extend(\"x-kubernetes-validations\" = [{ \"rule\": \"self < 5\" }])";
+    body.replace(rule, "rule(\"self < 5\")")
+        .replace("regex(pattern = \"^[a-z]+$\")", "pattern = \"^[a-z]+$\"")
+        .replace("extend(\"x-kubernetes-list-type\" = \"set\")", "set")
+        .replace("extend(\"multipleOf\" = 5)", "multiple_of = 5")
+        .replace("extend(\"format\" = \"ipv6\")", "format = \"ipv6\"")
+        .replace("inner(length(max = 3))", "each(length(max = 3))")
+        .replace("#[schemars(", "#[schema(")
 }

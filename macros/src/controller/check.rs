@@ -1,11 +1,15 @@
 //! The rules of a controller: one function per rule, with the consequence of its absence.
 
+// DESIGN.md, 182: A grant that another key implies is an error
+
 use proc_macro2::Ident;
 use quote::ToTokens;
+use syn::Type;
 use syn::spanned::Spanned;
 
 use super::attrs::{Attrs, ChangeAttr};
-use super::grants::Grant;
+use super::expand::READ;
+use super::grants::{self, Grant, Target};
 use super::settings;
 use crate::errors::Errors;
 use crate::keys::same_tokens;
@@ -16,6 +20,7 @@ pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     object(ident, attrs, errors);
     owned_once(attrs, errors);
     granted_once(attrs, errors);
+    read_once(attrs, errors);
     finalizer(attrs, errors);
     name(attrs, errors);
     handled_once(attrs, errors);
@@ -87,6 +92,36 @@ fn granted_once(attrs: &Attrs, errors: &mut Errors) {
             }
             before.push((&verb.value, grant));
         }
+    }
+}
+
+/// Reading a kind that has a cache is granted by the key that asks for the cache. Names would not limit it.
+fn read_once(attrs: &Attrs, errors: &mut Errors) {
+    for grant in &attrs.grants {
+        let Target::Kind(kind, None) = &grant.target else { continue };
+        let Some(key) = cache_of(kind, attrs) else { continue };
+        for verb in grant.verbs.iter().filter(|verb| READ.contains(&verb.value.as_str())) {
+            let message = format!(
+                "`{key}` grants `{}` already, on all objects of the kind: leave the verb out",
+                verb.value
+            );
+            errors.at(verb.span, message);
+        }
+    }
+}
+
+/// Returns the key that gives the kind a cache.
+fn cache_of(kind: &Type, attrs: &Attrs) -> Option<String> {
+    let name = grants::text(kind);
+    let is = |other: &Type| same_tokens(other, kind);
+    if attrs.object.as_ref().is_some_and(is) {
+        Some(format!("for = {name}"))
+    } else if attrs.owns.iter().any(|owned| is(&owned.kind)) {
+        Some(format!("owns({name})"))
+    } else if attrs.watches.iter().any(|watch| is(&watch.kind)) {
+        Some(format!("watches({name}, …)"))
+    } else {
+        None
     }
 }
 

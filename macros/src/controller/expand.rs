@@ -13,7 +13,7 @@ use super::grants::{Grant, Target, VERBS};
 use crate::keys::same_tokens;
 
 /// Verbs that a controller has on every kind it caches.
-const READ: [&str; 3] = ["get", "list", "watch"];
+pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
 /// Subresources whose calls are checked at compile time, with the name of their marker type.
 const TYPED: &[(&str, &str)] = &[
     ("status", "Status"),
@@ -102,7 +102,6 @@ fn cached(attrs: &Attrs) -> Vec<&Type> {
 
 /// Generates the grants of `can(…)` that calls require, each once.
 fn granted(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
-    let cached = cached(attrs);
     let mut seen: Vec<String> = Vec::new();
     let mut output = TokenStream::new();
     for grant in &attrs.grants {
@@ -120,12 +119,10 @@ fn granted(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStre
                 }
             }
         };
-        let is_cached = sub.is_none() && cached.iter().any(|cached| same_tokens(*cached, kind));
         for verb in &grant.verbs {
             let name = verb.value.as_str();
             let written = format!("{name} {target}");
-            let is_implied = is_cached && READ.contains(&name);
-            if !VERBS.contains(&name) || is_implied || seen.contains(&written) {
+            if !VERBS.contains(&name) || seen.contains(&written) {
                 continue;
             }
             seen.push(written);

@@ -85,7 +85,7 @@ impl Target {
 }
 
 /// Prints tokens without blanks.
-fn text(tokens: &impl ToTokens) -> String {
+pub(super) fn text(tokens: &impl ToTokens) -> String {
     tokens.to_token_stream().to_string().replace(' ', "")
 }
 
@@ -247,14 +247,23 @@ fn check(grant: &Grant, errors: &mut Errors) -> bool {
         if grant.names[..i].iter().any(|before| before.value == name.value) {
             errors.at(name.span, format_args!("the name {:?} is written twice", name.value));
             is_good = false;
-        } else if name.value == "*" && !matches!(grant.target, Target::Url(_)) {
-            let message = "names have no wildcard: RBAC would permit an object that is called `*` only; write the names \
+        } else if is_wildcard(&name.value, &grant.target) {
+            let message = "names have no wildcard: RBAC would permit an object of exactly this name only; write the names \
                            of the objects, or no names for all of them";
             errors.at(name.span, message);
             is_good = false;
         }
     }
     is_good
+}
+
+/// Whether a name is meant to stand for several objects. Signers have such names.
+fn is_wildcard(name: &str, target: &Target) -> bool {
+    match target {
+        Target::Kind(..) => name.contains('*'),
+        Target::Resource(_) => name == "*",
+        Target::Url(_) => false,
+    }
 }
 
 /// Returns the text against a verb on its target; `None` for a verb that fits.

@@ -1,7 +1,8 @@
 //! The rules of columns, scale, selectable fields, rules and indexes.
 
+use super::check_rules;
 use super::model::ResourceModel;
-use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
+use super::place::{ColumnAttr, ScaleAttr};
 use crate::errors::Errors;
 use crate::keys::{WithSpan, unknown};
 use crate::path::{FieldPath, Place, Segment, plain};
@@ -11,9 +12,6 @@ pub(crate) const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boole
 /// Formats of columns that API servers accept.
 pub(crate) const COLUMN_FORMATS: &[&str] =
     &["int32", "int64", "float", "double", "byte", "date", "date-time", "password"];
-/// Reasons of rules that API servers accept.
-const REASONS: &[&str] =
-    &["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"];
 /// Most selectable fields of one version.
 const MOST_SELECTABLE: usize = 8;
 
@@ -27,7 +25,10 @@ pub(super) fn check(model: &ResourceModel, errors: &mut Errors) {
     }
     selectable(model, errors);
     for rule in &model.rules {
-        check_rule(model, rule, errors);
+        check_rules::check(model, rule, errors);
+        if let Some(path) = &rule.path {
+            simple(model, path, "the place of a fault", errors);
+        }
     }
     indexes(model, errors);
 }
@@ -110,31 +111,6 @@ fn selectable(model: &ResourceModel, errors: &mut Errors) {
         if taken.len() == MOST_SELECTABLE + 1 {
             errors.at(place.span(), "API servers take at most 8 selectable fields");
         }
-    }
-}
-
-/// The API server refuses other reasons, and a rule of several lines without a message.
-fn check_rule(model: &ResourceModel, rule: &RuleAttr, errors: &mut Errors) {
-    if rule.rule.value.trim().is_empty() {
-        errors.at(
-            rule.rule.span,
-            "a rule is a text of CEL, such as `self.spec.min <= self.spec.max`",
-        );
-    }
-    let has_message = rule.message.is_some() || rule.message_expression.is_some();
-    if rule.rule.value.trim().contains('\n') && !has_message {
-        errors.at(rule.rule.span, "a rule of several lines needs a `message = \"…\"`");
-    }
-    if let Some(message) = &rule.message
-        && (message.value.trim().is_empty() || message.value.contains('\n'))
-    {
-        errors.at(message.span, "a message is one line, such as `min is at most max`");
-    }
-    if let Some(reason) = rule.reason.as_ref().filter(|reason| !REASONS.contains(&&*reason.value)) {
-        errors.at(reason.span, unknown("reason", &reason.value, REASONS));
-    }
-    if let Some(path) = &rule.path {
-        simple(model, path, "the place of a fault", errors);
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod attrs;
 mod check;
 pub(crate) mod check_places;
+mod check_rules;
 mod expand;
 mod index;
 mod model;

@@ -136,8 +136,13 @@ impl Attrs {
     /// Reads `key …, key …`; goes on behind faults.
     fn keys(&mut self, input: ParseStream<'_>, place: Place, errors: &mut Errors) {
         while !input.is_empty() {
+            let word = input.fork().call(Ident::parse_any);
             match self.key(input, place, errors) {
                 Ok(()) if input.is_empty() || input.peek(Token![,]) => {}
+                Ok(()) if input.peek(Token![=]) || input.peek(syn::token::Paren) => {
+                    let word = word.map_or_else(|_| "the key".to_owned(), |it| format!("`{it}`"));
+                    errors.at(input.span(), format_args!("{word} stands alone, without a value"));
+                }
                 Ok(()) => errors.at(input.span(), "expected `,`"),
                 Err(fault) => errors.add(fault),
             }

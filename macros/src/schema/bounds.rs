@@ -30,15 +30,19 @@ pub(super) fn bounds(field: &Field, errors: &mut Errors) {
         let values = NUMBERS.iter().flat_map(|name| {
             keys.iter().filter_map(move |key| of(&key.kind, name)).map(move |value| (*name, value))
         });
+        let counted = keys
+            .iter()
+            .filter_map(|key| SIZES.iter().flatten().find_map(|name| of(&key.kind, name)));
+        for value in counted {
+            if let Some(message) = other_literal(value) {
+                errors.add(syn::Error::new_spanned(value, message));
+            }
+        }
         let is_good = are_values(values, ty, errors);
         if is_good {
             numbers(class, &find, errors);
         }
-        for (least, most) in [
-            ("minLength", "maxLength"),
-            ("minItems", "maxItems"),
-            ("minProperties", "maxProperties"),
-        ] {
+        for [least, most] in SIZES {
             sizes(find(least), find(most), errors);
         }
         if let Some(unit) = find("multipleOf")
@@ -53,6 +57,26 @@ pub(super) fn bounds(field: &Field, errors: &mut Errors) {
 /// Keywords whose values are compared with numbers.
 const NUMBERS: [&str; 5] =
     ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+
+/// Keywords that count.
+const SIZES: [[&str; 2]; 3] =
+    [["minLength", "maxLength"], ["minItems", "maxItems"], ["minProperties", "maxProperties"]];
+
+/// Whether the value of a keyword is a number.
+pub(super) fn is_of_numbers(keyword: &str) -> bool {
+    NUMBERS.contains(&keyword) || SIZES.iter().flatten().any(|name| *name == keyword)
+}
+
+/// Returns the text against a literal that is no number.
+pub(super) fn other_literal(value: &TokenStream) -> Option<String> {
+    let Ok(Expr::Lit(ExprLit { lit, .. })) = syn::parse2::<Expr>(value.clone()) else {
+        return None;
+    };
+    let is_number = matches!(lit, Lit::Int(_) | Lit::Float(_));
+    (!is_number).then(|| {
+        format!("`{}` is no number: write one, without quotation marks", lit.to_token_stream())
+    })
+}
 
 /// Checks that literals are values of their type; whether all are.
 fn are_values<'a>(
@@ -74,6 +98,9 @@ fn are_values<'a>(
 /// only the compiler knows.
 fn value_fault(keyword: &str, value: &TokenStream, ty: Option<&Type>) -> Option<String> {
     let expr: Expr = syn::parse2(value.clone()).ok()?;
+    if let Some(message) = other_literal(value) {
+        return Some(message);
+    }
     if let Some(name) = no_number(&expr) {
         return Some(format!(
             "JSON has no `{name}`, so no value is compared with it: write a number"

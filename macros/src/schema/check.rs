@@ -6,6 +6,7 @@ use syn::spanned::Spanned;
 
 use super::bounds::bounds;
 use super::class::{Class, class, element, is_option};
+use super::extend;
 use super::key::{Key, Kind, Many, RulePath};
 use super::model::{Data, Field, Model};
 use super::rules::{Subject, no_field};
@@ -14,6 +15,7 @@ use crate::errors::Errors;
 /// Checks a type.
 pub(super) fn check(model: &Model, errors: &mut Errors) {
     of_type(model, errors);
+    extend::of_type(model, errors);
     if let Data::Named(fields) = &model.data {
         names_differ(fields, errors);
     }
@@ -141,6 +143,12 @@ fn of_field(field: &Field, errors: &mut Errors) {
         errors.at(key.span, message);
         return;
     }
+    let idle = keys.iter().find(|key| !field.is_read() && !matches!(key.kind, Kind::Skip));
+    if let Some(key) = idle {
+        let message = "the field is skipped, and no part of the schema, so the key has no effect: leave it out";
+        errors.at(key.span, message);
+        return;
+    }
     if let Some(module) = &field.serde.with
         && field.is_described()
         && !field.is_replaced()
@@ -191,6 +199,7 @@ fn of_field(field: &Field, errors: &mut Errors) {
         }
     }
     contradictions(field, errors);
+    extend::of_field(field, errors);
     bounds(field, errors);
     conflicts(keys, errors);
 }
@@ -216,7 +225,6 @@ fn without_name(field: &Field, errors: &mut Errors) {
 fn contradictions(field: &Field, errors: &mut Errors) {
     let of_type = class(&field.ty);
     let is_scalar = matches!(of_type, Class::Text | Class::Integer | Class::Number | Class::Bool);
-    let skips = field.remarks.has(|kind| matches!(kind, Kind::Skip));
     for key in &field.remarks.attrs.keys {
         match &key.kind {
             Kind::Opaque if is_scalar => {
@@ -231,9 +239,6 @@ fn contradictions(field: &Field, errors: &mut Errors) {
             Kind::Keyword("x-kubernetes-preserve-unknown-fields", _) if is_scalar => {
                 errors.at(key.span, not_for("preserve", "objects", of_type));
             }
-            Kind::Keyword("x-windlass-column" | "x-windlass-selectable", _) if skips => {
-                errors.at(key.span, "the field is skipped, and no part of the schema");
-            }
             _ => {}
         }
     }
@@ -244,7 +249,13 @@ fn not_for(key: &str, subject: &str, class: Class) -> String {
 }
 
 /// Checks that a keyword means something for the type.
-fn fits(keyword: &str, value: &TokenStream, class: Class, key: &Key, errors: &mut Errors) {
+pub(super) fn fits(
+    keyword: &str,
+    value: &TokenStream,
+    class: Class,
+    key: &Key,
+    errors: &mut Errors,
+) {
     let (subject, classes): (&str, &[Class]) = match keyword {
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
             ("bounds and multiples are for numbers", &[Class::Integer, Class::Number])

@@ -9,6 +9,7 @@ mod bounds;
 mod check;
 mod class;
 mod expand;
+mod extend;
 mod fields;
 mod hints;
 mod key;

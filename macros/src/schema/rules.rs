@@ -90,6 +90,13 @@ impl<'a> Subject<'a> {
             {
                 errors.at(name.span(), no_field(&name.to_string(), self.fields));
             }
+            Some(RulePath::Field(name))
+                if self.fields.iter().any(|it| name == it.rust().as_str() && !it.is_read()) =>
+            {
+                let message =
+                    format!("`{name}` is skipped and no part of the schema: name a field that is");
+                errors.at(name.span(), message);
+            }
             _ => {}
         }
     }
@@ -125,13 +132,26 @@ impl<'a> Subject<'a> {
 
     /// The issues in the server's words, with the field that was meant.
     fn explain(&self, issues: &Issues) -> String {
-        let known: Vec<&str> = self.fields.iter().map(|field| field.json.as_str()).collect();
+        let read = self.fields.iter().filter(|field| field.is_read());
+        let known: Vec<&str> = read.map(|field| field.json.as_str()).collect();
         let mut text = format!("the rule is no valid CEL:\n{issues}");
         for issue in issues.iter() {
+            if let Some(rest) = issue.message.strip_prefix("undeclared reference to '") {
+                let name = rest.split('\'').next().unwrap_or_default();
+                text.push_str(&undeclared(name, &known));
+                continue;
+            }
             let Some(name) = issue.message.strip_prefix("undefined field '") else { continue };
             let name = name.trim_end_matches('\'');
             let name = unescape(name).unwrap_or_else(|| name.to_owned());
-            let by_rust = self.fields.iter().find(|field| field.rust() == name);
+            let named = |field: &&Field| field.rust() == name || field.json == name;
+            let by_rust = self.fields.iter().find(named);
+            if by_rust.is_some_and(|field| !field.is_read()) {
+                text.push_str(&format!(
+                    "\n`{name}` is skipped and no part of the schema, so no rule sees it"
+                ));
+                continue;
+            }
             let meant = by_rust.map(|field| field.json.as_str()).or(keys::closest(&name, &known));
             match meant {
                 Some(meant) => text.push_str(&format!("\ndid you mean `{meant}`?")),
@@ -139,6 +159,22 @@ impl<'a> Subject<'a> {
             }
         }
         text
+    }
+}
+
+/// The remedy for a word that is neither a variable nor a function; empty where none is known.
+fn undeclared(name: &str, fields: &[&str]) -> String {
+    if fields.contains(&name) {
+        return format!("\na field is named from `self` on: `self.{name}`");
+    }
+    let meant = if matches!(name, "this" | "object" | "value") {
+        Some("self")
+    } else {
+        keys::closest(name, &["self", "oldSelf"])
+    };
+    match meant {
+        Some(meant) => format!("\ndid you mean `{meant}`?"),
+        None => String::new(),
     }
 }
 

@@ -111,7 +111,11 @@ fn column(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
 fn column_keys(content: ParseStream<'_>) -> syn::Result<Vec<(&'static str, TokenStream)>> {
     let mut found: Vec<(&str, TokenStream)> = Vec::new();
     while !content.is_empty() {
-        let (name, value, span) = if content.peek(LitStr) && found.is_empty() {
+        if content.peek(LitStr) && !found.is_empty() {
+            let message = "a column has one heading, which stands first: `column(\"Host\", description = \"…\")`";
+            return Err(syn::Error::new(content.span(), message));
+        }
+        let (name, value, span) = if content.peek(LitStr) {
             let text: LitStr = content.parse()?;
             ("name", one_name(&keys::WithSpan::text(&text))?, text.span())
         } else {
@@ -400,6 +404,11 @@ fn rule(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
         };
         if !content.is_empty() {
             content.parse::<Token![,]>()?;
+        }
+        if content.peek(LitStr) {
+            let message =
+                "one `rule(…)` holds one rule: write a second `rule(…)`, or `message = \"…\"`";
+            return Err(syn::Error::new(content.span(), message));
         }
         keys::each_key(content, RULE_KEYS, errors, |part, value, errors| {
             let literal = |value| keys::text(part, value).map(|it| LitStr::new(&it.value, it.span));

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::shape::Shape;
-use crate::crd::schema::{EACH, tighten};
+use crate::crd::schema::{EACH, OWN_FORMAT, second_type, tighten};
 
 /// Rules of the API server in CEL.
 const RULES: &str = "x-kubernetes-validations";
@@ -172,6 +172,13 @@ pub(super) fn document(node: &mut Map<String, Value>, text: &str) {
 
 /// Sets a keyword, or tightens a bound.
 fn set(node: &mut Map<String, Value>, name: &str, value: Value) {
+    if name == "type" && second_type(node, &value) {
+        return;
+    }
+    if name == "format" {
+        // What a user writes stands as it is, beside the form of addresses: see `Lower::texts`.
+        node.insert(OWN_FORMAT.to_owned(), true.into());
+    }
     if !tighten(node, name, &value) {
         node.insert(name.to_owned(), value);
     }

@@ -78,14 +78,28 @@ macro_rules! parsed {
 }
 parsed! { SocketAddr SocketAddrV4 SocketAddrV6 }
 
-/// IP addresses. API servers parse them as Go once did, octets with leading zeros included, which std refuses.
+/// Returns the pattern of the texts that std reads as addresses. API servers parse them as Go once did, octets
+/// with leading zeros included, which std refuses.
+pub(super) fn address(format: &str) -> Option<&'static str> {
+    match format {
+        "ipv4" => Some(r"^((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2})$"),
+        // The last 32 bits of an IPv6 address may be written as IPv4.
+        "ipv6" => {
+            Some(r"^([0-9a-fA-F]*:)+([0-9a-fA-F]*|((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2}))$")
+        }
+        "ip" => {
+            Some(r"^([0-9a-fA-F]*:)*([0-9a-fA-F]*|((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2}))$")
+        }
+        _ => None,
+    }
+}
+
+/// IP addresses, whose lists are described like those of texts.
 macro_rules! addresses {
-    ($($ty:ident: $pattern:expr;)*) => { $(
+    ($($ty:ident)*) => { $(
         impl KubernetesSchema for std::net::$ty {
             fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema {
-                let mut schema = <std::net::$ty>::json_schema(generator);
-                schema.insert("pattern".to_owned(), $pattern.into());
-                schema
+                <std::net::$ty>::json_schema(generator)
             }
 
             fn list_schema(generator: &mut SchemaGenerator) -> Schema {
@@ -94,12 +108,7 @@ macro_rules! addresses {
         }
     )* };
 }
-addresses! {
-    Ipv4Addr: r"^((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2})$";
-    // The last 32 bits of an IPv6 address may be written as IPv4.
-    Ipv6Addr: r"^([0-9a-fA-F]*:)+([0-9a-fA-F]*|((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2}))$";
-    IpAddr: r"^([0-9a-fA-F]*:)*([0-9a-fA-F]*|((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2}))$";
-}
+addresses! { Ipv4Addr Ipv6Addr IpAddr }
 
 /// The schema of a map with such values.
 fn map_of(value: Schema) -> Schema {

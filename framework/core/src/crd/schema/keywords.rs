@@ -150,6 +150,12 @@ const KEYWORDS: &[&str] = &[
     "writeOnly",
 ];
 
+/// Formats of numbers; the other formats that an API server knows are those of texts.
+const NUMBERS: &[&str] = &["int32", "int64", "float", "double"];
+
+/// Mark of a format that a key of the field says, and not its type.
+pub(in crate::crd) const OWN_FORMAT: &str = "x-windlass-format";
+
 /// Keywords that restrict values of some types only.
 const OF_TYPES: [(&[&str], &[&str]); 4] = [
     (&["string"], &["minLength", "maxLength", "pattern"]),
@@ -215,6 +221,26 @@ impl Lower<'_> {
                     "`{keyword}` restricts no value of type {name}, so it has no effect"
                 ));
             }
+        }
+    }
+
+    /// Reports a format of values that the type does not have, which an API server would not look at.
+    pub(super) fn format(&mut self, raw: &Node) {
+        let (Some(name), Some(format)) =
+            (only_type(raw), raw.get("format").and_then(Value::as_str))
+        else {
+            return;
+        };
+        let is_number = matches!(name, "integer" | "number");
+        let is_of_numbers = NUMBERS.contains(&format);
+        if FORMATS.contains(&format)
+            && (is_of_numbers != is_number || !is_number && name != "string")
+        {
+            let what = if is_of_numbers { "numbers" } else { "texts" };
+            self.fault(&format!(
+                "the format `{format}` is for {what}, and the type is {name}, so an API server would check nothing; \
+                 remove it, or give the field another type"
+            ));
         }
     }
 

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::super::kubernetes::address;
 use super::super::shapes::{NEEDED, OPTIONAL, RULES_OF_OPTION};
 use super::Faults;
-use super::keywords::{COPIED, FORMATS, lengths};
+use super::keywords::{COPIED, FORMATS, OWN_FORMAT, lengths};
 use super::marks::Mark;
 use super::merge::{is_any, merge};
 use super::names::{is_std_duration, not_required};
@@ -168,6 +169,7 @@ impl<'a> Lower<'a> {
         let raw = &lengths(raw);
         self.spelling(raw);
         self.without_effect(raw);
+        self.format(raw);
         self.marks(raw);
         let mut node = Node::new();
         let combined = ["allOf", "anyOf", "oneOf"].iter().any(|key| raw.contains_key(*key));
@@ -328,6 +330,13 @@ impl<'a> Lower<'a> {
         }
         if node.get("type").and_then(Value::as_str) != Some("string") {
             return;
+        }
+        // Only the types of std have such a format without a key; they refuse octets with leading zeros.
+        if let Some(pattern) = raw.get("format").and_then(Value::as_str).and_then(address)
+            && !raw.contains_key(OWN_FORMAT)
+            && !node.contains_key("pattern")
+        {
+            node.insert("pattern".to_owned(), pattern.into());
         }
         match raw.get("format").and_then(Value::as_str) {
             // Addresses of both families have no format of their own.

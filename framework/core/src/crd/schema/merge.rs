@@ -68,6 +68,31 @@ pub(in crate::crd) fn tighten(node: &mut Node, key: &str, theirs: &Value) -> boo
     mine.is_number() && theirs.is_number()
 }
 
+/// Says the type of a node once more; `false` if it has none. Another type does not replace the one of serde: both
+/// stand there, which `merge` reports with the path.
+pub(in crate::crd) fn second_type(node: &mut Node, value: &Value) -> bool {
+    let Some(mine) = node.get("type") else { return false };
+    let (old, new) = (beside_null(mine), beside_null(value));
+    let is_narrower = old == ["number"] && new == ["integer"];
+    if old != new && !is_narrower {
+        append(node.entry("allOf").or_insert_with(|| json!([])), json!([{ "type": value }]));
+    } else if is_narrower && mine.is_array() {
+        node.insert("type".to_owned(), json!(["integer", "null"]));
+    } else if is_narrower || value.is_array() {
+        node.insert("type".to_owned(), value.clone());
+    }
+    true
+}
+
+/// The names of types but for null.
+fn beside_null(types: &Value) -> Vec<&str> {
+    let names = match types {
+        Value::Array(names) => names.iter().collect(),
+        name => vec![name],
+    };
+    names.into_iter().filter_map(Value::as_str).filter(|name| *name != "null").collect()
+}
+
 /// Adds the missing elements to a list: both lists hold.
 pub(super) fn append(mine: &mut Value, theirs: Value) {
     if let (Value::Array(mine), Value::Array(theirs)) = (mine, theirs) {

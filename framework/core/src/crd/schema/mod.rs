@@ -22,14 +22,14 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind};
 
-pub(super) use keywords::EACH;
 pub use keywords::FORMATS;
+pub(super) use keywords::{EACH, OWN_FORMAT};
 
 use lower::Lower;
 pub(crate) use lower::STRUCTURAL;
 pub(super) use marks::Mark;
 pub(in crate::crd) use marks::{UNCHECKED, parsed};
-pub(super) use merge::tighten;
+pub(super) use merge::{second_type, tighten};
 pub(in crate::crd) use names::mark_keys;
 
 /// Schema of a type in the form that API servers accept.

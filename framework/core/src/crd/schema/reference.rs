@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::kubernetes::foreign;
 use super::lower::{Lower, Node, any, copy};
-use super::merge::{append, tighten};
+use super::merge::{append, second_type, tighten};
 use super::union::RULES;
 
 /// Most places of one type that contains itself of which is warned; with more types the places multiply.
@@ -210,7 +210,7 @@ impl Lower<'_> {
 /// lists of conditions have the elements of both.
 pub(super) fn overlay(mut node: Node, over: Node) -> Node {
     for (key, value) in over {
-        if tighten(&mut node, &key, &value) {
+        if tighten(&mut node, &key, &value) || key == "type" && second_type(&mut node, &value) {
             continue;
         }
         match (key.as_str(), node.get_mut(&key)) {

@@ -161,7 +161,11 @@ fn numbers_are_bounded_where_the_server_knows_no_format() {
     assert_eq!(schema::<i64>(), json!({ "type": "integer", "format": "int64" }));
     assert_eq!(
         schema::<std::net::IpAddr>(),
-        json!({ "type": "string", "allOf": [{ "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }] }] })
+        json!({
+            "type": "string",
+            "pattern": crate::crd::kubernetes::address("ip"),
+            "allOf": [{ "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }] }]
+        })
     );
 }
 

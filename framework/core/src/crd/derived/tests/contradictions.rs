@@ -1,0 +1,127 @@
+//! Keys that contradict a type which a macro does not see, and addresses behind such types.
+
+#![allow(dead_code)]
+
+use std::collections::{BTreeSet, HashSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use windlass_apiserver::crd_schema::Schema as Compiled;
+use windlass_macros::Schema;
+
+use super::definition;
+use crate::crd::structural_schema;
+
+type Number = i32;
+
+/// A count of seconds.
+#[derive(Serialize, Deserialize, Schema)]
+struct Seconds(u32);
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Contradicting {
+    #[schema(extend("type" = "string"))]
+    alias: Number,
+    #[schema(extend("type" = "string"))]
+    newtype: Seconds,
+    #[schema(extend("type" = "object"))]
+    option: Option<Number>,
+    #[schema(format = "date-time")]
+    time: Seconds,
+    #[schema(format = "int32")]
+    flag: Flag,
+    list: Vec<Inner>,
+}
+
+type Flag = bool;
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Inner {
+    #[schema(extend("format" = "uuid"))]
+    id: Number,
+}
+
+#[test]
+fn keys_that_contradict_a_type_behind_a_name_are_faults_with_their_paths() {
+    let fault = structural_schema::<Contradicting>().unwrap_err().to_string();
+    for expected in [
+        ".alias: it must be of type \"integer\" and of type \"string\" at once",
+        ".newtype: it must be of type",
+        ".option: it must be of type",
+        ".time: the format `date-time` is for texts, and the type is integer",
+        ".flag: the format `int32` is for numbers, and the type is boolean",
+        ".list.[].id: the format `uuid` is for texts, and the type is integer",
+    ] {
+        assert!(fault.contains(expected), "{expected} in {fault}");
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Repeating {
+    #[schema(extend("type" = "integer"))]
+    number: Number,
+    #[schema(extend("type" = "string"))]
+    text: Option<String>,
+    #[schema(extend("type" = "object"))]
+    any: Value,
+}
+
+#[test]
+fn a_type_that_is_said_again_changes_nothing() {
+    let found = structural_schema::<Repeating>().unwrap().schema;
+    let field = |name: &str| found["properties"][name].clone();
+    assert_eq!(field("number"), json!({ "type": "integer", "format": "int32" }));
+    assert_eq!(field("text"), json!({ "type": "string", "nullable": true }));
+    assert_eq!(field("any")["type"], "object");
+}
+
+/// Of another crate: schemars' derive alone.
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+struct Foreign {
+    v4: Ipv4Addr,
+    v6: Option<Ipv6Addr>,
+    any: Vec<IpAddr>,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Peers {
+    foreign: Foreign,
+    set: BTreeSet<IpAddr>,
+    hashed: Option<HashSet<Ipv4Addr>>,
+    pair: (Ipv6Addr, Ipv6Addr),
+    #[schema(format = "ipv4")]
+    text: String,
+}
+
+#[test]
+fn addresses_are_checked_in_sets_and_in_types_of_other_crates() {
+    let found = structural_schema::<Peers>().unwrap();
+    assert_eq!(found.warnings, [] as [&str; 0]);
+    let root = definition(&found.schema)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].take();
+    let compiled = Compiled::compile(&root);
+    let good = json!({
+        "foreign": { "v4": "1.2.3.4", "v6": "::1", "any": ["10.0.0.1", "fe80::1"] },
+        "set": ["::", "1.1.1.1"],
+        "hashed": ["1.1.1.1"],
+        "pair": ["::1", "::2"],
+        "text": "01.2.3.4"
+    });
+    for (path, bad) in [
+        ("", "1.2.3.4"),
+        ("/foreign/v4", "01.2.3.4"),
+        ("/foreign/v6", "::ffff:01.2.3.4"),
+        ("/foreign/any/0", "10.0.0.01"),
+        ("/set/1", "1.1.1.01"),
+        ("/hashed/0", "01.1.1.1"),
+        ("/pair/0", "1.2.3.4"),
+    ] {
+        let mut value = good.clone();
+        if !path.is_empty() {
+            *value.pointer_mut(path).unwrap() = bad.into();
+        }
+        let is_read = serde_json::from_value::<Peers>(value.clone()).is_ok();
+        let is_stored = compiled.validate(&json!({ "spec": value }), None).causes.is_empty();
+        assert_eq!((is_read, is_stored), (path.is_empty(), path.is_empty()), "{path}: {bad}");
+    }
+}

@@ -1,0 +1,10 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub struct Spec {
+    #[schema(extend("items" = { "type": "string", "maxLength": 63 }))]
+    pub hosts: Vec<String>,
+}
+
+fn main() {}
