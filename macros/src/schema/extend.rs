@@ -2,14 +2,14 @@
 
 // DESIGN.md, 181: `extend` adds to a type and never replaces what follows from it
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprArray, ExprLit, Lit, LitStr, Token, Type};
 
 use super::bounds::{is_of_numbers, other_literal};
 use super::check::fits;
-use super::class::{Class, class, integers, is_option};
+use super::class::{Class, class, element, integers, is_option};
 use super::key::{Key, Kind};
 use super::model::{Data, Field, Model};
 use super::serde::OfType;
@@ -20,13 +20,15 @@ use crate::keys::unknown;
 const TYPES: &[&str] = &["string", "integer", "number", "boolean", "array", "object"];
 
 /// Keywords that the derive writes itself for values of these classes.
-const OWN: [(&str, &[Class], &str); 5] = [
-    ("items", &[Class::List], "the type of the items"),
-    ("additionalProperties", &[Class::Map], "the type of the values"),
+const OWN: [(&str, &[Class], &str); 3] = [
     ("properties", &[Class::Map], "the type of the values"),
     ("required", &[Class::Map], "the type of the values"),
     ("uniqueItems", &[Class::List], "the list, whose kind is `set` or `list(map, keys(…))`"),
 ];
+
+/// Keywords of elements that stand without a type.
+const WITHOUT_TYPE: &[&str] =
+    &["x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields", "$ref"];
 
 /// Checks `extend(…)` on a type.
 pub(super) fn of_type(model: &Model, errors: &mut Errors) {
@@ -58,6 +60,12 @@ pub(super) fn of_field(field: &Field, errors: &mut Errors) {
         let own = OWN.iter().find(|(own, classes, _)| *own == word && classes.contains(&of_field));
         match (word.as_str(), own) {
             (_, Some((_, _, source))) => errors.at(name.span(), follows(&word, source)),
+            // Takes away what the type has.
+            _ if value.to_string() == "null" => {}
+            ("items", _) if of_field == Class::List => elements_fit(field, name, value, errors),
+            ("additionalProperties", _) if of_field == Class::Map => {
+                elements_fit(field, name, value, errors);
+            }
             ("type", _) => type_fits(value, types(of_field), of_field.name(), errors),
             ("enum", _) => each_fits(&field.ty, value, errors),
             ("const", _) => value_fits(&field.ty, value, errors),
@@ -89,6 +97,38 @@ fn follows(keyword: &str, source: &str) -> String {
         "`{keyword}` follows from {source}, and would be replaced: leave it out, or give the field another schema \
              by `with = Type` or `schema_with = function`"
     )
+}
+
+/// Checks the schema of elements, which takes the place of that of their type: it says the same type.
+fn elements_fit(field: &Field, name: &LitStr, value: &TokenStream, errors: &mut Errors) {
+    let keywords = keywords(value);
+    let find = |wanted: &str| keywords.iter().find(|(keyword, _)| keyword == wanted);
+    if let Some((_, ty)) = find("type") {
+        let of_element = element(&field.ty).map_or(Class::Unknown, class);
+        type_fits(ty, types(of_element), of_element.name(), errors);
+    } else if !keywords.iter().any(|(word, _)| WITHOUT_TYPE.contains(&word.as_str())) {
+        let message = format!(
+            "`{}` takes the place of the schema that the elements' type has, so it needs their `\"type\"`",
+            name.value()
+        );
+        errors.at(name.span(), message);
+    }
+}
+
+/// Returns the keywords of an object literal and their values' first tokens.
+fn keywords(object: &TokenStream) -> Vec<(String, TokenStream)> {
+    let Some(TokenTree::Group(group)) = object.clone().into_iter().next() else {
+        return Vec::new();
+    };
+    let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
+    let entry = |three: &[TokenTree]| match three {
+        [TokenTree::Literal(keyword), TokenTree::Punct(colon), value] if colon.as_char() == ':' => {
+            let keyword = syn::parse2::<LitStr>(keyword.to_token_stream()).ok()?;
+            Some((keyword.value(), value.to_token_stream()))
+        }
+        _ => None,
+    };
+    tokens.windows(3).filter_map(entry).collect()
 }
 
 /// The types of JSON that values of a class have; empty for any.

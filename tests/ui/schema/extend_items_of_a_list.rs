@@ -3,7 +3,7 @@ use windlass::Schema;
 
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Spec {
-    #[schema(extend("items" = { "type": "string", "maxLength": 63 }))]
+    #[schema(extend("items" = { "type": "integer", "maximum": 63 }))]
     pub hosts: Vec<String>,
 }
 
