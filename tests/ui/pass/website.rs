@@ -43,7 +43,7 @@ pub struct WebsiteStatus {
 #[controller(for = Website, owns(Deployment, Service), finalizer = "example.dev/dns", can(get Pod))]
 #[controller(watches(Secret, index = Website::BY_CERTIFICATE))]
 #[controller(when = generation_changed().or(labels_changed()))]
-#[controller(watches(ConfigMap, by = sites_of, when = field_changed(&["data", "host"])), name = "sites", workers = 8, can(list Pod, get Deployment))]
+#[controller(watches(ConfigMap, by = sites_of, when = field_changed(&["data", "host"])), name = "sites", workers = 8, can(list Pod))]
 struct Sites {
     every: Duration,
 }
