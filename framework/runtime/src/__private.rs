@@ -5,6 +5,7 @@ pub use windlass_macros::field_path;
 
 /// The parts of a graph of children.
 pub mod dependents {
+    pub use crate::dependents::external::ExternalNode;
     pub use crate::dependents::marker::Marker;
     pub use crate::dependents::node::{AnyKind, AnyNode, DesiredFuture, Marked, Node, OwnedKind};
     pub use crate::dependents::run::{Outcome, Outcomes, Run};

@@ -38,6 +38,10 @@ fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
     let (vis, name, graph) = (model.vis, trait_name(model), model.ident.to_string());
     let functions = model.nodes.iter().map(|node| {
         let (ident, kind) = (&node.ident, &node.kind);
+        if node.is_external() {
+            let text = format!("Returns the driver of the external resource `{}`.", ident.unraw());
+            return quote!(#[doc = #text] fn #ident(&self) -> &::windlass::external::Externals<#kind>;);
+        }
         let text = format!("Describes the dependent `{}`.", ident.unraw());
         let answer = if node.is_bulk { quote!(::std::vec::Vec<#kind>) } else { quote!(#kind) };
         quote! {
@@ -86,6 +90,9 @@ fn fields(model: &Model<'_>) -> TokenStream {
     let fields = model.nodes.iter().map(|node| {
         let (ident, kind) = (&node.ident, &node.kind);
         let text = format!("The dependent `{}`.", ident.unraw());
+        if node.is_external() {
+            return quote!(#[doc = #text] pub #ident: ::windlass::dependents::ExternalDependent<#kind>);
+        }
         quote!(#[doc = #text] pub #ident: ::windlass::dependents::Dependent<#kind>)
     });
     let doc = format!("The dependents of `{}` after an apply.", model.ident);
@@ -110,7 +117,10 @@ fn graph(model: &Model<'_>, by: &syn::Type) -> TokenStream {
         }
     });
     let taken = model.nodes.iter().enumerate().map(|(at, node)| {
-        let ident = &node.ident;
+        let (ident, kind) = (&node.ident, &node.kind);
+        if node.is_external() {
+            return quote!(#ident: outcomes.take_external::<#kind>(#at));
+        }
         quote!(#ident: outcomes.take(#at))
     });
     // A controller that describes nothing is reported once, by this call.
@@ -154,14 +164,37 @@ fn node(node: &Node, by: &syn::Type) -> TokenStream {
         }
     });
     let ready = node.attrs.ready.as_ref().map(|ready| {
+        let judged = if node.is_external() {
+            quote! {
+                ::windlass::external::ExternalState<
+                    <#kind as ::windlass::external::External>::Handle
+                >
+            }
+        } else {
+            quote!(#kind)
+        };
         quote_spanned! {at(ready.span())=>
-            .ready(|child: &#kind| ::core::convert::Into::into((#ready)(child)))
+            .ready(|child: &#judged| ::core::convert::Into::into((#ready)(child)))
         }
     });
+    if node.is_external() {
+        return quote! {
+            ::std::boxed::Box::new(
+                ::windlass::__private::dependents::ExternalNode::<Self, #kind>::new(
+                    #name,
+                    &[#(#after),*],
+                    Self::#ident,
+                )
+                #when
+                #ready
+            )
+        };
+    }
     let adopt = node.attrs.adopt_if.as_ref().map(|adopt| {
         quote_spanned!(at(adopt.span())=> .adopt_if(|child: &#kind| -> bool { (#adopt)(child) }))
     });
     let optional = node.attrs.optional.as_ref().map(|_| quote!(.optional()));
+    let cluster = node.attrs.scope.as_ref().map(|_| quote!(.cluster()));
     quote! {
         ::std::boxed::Box::new(
             ::windlass::__private::dependents::Node::<Self, #kind>::new(
@@ -173,6 +206,7 @@ fn node(node: &Node, by: &syn::Type) -> TokenStream {
             #ready
             #adopt
             #optional
+            #cluster
         )
     }
 }

@@ -58,7 +58,7 @@ impl<'a> Model<'a> {
     /// Returns every kind of the fields once.
     pub(super) fn kinds(&self) -> Vec<&Type> {
         let mut kinds: Vec<&Type> = Vec::new();
-        for node in &self.nodes {
+        for node in self.nodes.iter().filter(|node| !node.is_external()) {
             if !kinds.iter().any(|before| same_tokens(*before, &node.kind)) {
                 kinds.push(&node.kind);
             }
@@ -68,6 +68,11 @@ impl<'a> Model<'a> {
 }
 
 impl Node {
+    /// Whether the field is an external resource: its type is a provider, and no kind.
+    pub(super) fn is_external(&self) -> bool {
+        self.attrs.external.is_some()
+    }
+
     fn new(field: &Field, errors: &mut Errors) -> Option<Self> {
         let attrs = FieldAttrs::read(&field.attrs, errors);
         let ident = field.ident.clone()?;

@@ -1,14 +1,16 @@
 //! Watches and permissions of a graph.
 
-use super::node::{AnyKind, AnyNode};
+use super::node::{AnyKind, AnyNode, info_of};
+use super::removal::delete_all;
 use super::{Dependents, Object};
 use crate::controller::{ControllerBuilder, Reconciler};
-use windlass_core::resource::{Resource, ResourceInfo};
+use windlass_core::resource::{Resource, ResourceInfo, Scope};
 
 /// Adds each kind of the graph to the controller once. A kind is optional if all of its fields are.
 ///
 /// # Panics
-/// When a child is of the reconciled kind, and when a kind is retired that a field has.
+/// When a child is of the reconciled kind, when its scope needs another key, and when a kind is retired that a
+/// field has.
 pub(super) fn wire<G: Dependents>(
     mut builder: ControllerBuilder<G::Controller>,
 ) -> ControllerBuilder<G::Controller> {
@@ -20,12 +22,14 @@ pub(super) fn wire<G: Dependents>(
     // By version too: each version of a kind that a field names has a cache of its own.
     let mut seen: Vec<Option<ResourceInfo>> = Vec::new();
     for node in &nodes {
-        let info = node.kind().info();
+        let Some(kind) = node.kind() else { continue };
+        let info = kind.info();
         if seen.contains(&info) {
             continue;
         }
-        let mut same = nodes.iter().filter(|other| other.kind().info() == info);
-        builder = node.kind().owns(builder, same.all(|node| node.is_optional()));
+        let same = || nodes.iter().filter(|other| info_of(&***other) == info);
+        let is_optional = same().all(|node| node.is_optional());
+        builder = kind.owns(builder, is_optional, same().any(|node| node.has_marks()));
         seen.push(info);
     }
     for kind in retired {
@@ -33,6 +37,13 @@ pub(super) fn wire<G: Dependents>(
             builder = kind.retires(builder);
             seen.push(kind.info());
         }
+    }
+    // No garbage collection knows these.
+    let finalizer = nodes.iter().find_map(|node| node.finalizer());
+    if finalizer.is_some() || nodes.iter().any(|node| node.has_marks()) {
+        builder = builder.cleans_up(finalizer, |controller, object, cx| {
+            Box::pin(delete_all::<G>(controller, object, cx))
+        });
     }
     builder
 }
@@ -45,7 +56,7 @@ fn fault<C: Reconciler>(
     retired: &[Box<dyn AnyKind<C>>],
 ) -> Option<String> {
     for node in nodes {
-        if let (Some(own), Some(info)) = (own, node.kind().info())
+        if let (Some(own), Some(info)) = (own, info_of(&**node))
             && own.group_resource() == info.group_resource()
         {
             return Some(format!(
@@ -54,6 +65,35 @@ fn fault<C: Reconciler>(
                 node.name()
             ));
         }
+        if let (Some(own), Some(info)) = (own, info_of(&**node)) {
+            let name = node.name();
+            match (own.scope, info.scope, node.has_marks()) {
+                (Scope::Namespaced, Scope::Cluster, false) => {
+                    return Some(format!(
+                        "its field `{name}` is of the cluster-scoped kind {info}, which a namespaced {} cannot own by \
+                         reference: write `#[dependent(scope = cluster)]` on it",
+                        own.kind
+                    ));
+                }
+                (Scope::Cluster, _, true) => {
+                    return Some(format!(
+                        "its field `{name}` has `scope = cluster`, but {} is cluster-scoped and owns its children \
+                         everywhere by reference: leave it out",
+                        own.kind
+                    ));
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut finalizers = nodes.iter().filter_map(|node| Some((node.name(), node.finalizer()?)));
+    if let Some((first, finalizer)) = finalizers.next()
+        && let Some((name, other)) = finalizers.find(|(_, other)| *other != finalizer)
+    {
+        return Some(format!(
+            "its field `{name}` needs the finalizer {other}, and `{first}` needs {finalizer}: the external resources of \
+             a graph share one, so give both the same `FINALIZER`"
+        ));
     }
     for kind in retired {
         let Some(info) = kind.info() else { continue };
@@ -75,5 +115,5 @@ fn fault<C: Reconciler>(
 
 /// Whether a field has that kind, in whatever version.
 fn is_of<C: Reconciler>(node: &dyn AnyNode<C>, info: &ResourceInfo) -> bool {
-    node.kind().info().is_some_and(|its| its.group_resource() == info.group_resource())
+    info_of(node).is_some_and(|its| its.group_resource() == info.group_resource())
 }

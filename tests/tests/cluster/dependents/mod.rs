@@ -1,12 +1,14 @@
 //! Graphs of children: order, readiness, failures, removal, restarts.
 
 mod deletion;
+mod externals;
 mod failures;
 mod moves;
 mod order;
 mod readiness;
 mod removal;
 mod restarts;
+mod scopes;
 mod wiring;
 
 use std::time::Duration;
