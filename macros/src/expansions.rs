@@ -45,6 +45,8 @@ fn a_graph_with_every_key() {
             shards: Vec<ConfigMap>,
             #[dependent(external, after(shards), ready = is_warm)]
             database: Databases,
+            #[dependent(rollout, when = Website::is_exposed)]
+            sets: Vec<StatefulSet>,
         }
     };
     compare("dependents", dependents::derive(&input));

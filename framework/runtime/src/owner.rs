@@ -53,7 +53,11 @@ impl OwnerMark {
     }
 
     /// As [`is_on`](Self::is_on), for a cached object.
-    pub(crate) fn is_on_cached(&self, label: Option<&str>, annotation: impl FnOnce() -> Option<String>) -> bool {
+    pub(crate) fn is_on_cached(
+        &self,
+        label: Option<&str>,
+        annotation: impl FnOnce() -> Option<String>,
+    ) -> bool {
         label == Some(self.uid.as_str()) && annotation().as_ref() == Some(&self.text)
     }
 }
@@ -106,7 +110,11 @@ pub(crate) fn marked_key(child: &Object, parent: &ResourceInfo) -> Option<Object
 
 /// Kind and group, without a version: an object is the same in all of them.
 fn kind_of(info: &ResourceInfo) -> String {
-    if info.group.is_empty() { info.kind.to_string() } else { format!("{}.{}", info.kind, info.group) }
+    if info.group.is_empty() {
+        info.kind.to_string()
+    } else {
+        format!("{}.{}", info.kind, info.group)
+    }
 }
 
 /// Namespace and name.
@@ -296,7 +304,10 @@ mod tests {
         let owner = MarkedOwner::read(&mark.text).expect("a mark");
         assert!(owner.is_named(&info("Website", Scope::Namespaced), &key));
         assert!(!owner.is_named(&info("Web", Scope::Namespaced), &key));
-        assert!(!owner.is_named(&info("Website", Scope::Namespaced), &ObjectKey::new(Some("a"), "home")));
+        assert!(
+            !owner
+                .is_named(&info("Website", Scope::Namespaced), &ObjectKey::new(Some("a"), "home"))
+        );
         for text in ["", "Website.example.dev shop/home", "a b c d", "a b "] {
             assert_eq!(MarkedOwner::read(text), None, "{text:?}");
         }
@@ -321,7 +332,8 @@ mod tests {
     #[test]
     fn a_marked_child_lies_anywhere_but_says_where() {
         let (inside, outside) = (info("Web", Scope::Namespaced), info("Web", Scope::Cluster));
-        let place = |parent: &ObjectRef, child, asked| marked_namespace(parent, child, "web", asked);
+        let place =
+            |parent: &ObjectRef, child, asked| marked_namespace(parent, child, "web", asked);
         let shop = parent(Some("shop"));
         assert_eq!(place(&shop, &inside, Some("bank")).expect("allowed").as_deref(), Some("bank"));
         assert_eq!(place(&shop, &outside, None).expect("allowed"), None);

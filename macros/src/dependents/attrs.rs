@@ -8,7 +8,8 @@ use crate::errors::Errors;
 use crate::keys::{self, Key, Known, set};
 
 pub(crate) const KEYS: &[&str] = &["by", "retired", "crate"];
-pub(crate) const FIELD_KEYS: &[&str] = &["after", "when", "ready", "optional", "adopt_if", "scope", "external"];
+pub(crate) const FIELD_KEYS: &[&str] =
+    &["after", "when", "ready", "optional", "adopt_if", "scope", "external", "rollout"];
 
 /// Words that the struct's attribute does not have.
 const HINTS: &[(&str, &str)] = &[
@@ -85,6 +86,7 @@ pub(super) struct FieldAttrs {
     /// `scope = cluster`.
     pub(super) scope: Option<Key>,
     pub(super) external: Option<Key>,
+    pub(super) rollout: Option<Key>,
 }
 
 impl FieldAttrs {
@@ -129,8 +131,11 @@ impl FieldAttrs {
                     let message = format!("`{name}` has no value: its presence is the setting");
                     return Err(syn::Error::new(key.span, message));
                 }
-                let is_external = name == "external";
-                let slot = if is_external { &mut self.external } else { &mut self.optional };
+                let slot = match name {
+                    "external" => &mut self.external,
+                    "rollout" => &mut self.rollout,
+                    _ => &mut self.optional,
+                };
                 set(slot, key, key.clone(), errors);
             }
         }

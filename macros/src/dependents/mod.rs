@@ -54,6 +54,8 @@ mod tests {
                 config: ConfigMap,
                 #[dependent(external, after(config), when = is_exposed, ready = is_warm)]
                 database: Databases,
+                #[dependent(rollout, after(database))]
+                shards: Vec<StatefulSet>,
             }
         });
         assert!(found.is_empty(), "{found:?}");
@@ -91,6 +93,7 @@ mod tests {
             ("scope = namespaced", "`scope` is `cluster`"),
             ("scope", "needs a value"),
             ("namespace = target", "`scope = cluster`"),
+            ("rollout", "`shards: Vec<StatefulSet>`"),
             ("external = true", "`external` has no value"),
             ("external, optional", "an external resource has no `optional`"),
             ("external, scope = cluster", "an external resource has no `scope`"),

@@ -12,7 +12,8 @@
 //! owner, or with `scope = cluster` a [mark](crate::owner::OWNER), where none can be. A restart
 //! loses nothing, because caches are filled before the first reconcile.
 //!
-//! The parts by file: `node` applies the children of one field, `external` drives a resource outside, `run` walks through the graph, `removal`
+//! The parts by file: `node` applies the children of one field, `external` drives a resource outside,
+//! `rollout` a rolling change, `run` walks through the graph, `removal`
 //! decides which children go and when, `wiring` adds watches and permissions to a controller.
 
 // DESIGN.md, 158: A graph is a struct of one controller, and a trait with a function per child
@@ -25,6 +26,7 @@ pub(crate) mod marker;
 pub(crate) mod node;
 mod readiness;
 mod removal;
+pub(crate) mod rollout;
 pub(crate) mod run;
 mod wiring;
 

@@ -148,6 +148,11 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     /// The kind; `None` of an external resource.
     fn kind(&self) -> Option<&dyn AnyKind<C>>;
 
+    /// The kind of its revisions; `None` of a field without a rollout.
+    fn revisions(&self) -> Option<&dyn AnyKind<C>> {
+        None
+    }
+
     /// The finalizer without which nothing of it may exist.
     fn finalizer(&self) -> Option<&'static str> {
         None

@@ -143,7 +143,8 @@ impl Places {
     fn of<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], marker: &Marker) -> Self {
         let kinds = nodes.iter().map(|node| resource(info_of(&**node).as_ref()));
         let kinds: Vec<_> = kinds.collect();
-        let has_marks = |kind| nodes.iter().zip(&kinds).any(|(node, it)| it == kind && node.has_marks());
+        let has_marks =
+            |kind| nodes.iter().zip(&kinds).any(|(node, it)| it == kind && node.has_marks());
         let have_marks = kinds.iter().map(has_marks).collect();
         let marks = nodes.iter().map(|node| marker.of(node.name())).collect();
         Self { kinds, marks, have_marks }

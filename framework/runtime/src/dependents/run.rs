@@ -110,6 +110,12 @@ impl Outcome {
         }
     }
 
+    /// Sets the delay of the next check of a field that waits.
+    pub(super) fn checked_after(mut self, delay: Option<Duration>) -> Self {
+        self.check_after = delay;
+        self
+    }
+
     /// Sets the time after which the field is looked at again.
     pub(super) fn polled_after(mut self, delay: Option<Duration>) -> Self {
         self.poll_after = delay;

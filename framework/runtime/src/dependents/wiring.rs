@@ -32,6 +32,12 @@ pub(super) fn wire<G: Dependents>(
         builder = kind.owns(builder, is_optional, same().any(|node| node.has_marks()));
         seen.push(info);
     }
+    if let Some(kind) = nodes.iter().find_map(|node| node.revisions())
+        && !seen.contains(&kind.info())
+    {
+        builder = kind.owns(builder, false, false);
+        seen.push(kind.info());
+    }
     for kind in retired {
         if !seen.contains(&kind.info()) {
             builder = kind.retires(builder);
@@ -55,62 +61,61 @@ fn fault<C: Reconciler>(
     nodes: &[Box<dyn AnyNode<C>>],
     retired: &[Box<dyn AnyKind<C>>],
 ) -> Option<String> {
-    for node in nodes {
-        if let (Some(own), Some(info)) = (own, info_of(&**node))
-            && own.group_resource() == info.group_resource()
-        {
-            return Some(format!(
-                "its field `{}` is of the reconciled kind {info}, which has no children of its own \
-                 kind: make the child of another kind",
-                node.name()
-            ));
-        }
-        if let (Some(own), Some(info)) = (own, info_of(&**node)) {
-            let name = node.name();
-            match (own.scope, info.scope, node.has_marks()) {
-                (Scope::Namespaced, Scope::Cluster, false) => {
-                    return Some(format!(
-                        "its field `{name}` is of the cluster-scoped kind {info}, which a namespaced {} cannot own by \
-                         reference: write `#[dependent(scope = cluster)]` on it",
-                        own.kind
-                    ));
-                }
-                (Scope::Cluster, _, true) => {
-                    return Some(format!(
-                        "its field `{name}` has `scope = cluster`, but {} is cluster-scoped and owns its children \
-                         everywhere by reference: leave it out",
-                        own.kind
-                    ));
-                }
-                _ => {}
-            }
-        }
-    }
-    let mut finalizers = nodes.iter().filter_map(|node| Some((node.name(), node.finalizer()?)));
-    if let Some((first, finalizer)) = finalizers.next()
-        && let Some((name, other)) = finalizers.find(|(_, other)| *other != finalizer)
-    {
+    let of_fields = || nodes.iter().find_map(|node| own.and_then(|own| fault_of(own, &**node)));
+    let of_retired = || retired.iter().find_map(|kind| fault_of_retired(own, nodes, &kind.info()?));
+    of_fields().or_else(|| fault_of_finalizers(nodes)).or_else(of_retired)
+}
+
+/// Returns what is wrong with the kind of a field.
+fn fault_of<C: Reconciler>(own: &ResourceInfo, node: &dyn AnyNode<C>) -> Option<String> {
+    let (info, name) = (info_of(node)?, node.name());
+    if own.group_resource() == info.group_resource() {
         return Some(format!(
-            "its field `{name}` needs the finalizer {other}, and `{first}` needs {finalizer}: the external resources of \
-             a graph share one, so give both the same `FINALIZER`"
+            "its field `{name}` is of the reconciled kind {info}, which has no children of its own \
+             kind: make the child of another kind"
         ));
     }
-    for kind in retired {
-        let Some(info) = kind.info() else { continue };
-        if own.is_some_and(|own| own.group_resource() == info.group_resource()) {
-            return Some(format!(
-                "`retired` names {info}, which is the reconciled kind: leave it out"
-            ));
-        }
-        if let Some(node) = nodes.iter().find(|node| is_of(node.as_ref(), &info)) {
-            return Some(format!(
-                "`retired` names {info}, which is the kind of its field `{}`, maybe in another \
-                 version: leave it out, since a field's children are removed without it",
-                node.name()
-            ));
-        }
+    match (own.scope, info.scope, node.has_marks()) {
+        (Scope::Namespaced, Scope::Cluster, false) => Some(format!(
+            "its field `{name}` is of the cluster-scoped kind {info}, which a namespaced {} cannot own by \
+             reference: write `#[dependent(scope = cluster)]` on it",
+            own.kind
+        )),
+        (Scope::Cluster, _, true) => Some(format!(
+            "its field `{name}` has `scope = cluster`, but {} is cluster-scoped and owns its children \
+             everywhere by reference: leave it out",
+            own.kind
+        )),
+        _ => None,
     }
-    None
+}
+
+/// Returns what is wrong with the finalizers of external resources.
+fn fault_of_finalizers<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>]) -> Option<String> {
+    let mut finalizers = nodes.iter().filter_map(|node| Some((node.name(), node.finalizer()?)));
+    let (first, finalizer) = finalizers.next()?;
+    let (name, other) = finalizers.find(|(_, other)| *other != finalizer)?;
+    Some(format!(
+        "its field `{name}` needs the finalizer {other}, and `{first}` needs {finalizer}: the external resources of \
+         a graph share one, so give both the same `FINALIZER`"
+    ))
+}
+
+/// Returns what is wrong with a retired kind.
+fn fault_of_retired<C: Reconciler>(
+    own: Option<&ResourceInfo>,
+    nodes: &[Box<dyn AnyNode<C>>],
+    info: &ResourceInfo,
+) -> Option<String> {
+    if own.is_some_and(|own| own.group_resource() == info.group_resource()) {
+        return Some(format!("`retired` names {info}, which is the reconciled kind: leave it out"));
+    }
+    let node = nodes.iter().find(|node| is_of(node.as_ref(), info))?;
+    Some(format!(
+        "`retired` names {info}, which is the kind of its field `{}`, maybe in another \
+         version: leave it out, since a field's children are removed without it",
+        node.name()
+    ))
 }
 
 /// Whether a field has that kind, in whatever version.

@@ -48,7 +48,11 @@ impl External for Accounts {
         Ok(found.map_or(Observed::Missing, Observed::UpToDate))
     }
 
-    async fn create(&self, _: &ExternalObject<'_, Shop>, token: &str) -> Result<String, CreateError> {
+    async fn create(
+        &self,
+        _: &ExternalObject<'_, Shop>,
+        token: &str,
+    ) -> Result<String, CreateError> {
         self.0.note("create");
         let mut accounts = self.0.accounts.lock().unwrap();
         let id = format!("account-{}", accounts.len());
@@ -153,9 +157,7 @@ async fn an_external_resource_stands_between_the_children_in_both_orders() {
     world.create("shop", &[]).await;
     world.expose(true).await;
     let running = tills(&world, &bank);
-    world
-        .eventually("all is there", async || world.owned::<ConfigMap>().await == ["shop"])
-        .await;
+    world.eventually("all is there", async || world.owned::<ConfigMap>().await == ["shop"]).await;
     running.settled().await;
     assert_eq!(bank.count(), 1);
     assert_eq!(world.message("shop").await, "account-0: ");
@@ -166,7 +168,9 @@ async fn an_external_resource_stands_between_the_children_in_both_orders() {
     *bank.closing.lock().unwrap() = true;
     world.api::<Shop>().delete("shop").await.unwrap();
     world.eventually("it is closing", async || bank.calls("delete") > 0).await;
-    world.eventually("the till is gone", async || world.owned::<ConfigMap>().await.is_empty()).await;
+    world
+        .eventually("the till is gone", async || world.owned::<ConfigMap>().await.is_empty())
+        .await;
     world.pass(60).await;
     assert_eq!(world.owned::<Secret>().await, ["shop"], "it comes before the account");
     assert!(!world.is_gone().await);

@@ -8,6 +8,7 @@ mod order;
 mod readiness;
 mod removal;
 mod restarts;
+mod rollouts;
 mod scopes;
 mod wiring;
 

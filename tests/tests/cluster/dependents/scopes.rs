@@ -64,9 +64,7 @@ impl DesiredPlaces for Offices {
 
     async fn rooms(&self, office: &Office, _: &Context<Self>) -> Result<Vec<ConfigMap>> {
         let namespace = &office.spec.place;
-        let room = |name: &String| {
-            object!(ConfigMap { metadata: { name, namespace }, data: { color: "white" } })
-        };
+        let room = |name: &String| object!(ConfigMap { metadata: { name, namespace }, data: { color: "white" } });
         Ok(office.spec.rooms.iter().map(room).collect())
     }
 
@@ -173,7 +171,8 @@ async fn children_elsewhere_are_made_watched_and_removed_as_others_are() {
     assert_eq!(city.world.owned::<Secret>().await, ["main"], "the one nearby has a reference");
     let room = city.rooms().get("a").await.unwrap();
     assert!(room.metadata.owner_references.is_none());
-    let text = format!("Office.graph.example.dev {}/main {}", office.namespace().unwrap(), office.uid());
+    let text =
+        format!("Office.graph.example.dev {}/main {}", office.namespace().unwrap(), office.uid());
     assert_eq!(room.annotation(OWNER), Some(text.as_str()));
 
     // Drift and a deletion wake the owner.
@@ -220,7 +219,10 @@ async fn the_owner_goes_when_its_children_elsewhere_are_gone() {
     running.settled().await;
     // Without one in the attribute the graph brings its own.
     let office = city.world.api::<Office>().get(office.name()).await.unwrap();
-    assert_eq!(office.metadata.finalizers.as_deref(), Some(&["windlass.dev/offices".to_owned()][..]));
+    assert_eq!(
+        office.metadata.finalizers.as_deref(),
+        Some(&["windlass.dev/offices".to_owned()][..])
+    );
     let hold = json!({ "metadata": { "finalizers": ["example.dev/hold"] } });
     city.rooms().patch("a", Patch::Merge(hold)).await.unwrap();
     let own = city.world.cluster.namespace().to_owned();
@@ -290,7 +292,8 @@ async fn an_object_of_another_owner_is_neither_taken_over_nor_deleted() {
     city.change(json!({ "rooms": [] })).await;
     city.world
         .eventually("only the adopted ones are deleted", async || {
-            rooms.get_opt("left").await.unwrap().is_none() && rooms.get_opt("free").await.unwrap().is_none()
+            rooms.get_opt("left").await.unwrap().is_none()
+                && rooms.get_opt("free").await.unwrap().is_none()
         })
         .await;
     for name in ["another", "far", "kept", "plain", "child"] {
@@ -354,9 +357,8 @@ async fn a_plan_names_what_is_made_and_deleted_elsewhere() {
     let manager = offices(city.world.cluster.client().dry_run()).namespaces(namespaces);
     let plan = manager.plan(PlanOptions::default()).await.unwrap();
     let changes = plan.objects.iter().flat_map(|object| &object.changes);
-    let changes = changes.map(|change| {
-        format!("{} {} {}", change.action.as_str(), change.resource, change.key)
-    });
+    let changes = changes
+        .map(|change| format!("{} {} {}", change.action.as_str(), change.resource, change.key));
     let mut changes: Vec<String> = changes.filter(|text| !text.contains("office")).collect();
     changes.sort();
     let (place, rank) = (&city.place, office.rank());

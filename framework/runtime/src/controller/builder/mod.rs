@@ -17,9 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::controller::plan::{
-    Cleanup, CleanupFn, ControllerSpec, Finalizer, ReconcileOptions,
-};
+use crate::controller::plan::{Cleanup, CleanupFn, ControllerSpec, Finalizer, ReconcileOptions};
 use crate::controller::run::{ErasedController, Handle};
 use crate::controller::source::{
     BackgroundSource, Predicate, RESYNC_PERIOD, Reason, ReasonNames, Resync, Source, watches,

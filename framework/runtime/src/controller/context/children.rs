@@ -13,9 +13,7 @@ use serde_json::{Map, Value};
 use super::apply::{ApplyOwned, TRIES};
 use super::{is_controlled_by, is_namespaced};
 use crate::controller::{Context, Reconciler};
-use crate::owner::{
-    OWNER, OWNER_UID, OwnerMark, child_namespace, marked_index, marked_namespace,
-};
+use crate::owner::{OWNER, OWNER_UID, OwnerMark, child_namespace, marked_index, marked_namespace};
 use windlass_cache::store::Cached;
 use windlass_client::api::{Api, ApiFuture, Propagation};
 use windlass_core::error::{Error, ErrorKind};
@@ -450,12 +448,7 @@ impl<C: Reconciler> Context<C> {
 }
 
 /// Adds kind, namespace and owner to an intent, and removes fields that may not be applied.
-fn complete(
-    intent: &mut Value,
-    info: &ResourceInfo,
-    namespace: Option<String>,
-    owner: &Ownership,
-) {
+fn complete(intent: &mut Value, info: &ResourceInfo, namespace: Option<String>, owner: &Ownership) {
     let Value::Object(object) = intent else { return };
     object.insert("apiVersion".into(), info.api_version().into());
     object.insert("kind".into(), info.kind.as_ref().into());
