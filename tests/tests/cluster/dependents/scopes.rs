@@ -2,11 +2,11 @@
 
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use windlass::controller::ControllerBuilder;
 use windlass::manager::PlanOptions;
 use windlass::owner::{OWNER, OWNER_UID};
 
 use super::restarts::crash_at;
+use super::wiring::wire;
 use super::*;
 
 /// An office, whose rooms lie in another namespace.
@@ -451,11 +451,11 @@ mod misplaced {
 #[test]
 #[should_panic(expected = "write `#[dependent(scope = cluster)]` on it")]
 fn a_cluster_scoped_child_of_a_namespaced_object_needs_the_key() {
-    let _ = misplaced::Ranks::wire(ControllerBuilder::<misplaced::Plain>::new());
+    wire::<misplaced::Ranks>(misplaced::Plain);
 }
 
 #[test]
 #[should_panic(expected = "owns its children everywhere by reference: leave it out")]
 fn a_child_of_a_cluster_scoped_object_has_no_such_key() {
-    let _ = misplaced::Rooms::wire(ControllerBuilder::<misplaced::Ranked>::new());
+    wire::<misplaced::Rooms>(misplaced::Ranked);
 }
