@@ -41,8 +41,12 @@ fn a_graph_with_every_key() {
             config: ConfigMap,
             #[dependent(after(config), when = Website::is_exposed, optional)]
             route: Route,
-            #[dependent(after(route, config), ready = is_ready, adopt_if = may_adopt)]
+            #[dependent(after(route, config), ready = is_ready, adopt_if = may_adopt, scope = cluster)]
             shards: Vec<ConfigMap>,
+            #[dependent(external, after(shards), ready = is_warm)]
+            database: Databases,
+            #[dependent(rollout, when = Website::is_exposed)]
+            sets: Vec<StatefulSet>,
         }
     };
     compare("dependents", dependents::derive(&input));

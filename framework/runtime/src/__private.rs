@@ -5,8 +5,12 @@ pub use windlass_macros::field_path;
 
 /// The parts of a graph of children.
 pub mod dependents {
+    pub use k8s_openapi::api::apps::v1::ControllerRevision;
+
+    pub use crate::dependents::external::ExternalNode;
     pub use crate::dependents::marker::Marker;
     pub use crate::dependents::node::{AnyKind, AnyNode, DesiredFuture, Marked, Node, OwnedKind};
+    pub use crate::dependents::rollout::RolloutNode;
     pub use crate::dependents::run::{Outcome, Outcomes, Run};
 }
 

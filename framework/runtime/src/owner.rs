@@ -1,10 +1,157 @@
 //! Ownership of children: the key of the parent in an owner reference, and the allowed owners.
 //!
+//! A child where an owner reference cannot reach, in another namespace or cluster-scoped, carries a mark
+//! instead: a label with the uid of its owner, and an annotation with kind, key and uid.
+//!
 //! Absent: garbage collection, which is the API server's.
 
-use windlass_cache::store::OwnerRef;
+// DESIGN.md, 171: Children beyond owner references carry a mark of their owner, by uid
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use windlass_cache::store::{Index, Object, OwnerRef};
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{ObjectKey, ObjectRef, ResourceInfo, Scope};
+use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceInfo, Scope};
+
+/// Label of a child without an owner reference: the uid of its owner.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// assert_eq!(windlass::owner::OWNER_UID, "windlass.dev/owner-uid");
+/// ```
+pub const OWNER_UID: &str = "windlass.dev/owner-uid";
+
+/// Annotation of a child without an owner reference: `KIND.GROUP NAMESPACE/NAME UID` of its owner.
+///
+/// It is read together with the label [`OWNER_UID`], and means nothing without it.
+pub const OWNER: &str = "windlass.dev/owner";
+
+/// The mark of one owner on its children without owner references.
+///
+/// A mark is a claim, as an owner reference is: who may write an object can write one on it. It proves that
+/// the object may be deleted and overwritten for that owner, and nothing about any other object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnerMark {
+    pub(crate) uid: String,
+    /// Value of the annotation.
+    pub(crate) text: String,
+}
+
+impl OwnerMark {
+    /// Returns the mark of an object with that uid.
+    pub(crate) fn of(info: &ResourceInfo, key: &ObjectKey, uid: &str) -> Self {
+        let text = format!("{} {} {uid}", kind_of(info), path_of(key));
+        Self { uid: uid.to_owned(), text }
+    }
+
+    /// Whether an object carries this mark: both parts of it.
+    pub(crate) fn is_on(&self, metadata: &ObjectMeta) -> bool {
+        let label = metadata.labels.as_ref().and_then(|labels| labels.get(OWNER_UID));
+        let annotations = metadata.annotations.as_ref();
+        label == Some(&self.uid)
+            && annotations.and_then(|annotations| annotations.get(OWNER)) == Some(&self.text)
+    }
+
+    /// As [`is_on`](Self::is_on), for a cached object.
+    pub(crate) fn is_on_cached(
+        &self,
+        label: Option<&str>,
+        annotation: impl FnOnce() -> Option<String>,
+    ) -> bool {
+        label == Some(self.uid.as_str()) && annotation().as_ref() == Some(&self.text)
+    }
+}
+
+/// An owner as a mark names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MarkedOwner<'a> {
+    /// `KIND.GROUP`.
+    pub(crate) kind: &'a str,
+    /// `NAMESPACE/NAME`.
+    pub(crate) path: &'a str,
+    pub(crate) uid: &'a str,
+}
+
+impl<'a> MarkedOwner<'a> {
+    /// Reads the annotation; `None` when it is none that [`OwnerMark`] writes.
+    pub(crate) fn read(annotation: &'a str) -> Option<Self> {
+        let mut words = annotation.split(' ');
+        let owner = Self { kind: words.next()?, path: words.next()?, uid: words.next()? };
+        let is_whole = words.next().is_none() && !owner.uid.is_empty();
+        is_whole.then_some(owner)
+    }
+
+    /// Whether the owner has that kind and key, whatever its uid.
+    pub(crate) fn is_named(&self, info: &ResourceInfo, key: &ObjectKey) -> bool {
+        self.kind == kind_of(info) && self.path == path_of(key)
+    }
+}
+
+/// Returns the index of marked children by the uid of their owner.
+pub(crate) const fn marked_index<K: Resource>() -> Index<K, String> {
+    Index::on_path("owner uid", &["metadata", "labels", OWNER_UID])
+}
+
+/// Returns the key of the owner that the mark of a child names, if that is an object of kind `parent`.
+pub(crate) fn marked_key(child: &Object, parent: &ResourceInfo) -> Option<ObjectKey> {
+    let uid = child.metadata().label(OWNER_UID)?.to_owned();
+    let annotation = child.annotation(OWNER)?;
+    let owner = MarkedOwner::read(&annotation).filter(|owner| owner.uid == uid)?;
+    if owner.kind != kind_of(parent) {
+        return None;
+    }
+    let key = match (owner.path.split_once('/'), parent.scope) {
+        (Some((namespace, name)), Scope::Namespaced) => ObjectKey::new(Some(namespace), name),
+        (None, Scope::Cluster) => ObjectKey::new(None, owner.path),
+        _ => return None,
+    };
+    Some(key.in_cluster(child.key().cluster()))
+}
+
+/// Kind and group, without a version: an object is the same in all of them.
+fn kind_of(info: &ResourceInfo) -> String {
+    if info.group.is_empty() {
+        info.kind.to_string()
+    } else {
+        format!("{}.{}", info.kind, info.group)
+    }
+}
+
+/// Namespace and name.
+fn path_of(key: &ObjectKey) -> String {
+    match key.namespace() {
+        Some(namespace) => format!("{namespace}/{}", key.name()),
+        None => key.name().to_owned(),
+    }
+}
+
+/// Returns the namespace of a child that carries a mark instead of an owner reference.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] when the owner is cluster-scoped, which can own every object by reference, and when
+/// a namespaced child does not say its namespace.
+pub(crate) fn marked_namespace(
+    parent: &ObjectRef,
+    child: &ResourceInfo,
+    name: &str,
+    asked: Option<&str>,
+) -> Result<Option<String>, Error> {
+    let refuse = |why: &str| {
+        let kind = &child.kind;
+        let text = format!("cannot apply {kind} \"{name}\" as a child of {parent}: {why}");
+        Err(Error::new(ErrorKind::Usage, text))
+    };
+    match (parent.key.namespace(), child.scope, asked) {
+        (None, _, _) => refuse(
+            "a cluster-scoped object owns children everywhere by reference; leave `scope = cluster` out",
+        ),
+        (Some(_), Scope::Cluster, _) => Ok(None),
+        (Some(_), Scope::Namespaced, Some(asked)) => Ok(Some(asked.to_owned())),
+        (Some(_), Scope::Namespaced, None) => refuse(
+            "a child with `scope = cluster` has to name its namespace; set `metadata.namespace`",
+        ),
+    }
+}
 
 /// Returns the key of the managing controller of a child, if that is an object of kind `parent`.
 ///
@@ -61,13 +208,13 @@ pub fn child_namespace(
     match (parent.key.namespace(), child.scope, asked) {
         (None, Scope::Cluster, _) => Ok(None),
         (Some(_), Scope::Cluster, _) => refuse(format!(
-            "{} is cluster-scoped, and a namespaced object cannot own one; \
-             write it through `cx.api()` and remove it in a finalizer",
+            "{} is cluster-scoped, and a namespaced object cannot own one by reference; \
+             make it a child of a graph with `scope = cluster`",
             child.kind
         )),
         (Some(own), Scope::Namespaced, Some(other)) if other != own => refuse(format!(
             "it asks for namespace \"{other}\", but owner references do not cross namespaces; \
-             leave the namespace out, or write it through `cx.api()` and remove it in a finalizer"
+             leave the namespace out, or make it a child of a graph with `scope = cluster`"
         )),
         (Some(own), Scope::Namespaced, _) => Ok(Some(own.to_owned())),
         (None, Scope::Namespaced, Some(asked)) => Ok(Some(asked.to_owned())),
@@ -147,5 +294,52 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Usage);
             assert!(error.to_string().contains(advice), "{error}");
         }
+    }
+
+    #[test]
+    fn a_mark_names_kind_group_key_and_uid_and_is_read_back() {
+        let key = ObjectKey::new(Some("shop"), "home");
+        let mark = OwnerMark::of(&info("Website", Scope::Namespaced), &key, "1");
+        assert_eq!(mark.text, "Website.example.dev shop/home 1");
+        let owner = MarkedOwner::read(&mark.text).expect("a mark");
+        assert!(owner.is_named(&info("Website", Scope::Namespaced), &key));
+        assert!(!owner.is_named(&info("Web", Scope::Namespaced), &key));
+        assert!(
+            !owner
+                .is_named(&info("Website", Scope::Namespaced), &ObjectKey::new(Some("a"), "home"))
+        );
+        for text in ["", "Website.example.dev shop/home", "a b c d", "a b "] {
+            assert_eq!(MarkedOwner::read(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_mark_counts_only_with_label_and_annotation_of_one_uid() {
+        let key = ObjectKey::new(Some("shop"), "home");
+        let mark = OwnerMark::of(&info("Website", Scope::Namespaced), &key, "1");
+        let with = |uid: &str, text: &str| ObjectMeta {
+            labels: Some([(OWNER_UID.to_owned(), uid.to_owned())].into()),
+            annotations: Some([(OWNER.to_owned(), text.to_owned())].into()),
+            ..ObjectMeta::default()
+        };
+        assert!(mark.is_on(&with("1", &mark.text)));
+        assert!(!mark.is_on(&with("2", &mark.text)));
+        assert!(!mark.is_on(&with("1", "Website.example.dev shop/home 2")));
+        assert!(!mark.is_on(&with("1", "Website.example.dev bank/home 1")));
+        assert!(!mark.is_on(&ObjectMeta::default()));
+    }
+
+    #[test]
+    fn a_marked_child_lies_anywhere_but_says_where() {
+        let (inside, outside) = (info("Web", Scope::Namespaced), info("Web", Scope::Cluster));
+        let place =
+            |parent: &ObjectRef, child, asked| marked_namespace(parent, child, "web", asked);
+        let shop = parent(Some("shop"));
+        assert_eq!(place(&shop, &inside, Some("bank")).expect("allowed").as_deref(), Some("bank"));
+        assert_eq!(place(&shop, &outside, None).expect("allowed"), None);
+        let error = place(&shop, &inside, None).expect_err("refused");
+        assert!(error.to_string().contains("set `metadata.namespace`"), "{error}");
+        let error = place(&parent(None), &inside, Some("bank")).expect_err("refused");
+        assert!(error.to_string().contains("leave `scope = cluster` out"), "{error}");
     }
 }

@@ -8,7 +8,8 @@ use crate::errors::Errors;
 use crate::keys::{self, Key, Known, set};
 
 pub(crate) const KEYS: &[&str] = &["by", "retired", "crate"];
-pub(crate) const FIELD_KEYS: &[&str] = &["after", "when", "ready", "optional", "adopt_if"];
+pub(crate) const FIELD_KEYS: &[&str] =
+    &["after", "when", "ready", "optional", "adopt_if", "scope", "external", "rollout"];
 
 /// Words that the struct's attribute does not have.
 const HINTS: &[(&str, &str)] = &[
@@ -21,6 +22,11 @@ const FIELD_HINTS: &[(&str, &str)] = &[
     ("depends_on", "the order is written `after(config)`"),
     ("before", "the order is written at the child that comes later: `after(config)`"),
     ("condition", "a child that is not always there has `when = Website::is_exposed`"),
+    (
+        "namespace",
+        "the description sets `metadata.namespace`; in another one than the object's with `scope = cluster`",
+    ),
+    ("cluster", "a child that is cluster-scoped, or in another namespace, has `scope = cluster`"),
     ("adopt", "say which objects may be taken over: `adopt_if = may_adopt`"),
 ];
 
@@ -77,6 +83,10 @@ pub(super) struct FieldAttrs {
     pub(super) ready: Option<Expr>,
     pub(super) adopt_if: Option<Expr>,
     pub(super) optional: Option<Key>,
+    /// `scope = cluster`.
+    pub(super) scope: Option<Key>,
+    pub(super) external: Option<Key>,
+    pub(super) rollout: Option<Key>,
 }
 
 impl FieldAttrs {
@@ -109,17 +119,37 @@ impl FieldAttrs {
                 set(&mut self.when, key, when, errors);
             }
             "ready" => set(&mut self.ready, key, keys::value(key, input, "is_ready")?, errors),
+            "scope" => {
+                scope(key, input)?;
+                set(&mut self.scope, key, key.clone(), errors);
+            }
             "adopt_if" => {
                 set(&mut self.adopt_if, key, keys::value(key, input, "may_adopt")?, errors);
             }
-            _ => {
+            name => {
                 if input.peek(Token![=]) {
-                    let message = "`optional` has no value: its presence is the setting";
+                    let message = format!("`{name}` has no value: its presence is the setting");
                     return Err(syn::Error::new(key.span, message));
                 }
-                set(&mut self.optional, key, key.clone(), errors);
+                let slot = match name {
+                    "external" => &mut self.external,
+                    "rollout" => &mut self.rollout,
+                    _ => &mut self.optional,
+                };
+                set(slot, key, key.clone(), errors);
             }
         }
         Ok(())
     }
+}
+
+/// Reads the value of `scope`, which has one.
+fn scope(key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
+    let scope: Ident = keys::value(key, input, "cluster")?;
+    if scope == "cluster" {
+        return Ok(());
+    }
+    let message = "`scope` is `cluster`, for children that are cluster-scoped or in other namespaces; a child in the \
+                   namespace of the object has none";
+    Err(syn::Error::new(scope.span(), message))
 }

@@ -13,6 +13,47 @@ pub(super) fn check(model: &Model<'_>, errors: &mut Errors) {
     names(model, errors);
     cycles(model, errors);
     retired(model, errors);
+    externals(model, errors);
+    rollouts(model, errors);
+}
+
+/// A rollout has several children, which are in the namespace of the object.
+fn rollouts(model: &Model<'_>, errors: &mut Errors) {
+    for node in model.nodes.iter().filter(|node| node.is_rollout()) {
+        let attrs = &node.attrs;
+        if !node.is_bulk && !node.is_external() {
+            let message = "a rollout changes several children one after the other: `shards: Vec<StatefulSet>`";
+            errors.at(node.kind.span(), message);
+        }
+        for key in [&attrs.optional, &attrs.scope, &attrs.external].into_iter().flatten() {
+            errors.at(key.span, format_args!("a rollout has no `{}`", key.name));
+        }
+        if let Some(adopt) = &attrs.adopt_if {
+            errors.at(adopt.span(), "a rollout has no `adopt_if`");
+        }
+    }
+}
+
+/// An external resource is no object: it has neither a kind that may be missing nor an owner.
+fn externals(model: &Model<'_>, errors: &mut Errors) {
+    for node in model.nodes.iter().filter(|node| node.is_external()) {
+        if node.is_bulk {
+            let message = "an external resource is one field: its type is the provider, `database: Databases`";
+            errors.at(node.kind.span(), message);
+        }
+        let attrs = &node.attrs;
+        for key in [&attrs.optional, &attrs.scope].into_iter().flatten() {
+            let name = &key.name;
+            let message =
+                format!("an external resource has no `{name}`: it is no object of the cluster");
+            errors.at(key.span, message);
+        }
+        if let Some(adopt) = &attrs.adopt_if {
+            let message = "an external resource has no `adopt_if`: an existing one is imported by the annotation \
+                           `windlass.dev/external-name`";
+            errors.at(adopt.span(), message);
+        }
+    }
 }
 
 /// A graph is a struct of children, of one controller.

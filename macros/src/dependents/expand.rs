@@ -1,7 +1,7 @@
 //! The generated code of a graph: its trait, its fields, its nodes, the grants of its controller.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
@@ -36,21 +36,7 @@ fn fields_name(model: &Model<'_>) -> syn::Ident {
 /// Generates the trait with a function for each field, and the nodes that call these functions.
 fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
     let (vis, name, graph) = (model.vis, trait_name(model), model.ident.to_string());
-    let functions = model.nodes.iter().map(|node| {
-        let (ident, kind) = (&node.ident, &node.kind);
-        let text = format!("Describes the dependent `{}`.", ident.unraw());
-        let answer = if node.is_bulk { quote!(::std::vec::Vec<#kind>) } else { quote!(#kind) };
-        quote! {
-            #[doc = #text]
-            fn #ident(
-                &self,
-                object: &Self::Object,
-                cx: &::windlass::controller::Context<Self>,
-            ) -> impl ::core::future::Future<
-                Output = ::windlass::controller::Result<#answer>
-            > + ::core::marker::Send;
-        }
-    });
+    let functions = model.nodes.iter().map(function);
     let doc = format!("The dependents of `{graph}` as they should be: a function for each field.");
     let message = format!("`{{Self}}` does not describe the dependents of `{graph}`");
     let note = format!(
@@ -58,7 +44,9 @@ fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
          object as it should be"
     );
     let nodes = model.nodes.iter().filter(|_| !is_faulty).map(|each| node(each, by));
-    let owns = model.kinds().into_iter().map(|kind| quote!(Self: ::windlass::rbac::Owns<#kind>));
+    let revision = model.has_rollout().then(revision);
+    let kinds = model.kinds().into_iter().map(ToTokens::to_token_stream).chain(revision);
+    let owns = kinds.map(|kind| quote!(Self: ::windlass::rbac::Owns<#kind>));
     quote! {
         #[doc = #doc]
         #[diagnostic::on_unimplemented(message = #message, note = #note)]
@@ -80,12 +68,40 @@ fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
     }
 }
 
+/// Generates the function that describes a field.
+fn function(node: &Node) -> TokenStream {
+    let (ident, kind) = (&node.ident, &node.kind);
+    if node.is_external() {
+        let text = format!("Returns the driver of the external resource `{}`.", ident.unraw());
+        return quote!(#[doc = #text] fn #ident(&self) -> &::windlass::external::Externals<#kind>;);
+    }
+    let text = format!("Describes the dependent `{}`.", ident.unraw());
+    let answer = match node.is_bulk {
+        _ if node.is_rollout() => quote!(::windlass::rollout::RolloutChildren<Self, #kind>),
+        true => quote!(::std::vec::Vec<#kind>),
+        false => quote!(#kind),
+    };
+    quote! {
+        #[doc = #text]
+        fn #ident(
+            &self,
+            object: &Self::Object,
+            cx: &::windlass::controller::Context<Self>,
+        ) -> impl ::core::future::Future<
+            Output = ::windlass::controller::Result<#answer>
+        > + ::core::marker::Send;
+    }
+}
+
 /// Generates the struct of the fields after an apply.
 fn fields(model: &Model<'_>) -> TokenStream {
     let (vis, name) = (model.vis, fields_name(model));
     let fields = model.nodes.iter().map(|node| {
         let (ident, kind) = (&node.ident, &node.kind);
         let text = format!("The dependent `{}`.", ident.unraw());
+        if node.is_external() {
+            return quote!(#[doc = #text] pub #ident: ::windlass::dependents::ExternalDependent<#kind>);
+        }
         quote!(#[doc = #text] pub #ident: ::windlass::dependents::Dependent<#kind>)
     });
     let doc = format!("The dependents of `{}` after an apply.", model.ident);
@@ -110,7 +126,10 @@ fn graph(model: &Model<'_>, by: &syn::Type) -> TokenStream {
         }
     });
     let taken = model.nodes.iter().enumerate().map(|(at, node)| {
-        let ident = &node.ident;
+        let (ident, kind) = (&node.ident, &node.kind);
+        if node.is_external() {
+            return quote!(#ident: outcomes.take_external::<#kind>(#at));
+        }
         quote!(#ident: outcomes.take(#at))
     });
     // A controller that describes nothing is reported once, by this call.
@@ -141,12 +160,39 @@ fn graph(model: &Model<'_>, by: &syn::Type) -> TokenStream {
     }
 }
 
-/// Generates the node of a field.
-fn node(node: &Node, by: &syn::Type) -> TokenStream {
+/// Returns the kind of revisions.
+fn revision() -> TokenStream {
+    quote!(::windlass::__private::dependents::ControllerRevision)
+}
+
+/// Generates the creation of the node of a field.
+fn created(node: &Node) -> TokenStream {
     let (ident, kind, after) = (&node.ident, &node.kind, &node.after);
     let name = ident.unraw().to_string();
-    let found = quote!(Self::#ident(controller, object, cx).await);
-    let found = if node.is_bulk { found } else { quote!(#found.map(|child| ::std::vec![child])) };
+    if node.is_external() {
+        quote!(ExternalNode::<Self, #kind>::new(#name, &[#(#after),*], Self::#ident))
+    } else if node.is_rollout() {
+        let call = quote!(::std::boxed::Box::pin(Self::#ident(controller, object, cx)));
+        quote! {
+            RolloutNode::<Self, #kind>::new(#name, &[#(#after),*], |controller, object, cx| #call)
+        }
+    } else {
+        let found = quote!(Self::#ident(controller, object, cx).await);
+        let found = match node.is_bulk {
+            true => found,
+            false => quote!(#found.map(|child| ::std::vec![child])),
+        };
+        quote! {
+            Node::<Self, #kind>::new(#name, &[#(#after),*], |controller, object, cx| {
+                ::std::boxed::Box::pin(async move { #found })
+            })
+        }
+    }
+}
+
+/// Generates the node of a field.
+fn node(node: &Node, by: &syn::Type) -> TokenStream {
+    let kind = &node.kind;
     let when = node.attrs.when.as_ref().map(|when| {
         let call = quote_spanned!(at(when.span())=> (#when)(object));
         quote_spanned! {at(when.span())=>
@@ -154,33 +200,44 @@ fn node(node: &Node, by: &syn::Type) -> TokenStream {
         }
     });
     let ready = node.attrs.ready.as_ref().map(|ready| {
+        let judged = if node.is_external() {
+            quote! {
+                ::windlass::external::ExternalState<
+                    <#kind as ::windlass::external::External>::Handle
+                >
+            }
+        } else {
+            quote!(#kind)
+        };
         quote_spanned! {at(ready.span())=>
-            .ready(|child: &#kind| ::core::convert::Into::into((#ready)(child)))
+            .ready(|child: &#judged| ::core::convert::Into::into((#ready)(child)))
         }
     });
+    let new = created(node);
     let adopt = node.attrs.adopt_if.as_ref().map(|adopt| {
         quote_spanned!(at(adopt.span())=> .adopt_if(|child: &#kind| -> bool { (#adopt)(child) }))
     });
     let optional = node.attrs.optional.as_ref().map(|_| quote!(.optional()));
+    let cluster = node.attrs.scope.as_ref().map(|_| quote!(.cluster()));
     quote! {
         ::std::boxed::Box::new(
-            ::windlass::__private::dependents::Node::<Self, #kind>::new(
-                #name,
-                &[#(#after),*],
-                |controller, object, cx| ::std::boxed::Box::pin(async move { #found }),
-            )
+            ::windlass::__private::dependents::#new
             #when
             #ready
             #adopt
             #optional
+            #cluster
         )
     }
 }
 
 /// Generates the grants of the controller: it owns every kind of the graph.
 fn grants(model: &Model<'_>, by: &syn::Type) -> TokenStream {
-    let each = model.kinds().into_iter().map(|kind| {
-        let place = at(kind.span());
+    // A field of that kind besides is owned once: the compiler tells of the second.
+    let revision = model.has_rollout().then(|| (revision(), by.span()));
+    let kinds = model.kinds().into_iter().map(|kind| (kind.to_token_stream(), kind.span()));
+    let each = kinds.chain(revision).map(|(kind, span)| {
+        let place = at(span);
         let reads = ["Get", "List", "Watch"].map(|verb| {
             let verb = syn::Ident::new(verb, place);
             quote_spanned! {place=>

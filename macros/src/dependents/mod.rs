@@ -49,9 +49,13 @@ mod tests {
             struct Children {
                 #[dependent(after(app, config), when = is_exposed, optional)]
                 route: Route,
-                #[dependent(after(config), ready = is_ready, adopt_if = may_adopt)]
+                #[dependent(after(config), ready = is_ready, adopt_if = may_adopt, scope = cluster)]
                 app: Vec<Deployment>,
                 config: ConfigMap,
+                #[dependent(external, after(config), when = is_exposed, ready = is_warm)]
+                database: Databases,
+                #[dependent(rollout, after(database))]
+                shards: Vec<StatefulSet>,
             }
         });
         assert!(found.is_empty(), "{found:?}");
@@ -86,6 +90,14 @@ mod tests {
             ("when", "needs a value"),
             ("ready", "needs a value"),
             ("optional = true", "has no value"),
+            ("scope = namespaced", "`scope` is `cluster`"),
+            ("scope", "needs a value"),
+            ("namespace = target", "`scope = cluster`"),
+            ("rollout", "`shards: Vec<StatefulSet>`"),
+            ("external = true", "`external` has no value"),
+            ("external, optional", "an external resource has no `optional`"),
+            ("external, scope = cluster", "an external resource has no `scope`"),
+            ("external, adopt_if = may_adopt", "`windlass.dev/external-name`"),
             ("owns(Pod)", "unknown key `owns`"),
             ("depends_on(config)", "`after(config)`"),
         ];

@@ -55,10 +55,15 @@ impl<'a> Model<'a> {
         Self { input, vis: &input.vis, ident: &input.ident, by, has_by, retired, krate, nodes }
     }
 
+    /// Whether a field is a rollout, for which the controller owns revisions.
+    pub(super) fn has_rollout(&self) -> bool {
+        self.nodes.iter().any(Node::is_rollout)
+    }
+
     /// Returns every kind of the fields once.
     pub(super) fn kinds(&self) -> Vec<&Type> {
         let mut kinds: Vec<&Type> = Vec::new();
-        for node in &self.nodes {
+        for node in self.nodes.iter().filter(|node| !node.is_external()) {
             if !kinds.iter().any(|before| same_tokens(*before, &node.kind)) {
                 kinds.push(&node.kind);
             }
@@ -68,6 +73,16 @@ impl<'a> Model<'a> {
 }
 
 impl Node {
+    /// Whether the field is an external resource: its type is a provider, and no kind.
+    pub(super) fn is_external(&self) -> bool {
+        self.attrs.external.is_some()
+    }
+
+    /// Whether the children of the field change one after the other.
+    pub(super) fn is_rollout(&self) -> bool {
+        self.attrs.rollout.is_some()
+    }
+
     fn new(field: &Field, errors: &mut Errors) -> Option<Self> {
         let attrs = FieldAttrs::read(&field.attrs, errors);
         let ident = field.ident.clone()?;

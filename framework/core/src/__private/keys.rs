@@ -226,12 +226,18 @@ pub mod dependents {
     pub const after: () = ();
     #[doc = "`by = Sites`: the controller; `#[controller(…, dependents(Children))]` names the graph in turn"]
     pub const by: () = ();
+    #[doc = "`external`: the type is an `External`, a resource outside of the cluster: the function returns its driver, `fn database(&self) -> &Externals<Databases>`; the finalizer is that of the `External`"]
+    pub const external: () = ();
     #[doc = "`optional`: the kind may be missing: the operator works without it, and applies the child when the kind appears"]
     pub const optional: () = ();
-    #[doc = "`ready = has_leader`: a `fn(&K)` that returns a `bool` or a `Readiness`; an object that is being deleted, or whose status is of an earlier generation, is not ready whatever it returns"]
+    #[doc = "`ready = has_leader`: a `fn(&K)`, of an external resource a `fn(&ExternalState<H>)`, that returns a `bool` or a `Readiness`; an object that is being deleted, or whose status is of an earlier generation, is not ready whatever it returns"]
     pub const ready: () = ();
     #[doc = "`retired(Ingress, Endpoints)`: kinds of children that earlier versions of the graph had, and that are deleted where they are left; they may be missing"]
     pub const retired: () = ();
+    #[doc = "`rollout`: the children of a `Vec` get a change one after the other: the function returns `RolloutChildren<Self, K>`, names, a state and rules"]
+    pub const rollout: () = ();
+    #[doc = "`scope = cluster`: children that no owner reference reaches: cluster-scoped ones, and those in the namespaces that they name; they carry a mark of their owner, and a finalizer deletes them with it"]
+    pub const scope: () = ();
     #[doc = "`when = Website::is_exposed`: a `fn(&Website) -> bool`; false deletes the child"]
     pub const when: () = ();
 }

@@ -53,12 +53,16 @@ pub(super) struct ControllerSpec<C: Reconciler> {
 /// A boxed clean-up future.
 pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// A finalizer's name, and the clean-up that runs before it is removed.
+/// The function [`Finalize::cleanup`](super::Finalize::cleanup) or the clean-up of a graph, boxed so that controllers
+/// without a finalizer need not implement the trait.
+pub(super) type CleanupFn<C> =
+    for<'a> fn(&'a C, &'a <C as Reconciler>::Object, &'a Context<C>) -> Cleanup<'a>;
+
+/// A finalizer's name, and the clean-ups that run before it is removed.
 pub(super) struct Finalizer<C: Reconciler> {
     pub(super) name: String,
-    /// The function [`Finalize::cleanup`](super::Finalize::cleanup), boxed so that controllers
-    /// without a finalizer need not implement the trait.
-    pub(super) cleanup: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> Cleanup<'a>,
+    /// Run one after the other: each when the one before it has succeeded.
+    pub(super) cleanups: Vec<CleanupFn<C>>,
 }
 
 /// Settings that apply to each reconcile.

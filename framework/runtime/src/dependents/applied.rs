@@ -99,6 +99,8 @@ pub struct Applied<G: Dependents> {
     failure: Option<Failure>,
     /// Shortest delay of the next check that a description asked for.
     check_after: Option<Duration>,
+    /// Shortest time after which an external resource is observed again.
+    poll_after: Option<Duration>,
 }
 
 impl<G: Dependents> fmt::Debug for Applied<G> {
@@ -122,12 +124,19 @@ impl<G: Dependents> Applied<G> {
         removing: usize,
         failure: Option<Failure>,
     ) -> Self {
-        Self { fields, states, removing, failure, check_after: None }
+        let (check_after, poll_after) = (None, None);
+        Self { fields, states, removing, failure, check_after, poll_after }
     }
 
     /// Sets the delay of the next check.
     pub(super) fn checked_after(mut self, delay: Option<Duration>) -> Self {
         self.check_after = delay;
+        self
+    }
+
+    /// Sets the time after which external resources are observed again.
+    pub(super) fn polled_after(mut self, delay: Option<Duration>) -> Self {
+        self.poll_after = delay;
         self
     }
 
@@ -154,7 +163,8 @@ impl<G: Dependents> Applied<G> {
         texts.join("; ")
     }
 
-    /// Returns the action that ends a reconcile: done when everything is ready, otherwise a
+    /// Returns the action that ends a reconcile: done when everything is ready, with external resources a requeue
+    /// after their interval, otherwise a
     /// [wait](Action::wait_for) with the reason `Dependents` and the [summary](Self::summary).
     ///
     /// Changes of children reconcile their owner in either case. The next check is after the shortest
@@ -165,7 +175,7 @@ impl<G: Dependents> Applied<G> {
     pub fn action(self) -> Result<Action> {
         let applied = self.into_result()?;
         if applied.all_ready() {
-            return Ok(Action::done());
+            return Ok(applied.poll_after.map_or_else(Action::done, Action::requeue_after));
         }
         let wait = Action::wait_for("Dependents", applied.summary());
         Ok(match applied.check_after {

@@ -8,10 +8,12 @@
 //! All of it stands on public parts: children are written by
 //! [`Context::apply_owned`](crate::controller::Context::apply_owned), so that nothing is sent when nothing
 //! differs, and a reconciler may make further children by itself. The inventory is the cache: the
-//! children that the object controls by uid and that carry the [`LABEL`] of the graph. A restart
+//! children that the object owns by uid and that carry the [`LABEL`] of the graph. An owner reference names the
+//! owner, or with `scope = cluster` a [mark](crate::owner::OWNER), where none can be. A restart
 //! loses nothing, because caches are filled before the first reconcile.
 //!
-//! The parts by file: `node` applies the children of one field, `run` walks through the graph, `removal`
+//! The parts by file: `node` applies the children of one field, `external` drives a resource outside,
+//! `rollout` a rolling change, `run` walks through the graph, `removal`
 //! decides which children go and when, `wiring` adds watches and permissions to a controller.
 
 // DESIGN.md, 158: A graph is a struct of one controller, and a trait with a function per child
@@ -19,14 +21,17 @@
 // DESIGN.md, 160: A label and the owner's uid are the inventory of a graph
 
 mod applied;
+pub(crate) mod external;
 pub(crate) mod marker;
 pub(crate) mod node;
 mod readiness;
 mod removal;
+pub(crate) mod rollout;
 pub(crate) mod run;
 mod wiring;
 
 pub use applied::{Applied, Dependent, DependentState};
+pub use external::ExternalDependent;
 pub use marker::LABEL;
 pub use readiness::Readiness;
 pub use windlass_macros::Dependents;
@@ -116,7 +121,7 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     /// The controller whose objects have these children.
     type Controller: Reconciler;
 
-    /// A [`Dependent`] for each field, under the field's name.
+    /// A [`Dependent`] for each field, under the field's name; an [`ExternalDependent`] for an external resource.
     type Fields: Send + Debug;
 
     /// Name of the graph in the label of its children.

@@ -22,7 +22,7 @@ use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Wh
 const AT_ONCE: usize = 8;
 
 /// A boxed future.
-type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(super) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A boxed description of the children of a field.
 pub type DesiredFuture<'a, K> = Boxed<'a, Result<Vec<K>>>;
@@ -41,10 +41,11 @@ pub trait AnyKind<C: Reconciler>: Send + Sync {
     /// The kind.
     fn info(&self) -> Option<ResourceInfo>;
 
-    /// Returns the cached children that the object controls and that carry the mark, by key.
-    fn marked(&self, cx: &Context<C>, marker: &Marker) -> Vec<Marked>;
+    /// Returns the cached children that the object owns and that carry the mark, by key; with `has_marks` also those
+    /// without an owner reference.
+    fn marked(&self, cx: &Context<C>, marker: &Marker, has_marks: bool) -> Vec<Marked>;
 
-    /// Deletes a child, if the object controls it.
+    /// Deletes a child, if the object owns it.
     fn delete<'a>(
         &self,
         cx: &'a Context<C>,
@@ -53,8 +54,13 @@ pub trait AnyKind<C: Reconciler>: Send + Sync {
     ) -> Boxed<'a, Result<(), Error>>;
 
     /// Watches the kind; an optional one keeps the operator neither from starting nor from being
-    /// ready.
-    fn owns(&self, builder: ControllerBuilder<C>, is_optional: bool) -> ControllerBuilder<C>;
+    /// ready. With `has_marks` some of its children have no owner reference.
+    fn owns(
+        &self,
+        builder: ControllerBuilder<C>,
+        is_optional: bool,
+        has_marks: bool,
+    ) -> ControllerBuilder<C>;
 
     /// Watches the kind to delete its last children.
     fn retires(&self, builder: ControllerBuilder<C>) -> ControllerBuilder<C>;
@@ -82,8 +88,9 @@ impl<C: Reconciler, K: Resource> AnyKind<C> for OwnedKind<K> {
         K::static_info()
     }
 
-    fn marked(&self, cx: &Context<C>, marker: &Marker) -> Vec<Marked> {
-        let children = cx.cached_children::<K>().into_iter();
+    fn marked(&self, cx: &Context<C>, marker: &Marker, has_marks: bool) -> Vec<Marked> {
+        let others = if has_marks { cx.cached_marked_children::<K>() } else { Vec::new() };
+        let children = cx.cached_children::<K>().into_iter().chain(others);
         let marked = children.filter_map(|child| {
             let metadata = child.metadata();
             let mark = metadata.label(LABEL).filter(|mark| marker.is_on(mark))?.to_owned();
@@ -102,8 +109,17 @@ impl<C: Reconciler, K: Resource> AnyKind<C> for OwnedKind<K> {
         Box::pin(cx.delete_child_by::<K>(key, propagation))
     }
 
-    fn owns(&self, builder: ControllerBuilder<C>, is_optional: bool) -> ControllerBuilder<C> {
-        if is_optional { builder.owns_optional::<K>() } else { builder.owns::<K>() }
+    fn owns(
+        &self,
+        builder: ControllerBuilder<C>,
+        is_optional: bool,
+        has_marks: bool,
+    ) -> ControllerBuilder<C> {
+        match (is_optional, has_marks) {
+            (true, _) => builder.owns_optional::<K>(has_marks),
+            (false, true) => builder.owns_marked::<K>(),
+            (false, false) => builder.owns::<K>(),
+        }
     }
 
     fn retires(&self, builder: ControllerBuilder<C>) -> ControllerBuilder<C> {
@@ -120,16 +136,48 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     fn after(&self) -> &'static [usize];
 
     /// Whether its kind may be missing.
-    fn is_optional(&self) -> bool;
+    fn is_optional(&self) -> bool {
+        false
+    }
 
-    /// The kind.
-    fn kind(&self) -> &dyn AnyKind<C>;
+    /// Whether its children carry marks instead of owner references.
+    fn has_marks(&self) -> bool {
+        false
+    }
+
+    /// The kind; `None` of an external resource.
+    fn kind(&self) -> Option<&dyn AnyKind<C>>;
+
+    /// The kind of its revisions; `None` of a field without a rollout.
+    fn revisions(&self) -> Option<&dyn AnyKind<C>> {
+        None
+    }
+
+    /// The finalizer without which nothing of it may exist.
+    fn finalizer(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Whether the field has no children, whatever its description.
     fn is_unwanted(&self, object: &C::Object) -> bool;
 
     /// Applies its children; `held_by` is a field before it that is not ready.
     fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome>;
+
+    /// Whether the object has a record of an external resource.
+    fn is_recorded(&self, _run: Run<'_, C>) -> bool {
+        false
+    }
+
+    /// Deletes an external resource; a wait while it is there.
+    fn end<'a>(&'a self, _run: Run<'a, C>) -> Boxed<'a, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Returns the kind of a field; `None` of an external resource.
+pub(super) fn info_of<C: Reconciler>(node: &dyn AnyNode<C>) -> Option<ResourceInfo> {
+    node.kind()?.info()
 }
 
 /// Describes the children of a field.
@@ -145,6 +193,7 @@ pub struct Node<C: Reconciler, K> {
     ready: Option<fn(&K) -> Readiness>,
     adopts: Option<fn(&K) -> bool>,
     is_optional: bool,
+    has_marks: bool,
     kind: OwnedKind<K>,
 }
 
@@ -157,8 +206,9 @@ impl<C: Reconciler, K> fmt::Debug for Node<C, K> {
 impl<C: Reconciler, K> Node<C, K> {
     /// Returns a field with its name, the positions of the fields before it, and its description.
     pub fn new(name: &'static str, after: &'static [usize], desired: Describe<C, K>) -> Self {
-        let (when, ready, adopts, is_optional) = (None, None, None, false);
-        Self { name, after, desired, when, ready, adopts, is_optional, kind: OwnedKind::new() }
+        let (when, ready, adopts, kind) = (None, None, None, OwnedKind::new());
+        let (is_optional, has_marks) = (false, false);
+        Self { name, after, desired, when, ready, adopts, is_optional, has_marks, kind }
     }
 
     /// Sets the condition without which it has no children.
@@ -186,6 +236,13 @@ impl<C: Reconciler, K> Node<C, K> {
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.is_optional = true;
+        self
+    }
+
+    /// Lets its children be cluster-scoped, or in the namespaces that they name, without owner references.
+    #[must_use]
+    pub fn cluster(mut self) -> Self {
+        self.has_marks = true;
         self
     }
 }
@@ -249,9 +306,10 @@ impl<C: Reconciler + Owns<K>, K: Whole> Node<C, K> {
 
     /// Applies one child.
     fn send<'a>(&self, cx: &'a Context<C>, child: K) -> Boxed<'a, Result<K, Refusal>> {
-        let (adopts, is_optional) = (self.adopts, self.is_optional);
+        let (adopts, is_optional, has_marks) = (self.adopts, self.is_optional, self.has_marks);
         Box::pin(async move {
             let apply = cx.apply_owned(child);
+            let apply = if has_marks { apply.marked() } else { apply };
             let apply = match adopts {
                 Some(adopts) => apply.adopt_if(adopts),
                 None => apply,
@@ -291,8 +349,12 @@ impl<C: Reconciler + Owns<K>, K: Whole> AnyNode<C> for Node<C, K> {
         self.is_optional
     }
 
-    fn kind(&self) -> &dyn AnyKind<C> {
-        &self.kind
+    fn has_marks(&self) -> bool {
+        self.has_marks
+    }
+
+    fn kind(&self) -> Option<&dyn AnyKind<C>> {
+        Some(&self.kind)
     }
 
     fn is_unwanted(&self, object: &C::Object) -> bool {
@@ -313,11 +375,7 @@ impl<C: Reconciler + Owns<K>, K: Whole> AnyNode<C> for Node<C, K> {
             }
             match self.applied(run).await {
                 Ok(outcome) => outcome,
-                Err(failure) => match failure.into_wait() {
-                    Ok(wait) => Outcome::of(DependentState::Waits(wait.text.clone()))
-                        .checked_after(wait.check_after),
-                    Err(failure) => Outcome::failed(failure),
-                },
+                Err(failure) => Outcome::stopped(failure),
             }
         })
     }

@@ -1,15 +1,15 @@
 //! Removal of children that are not wanted: in reverse order, and never of others' objects.
 //!
-//! A child goes if the cache shows that the object controls it, it carries the mark of the graph, and no
+//! A child goes if the cache shows that the object owns it, it carries the mark of the graph, and no
 //! field keeps it. The deletion itself checks owner, uid and version once more, in the API server.
 
 use super::Dependents;
 use super::marker::Marker;
-use super::node::{AnyKind, AnyNode, Marked};
+use super::node::{AnyKind, AnyNode, Marked, info_of};
 use super::run::{Claims, Run};
 use crate::controller::{Context, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
-use windlass_core::resource::{ObjectKey, ResourceInfo};
+use windlass_core::resource::{ObjectKey, ResourceExt, ResourceInfo};
 
 /// Children that are left after a removal.
 #[derive(Debug, Default)]
@@ -55,33 +55,62 @@ pub(super) async fn remove<G: Dependents>(
     let mut removals = Removals { left: vec![0; nodes.len()], retired: 0 };
     let mut failures = Vec::new();
     let places = Places::of(nodes, run.marker);
+    let may_have_marks = run.object.namespace().is_some();
     for kind in G::retired() {
         // Its children may be those of a field, under another name or version of the kind.
         if places.has(kind.info().as_ref()) {
             continue;
         }
-        let goes = kind.marked(run.cx, run.marker);
-        removals.retired += delete(&*kind, goes, run, propagation, &mut failures).await;
+        let of = (&*kind, may_have_marks);
+        let goes = kind.marked(run.cx, run.marker, may_have_marks);
+        removals.retired += delete(of, goes, run, propagation, &mut failures).await;
     }
     for at in reverse(nodes) {
-        let mut goes = nodes[at].kind().marked(run.cx, run.marker);
-        goes.retain(|child| places.goes(at, child, kept));
         let is_held = nodes
             .iter()
             .zip(&removals.left)
             .any(|(later, left)| *left > 0 && later.after().contains(&at));
+        let Some(kind) = nodes[at].kind() else {
+            let is_unwanted = kept[at].is_some();
+            let is_left = is_unwanted && end(&*nodes[at], run, is_held, &mut failures).await;
+            removals.left[at] = usize::from(is_left);
+            continue;
+        };
+        let has_marks = places.have_marks[at];
+        let mut goes = kind.marked(run.cx, run.marker, has_marks);
+        goes.retain(|child| places.goes(at, child, kept));
         removals.left[at] = if is_held {
             goes.len()
         } else {
-            delete(nodes[at].kind(), goes, run, propagation, &mut failures).await
+            delete((kind, has_marks), goes, run, propagation, &mut failures).await
         };
     }
     (removals, failures)
 }
 
+/// Deletes an external resource that is not wanted, unless others hold it; returns whether it is left.
+async fn end<C: Reconciler>(
+    node: &dyn AnyNode<C>,
+    run: Run<'_, C>,
+    is_held: bool,
+    failures: &mut Vec<Failure>,
+) -> bool {
+    if is_held {
+        return node.is_recorded(run);
+    }
+    match node.end(run).await {
+        Ok(()) => false,
+        Err(failure) if failure.is_wait() => true,
+        Err(failure) => {
+            failures.push(failure.tried(format!("deleting {}", node.name())));
+            true
+        }
+    }
+}
+
 /// Deletes children, and returns the number of those that the cache still shows.
 async fn delete<C: Reconciler>(
-    kind: &dyn AnyKind<C>,
+    (kind, has_marks): (&dyn AnyKind<C>, bool),
     goes: Vec<Marked>,
     run: Run<'_, C>,
     propagation: Propagation,
@@ -97,7 +126,7 @@ async fn delete<C: Reconciler>(
             failures.push(Failure::from(error).tried(what));
         }
     }
-    let shown = kind.marked(run.cx, run.marker);
+    let shown = kind.marked(run.cx, run.marker, has_marks);
     goes.iter().filter(|gone| shown.iter().any(|child| child.key == gone.key)).count()
 }
 
@@ -106,12 +135,19 @@ struct Places {
     /// Plural name and group: an object is the same in every version of its kind.
     kinds: Vec<Option<String>>,
     marks: Vec<String>,
+    /// Whether children of the kind have no owner reference, be it in another field.
+    have_marks: Vec<bool>,
 }
 
 impl Places {
     fn of<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], marker: &Marker) -> Self {
-        let kinds = nodes.iter().map(|node| resource(node.kind().info().as_ref())).collect();
-        Self { kinds, marks: nodes.iter().map(|node| marker.of(node.name())).collect() }
+        let kinds = nodes.iter().map(|node| resource(info_of(&**node).as_ref()));
+        let kinds: Vec<_> = kinds.collect();
+        let has_marks =
+            |kind| nodes.iter().zip(&kinds).any(|(node, it)| it == kind && node.has_marks());
+        let have_marks = kinds.iter().map(has_marks).collect();
+        let marks = nodes.iter().map(|node| marker.of(node.name())).collect();
+        Self { kinds, marks, have_marks }
     }
 
     /// Whether a field has that kind.
@@ -173,7 +209,7 @@ mod tests {
         let kind = |name: &str| Some(name.to_owned());
         let kinds = vec![kind("configmaps"), kind("configmaps"), kind("secrets")];
         let marks = ["front", "back", "login"].map(|field| format!("sites.Children.{field}"));
-        Places { kinds, marks: marks.into() }
+        Places { kinds, marks: marks.into(), have_marks: vec![false; 3] }
     }
 
     #[test]

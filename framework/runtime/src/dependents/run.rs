@@ -5,14 +5,17 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use super::applied::{Applied, Dependent, DependentState};
+use super::external::ExternalDependent;
 use super::marker::Marker;
 use super::node::{AnyNode, Objects};
 use super::{Dependents, removal};
 use crate::controller::{Context, Failure, Reconciler, soonest};
+use crate::external::{External, ExternalState};
 use windlass_client::api::Propagation;
 use windlass_core::resource::ObjectKey;
 use windlass_core::sync::Mutex;
@@ -72,6 +75,8 @@ pub struct Outcome {
     pub(super) failure: Option<Failure>,
     /// Delay of the next check that the description asked for, if it waits.
     check_after: Option<Duration>,
+    /// Time after which the field is looked at again in any case.
+    poll_after: Option<Duration>,
     objects: Option<Objects>,
 }
 
@@ -84,7 +89,8 @@ impl fmt::Debug for Outcome {
 impl Outcome {
     /// Returns the outcome of a field that removes nothing.
     pub(super) fn of(state: DependentState) -> Self {
-        Self { state, kept: None, failure: None, check_after: None, objects: None }
+        let (check_after, poll_after) = (None, None);
+        Self { state, kept: None, failure: None, check_after, poll_after, objects: None }
     }
 
     /// Returns the outcome of a field that failed.
@@ -93,9 +99,26 @@ impl Outcome {
         Self { failure: Some(failure), ..Self::of(state) }
     }
 
+    /// Returns the outcome of a field whose description or driver ended with a failure or a wait.
+    pub(super) fn stopped(failure: Failure) -> Self {
+        match failure.into_wait() {
+            Ok(wait) => {
+                let outcome = Self::of(DependentState::Waits(wait.text.clone()));
+                Self { check_after: wait.check_after, ..outcome }
+            }
+            Err(failure) => Self::failed(failure),
+        }
+    }
+
     /// Sets the delay of the next check of a field that waits.
     pub(super) fn checked_after(mut self, delay: Option<Duration>) -> Self {
         self.check_after = delay;
+        self
+    }
+
+    /// Sets the time after which the field is looked at again.
+    pub(super) fn polled_after(mut self, delay: Option<Duration>) -> Self {
+        self.poll_after = delay;
         self
     }
 
@@ -122,6 +145,16 @@ impl Outcomes {
         let outcome = &mut self.0[at];
         let objects = outcome.objects.take().and_then(|objects| objects.downcast::<Vec<K>>().ok());
         Dependent::new(outcome.state.clone(), objects.map_or_else(Vec::new, |objects| *objects))
+    }
+
+    /// Takes the external resource of a field.
+    pub fn take_external<E: External>(&mut self, at: usize) -> ExternalDependent<E> {
+        type Resource<E> = Arc<ExternalState<<E as External>::Handle>>;
+        let outcome = &mut self.0[at];
+        let objects = outcome.objects.take();
+        let found = objects.and_then(|objects| objects.downcast::<Vec<Resource<E>>>().ok());
+        let resource = found.and_then(|mut found| found.pop());
+        ExternalDependent::new(outcome.state.clone(), resource)
     }
 }
 
@@ -156,8 +189,10 @@ pub(super) async fn apply<G: Dependents>(
     let states = nodes.iter().zip(&outcomes);
     let states = states.map(|(node, outcome)| (node.name(), outcome.state.clone())).collect();
     let check_after = outcomes.iter().filter_map(|outcome| outcome.check_after).min();
+    let poll_after = outcomes.iter().filter_map(|outcome| outcome.poll_after).min();
     let fields = G::fields(&mut Outcomes(outcomes));
-    Applied::<G>::new(fields, states, removing, soonest(failures)).checked_after(check_after)
+    let applied = Applied::<G>::new(fields, states, removing, soonest(failures));
+    applied.checked_after(check_after).polled_after(poll_after)
 }
 
 /// Runs every field when those before it have ended, side by side where they may.

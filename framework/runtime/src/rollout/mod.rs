@@ -27,11 +27,15 @@
 
 // DESIGN.md, 169: Revisions of bulk children are ControllerRevisions, and a decision without I/O
 
+mod children;
 mod decision;
 mod revisions;
 mod run;
 #[cfg(test)]
 mod tests;
+
+pub use self::children::RolloutChildren;
+pub(crate) use self::children::RolloutPass;
 
 use std::fmt;
 use std::time::Duration;
@@ -128,16 +132,24 @@ pub struct Rollout<'a, C: Reconciler, S> {
     name: &'a str,
     state: S,
     settings: Settings,
+    /// Whether a graph has the children, marks them by the name and removes those that are not wanted.
+    is_field: bool,
 }
 
 /// Settings of a rollout.
 #[derive(Clone, Copy, Debug)]
-struct Settings {
+pub(crate) struct Settings {
     max_unavailable: usize,
     partition: usize,
     canary: Option<Canary>,
     deadline: Option<Duration>,
     history: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { max_unavailable: 1, partition: 0, canary: None, deadline: None, history: 10 }
+    }
 }
 
 impl<C: Reconciler, S> fmt::Debug for Rollout<'_, C, S> {
@@ -156,14 +168,7 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
     ///
     /// A change of anything that is no part of `state` reaches all children at once.
     pub fn new(cx: &'a Context<C>, name: &'a str, state: S) -> Self {
-        let settings = Settings {
-            max_unavailable: 1,
-            partition: 0,
-            canary: None,
-            deadline: None,
-            history: 10,
-        };
-        Self { cx, name, state, settings }
+        Self { cx, name, state, settings: Settings::default(), is_field: false }
     }
 
     /// Sets the most children that may be unready while a ready one is updated. Default: 1. Zero counts as 1.
@@ -291,21 +296,28 @@ impl RolloutStatus {
     /// A [terminal](Failure::terminal) failure when the wanted revision was rolled back, or is stalled: the spec is
     /// not carried out, and nothing happens by itself any more.
     pub fn action(&self) -> ReconcileResult {
-        let Self { updated, ready, total, .. } = self;
-        let counts = format!("{updated} of {total} updated, {ready} ready");
         Ok(match &self.phase {
             RolloutPhase::Complete | RolloutPhase::Partitioned => Action::done(),
-            RolloutPhase::Progressing => Action::wait_for("RollingOut", counts),
+            RolloutPhase::Progressing => Action::wait_for("RollingOut", self.text()),
             RolloutPhase::Paused(Some(rest)) => {
-                Action::wait_for("CanaryPaused", counts).check_after(*rest)
+                Action::wait_for("CanaryPaused", self.text()).check_after(*rest)
             }
-            RolloutPhase::Paused(None) => {
-                let text = format!("{counts}; to go on: annotation {PROMOTE}={}", self.revision);
-                Action::wait_for("CanaryPaused", text)
-            }
+            RolloutPhase::Paused(None) => Action::wait_for("CanaryPaused", self.text()),
             RolloutPhase::RolledBack(reason) | RolloutPhase::Stalled(reason) => {
                 return Err(Failure::terminal(format!("the rollout did not succeed: {reason}")));
             }
         })
+    }
+
+    /// How far the change is, for people.
+    pub(crate) fn text(&self) -> String {
+        let Self { updated, ready, total, .. } = self;
+        let counts = format!("{updated} of {total} updated, {ready} ready");
+        match &self.phase {
+            RolloutPhase::Paused(None) => {
+                format!("{counts}; to go on: annotation {PROMOTE}={}", self.revision)
+            }
+            _ => counts,
+        }
     }
 }

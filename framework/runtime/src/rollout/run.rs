@@ -15,7 +15,7 @@ use super::{
     ROLLOUT, Rollout, RolloutPhase, RolloutStatus, Settings, UPDATED_READY_AT,
 };
 use crate::controller::{Context, Reconciler};
-use crate::dependents::Readiness;
+use crate::dependents::{LABEL, Readiness};
 use crate::events::Warning;
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
@@ -29,6 +29,7 @@ pub(super) struct Run<'a, C: Reconciler, S> {
     state: S,
     settings: Settings,
     now: Timestamp,
+    is_field: bool,
 }
 
 /// A wanted child, as the cache shows it.
@@ -59,7 +60,7 @@ where
     S: Serialize + DeserializeOwned + Send + Sync,
 {
     pub(super) fn new(rollout: Rollout<'a, C, S>, names: &'a [String]) -> Result<Self, Error> {
-        let Rollout { cx, name, state, settings } = rollout;
+        let Rollout { cx, name, state, settings, is_field } = rollout;
         let unique: BTreeSet<_> = names.iter().collect();
         if unique.len() < names.len() {
             let text = format!(
@@ -74,7 +75,8 @@ where
             );
             return Err(Error::usage(text));
         }
-        Ok(Self { cx, rollout: name, names, state, settings, now: cx.clock().wall() })
+        let now = cx.clock().wall();
+        Ok(Self { cx, rollout: name, names, state, settings, now, is_field })
     }
 
     /// Applies the children as far as the rules permit it.
@@ -112,7 +114,10 @@ where
                 failure.get_or_insert(error);
             }
         }
-        if let Err(error) = self.delete_others::<K>().await {
+        // Those of a field go in the order of its graph.
+        if !self.is_field
+            && let Err(error) = self.delete_others::<K>().await
+        {
             failure.get_or_insert(error);
         }
         let status = self.finish(view, &held).await?;
@@ -229,6 +234,9 @@ where
         let labels = metadata.labels.get_or_insert_default();
         labels.insert(ROLLOUT.to_owned(), self.rollout.to_owned());
         labels.insert(REVISION.to_owned(), revision.name.clone());
+        if self.is_field {
+            labels.insert(LABEL.to_owned(), self.rollout.to_owned());
+        }
         // The same text as before while the revision is the same: otherwise each reconcile would write it.
         let since = found.since.filter(|_| found.revision == revision.name).unwrap_or(self.now);
         let annotations = metadata.annotations.get_or_insert_default();

@@ -1,12 +1,15 @@
 //! Graphs of children: order, readiness, failures, removal, restarts.
 
 mod deletion;
+mod externals;
 mod failures;
 mod moves;
 mod order;
 mod readiness;
 mod removal;
 mod restarts;
+mod rollouts;
+mod scopes;
 mod wiring;
 
 use std::time::Duration;

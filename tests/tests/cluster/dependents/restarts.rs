@@ -5,11 +5,11 @@ use windlass_apiserver::faults::{Action as FaultAction, Fault};
 use super::*;
 
 /// Runs an operator until its write number `n` hangs, and drops it; `false` if it made fewer writes.
-async fn crash_at(world: &World, n: usize) -> bool {
+pub(super) async fn crash_at(world: &World, n: usize, spawn: impl Fn() -> RunningOperator) -> bool {
     let hang = |verb: &str| Fault::new(FaultAction::Hang).on(verb).after(n).always();
     let faults = world.cluster.server().faults();
     let handles = ["patch", "delete", "create"].map(|verb| faults.add(hang(verb)));
-    let running = world.spawn();
+    let running = spawn();
     let mut has_hung = false;
     for _ in 0..100 {
         world.pass(1).await;
@@ -30,7 +30,7 @@ async fn a_crash_between_any_two_writes_leaves_neither_orphans_nor_duplicates() 
         let world = World::embedded().await;
         world.cluster.install::<Route>().await;
         world.create("shop", &["a", "b"]).await;
-        let first = crash_at(&world, n).await;
+        let first = crash_at(&world, n, || world.spawn()).await;
         // Between the crash and the restart the spec changes.
         world.patch("shop", json!({ "spec": { "shards": ["b", "c"], "exposed": true } })).await;
         let running = world.spawn();
@@ -44,7 +44,7 @@ async fn a_crash_between_any_two_writes_leaves_neither_orphans_nor_duplicates() 
 
         // And in the removal of all but one.
         world.patch("shop", json!({ "spec": { "shards": ["d"], "exposed": false } })).await;
-        let second = crash_at(&world, n).await;
+        let second = crash_at(&world, n, || world.spawn()).await;
         let running = world.spawn();
         running.settled().await;
         assert_eq!(world.owned::<Secret>().await, ["shop-d"], "write {n}");

@@ -5,7 +5,7 @@ use windlass::controller::ControllerBuilder;
 use super::*;
 
 /// Wires a graph to a controller that is written by hand.
-fn wire<G: Dependents>(_: G::Controller) {
+pub(super) fn wire<G: Dependents>(_: G::Controller) {
     let _ = G::wire(ControllerBuilder::new());
 }
 

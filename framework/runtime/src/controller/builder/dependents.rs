@@ -2,16 +2,17 @@
 
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
+use crate::controller::plan::CleanupFn;
 use crate::controller::source::{Appearance, Source, watches};
 use windlass_cache::informer::Registration;
 use windlass_core::rbac::{self, Rule};
-use windlass_core::resource::{Resource, ResourceInfo};
+use windlass_core::resource::{Resource, ResourceInfo, Scope};
 
 impl<C: Reconciler> ControllerBuilder<C> {
     /// As [`owns`](Self::owns), for a kind that the API server may not serve: the operator starts and is
     /// ready without it, and all objects are reconciled when the kind appears.
     #[track_caller]
-    pub(crate) fn owns_optional<K: Resource>(mut self) -> Self {
+    pub(crate) fn owns_optional<K: Resource>(mut self, has_marks: bool) -> Self {
         let info = static_info::<K>();
         self.may_be_missing(info.clone());
         let reason = self.names.add(format!("kind {} appeared", info.group_resource()));
@@ -23,8 +24,31 @@ impl<C: Reconciler> ControllerBuilder<C> {
         }));
         let reason = self.names.add(format!("owned {}", info.group_resource()));
         self.rules.extend(rbac::owned_rules(&info));
-        self.sources.push(dispensable(watches::owned::<K>(self.info.clone(), reason, None)));
+        let owners = self.owners(has_marks);
+        self.sources.push(dispensable(watches::owned::<K>(owners, reason, None)));
         self
+    }
+
+    /// As [`owns`](Self::owns), for children that may carry a mark instead of an owner reference.
+    #[track_caller]
+    pub(crate) fn owns_marked<K: Resource>(mut self) -> Self {
+        let info = static_info::<K>();
+        let reason = self.names.add(format!("owned {}", info.group_resource()));
+        self.rules.extend(rbac::owned_rules(&info));
+        self.sources.push(watches::owned::<K>(self.owners(true), reason, None));
+        self
+    }
+
+    /// Runs a clean-up for each object that is deleted, after that of [`finalizer`](Self::finalizer). A controller
+    /// without a finalizer gets one: of that name, or of its own name.
+    pub(crate) fn cleans_up(mut self, name: Option<&str>, cleanup: CleanupFn<C>) -> Self {
+        self.graph_cleanups.push((name.map(str::to_owned), cleanup));
+        self
+    }
+
+    /// The reconciled kind as the owner of children.
+    pub(super) fn owners(&self, has_marks: bool) -> watches::Owners {
+        watches::Owners { kind: self.info.clone(), has_marks }
     }
 
     /// Watches the children of kind `K` that an earlier version of the operator made, to delete them.
@@ -35,7 +59,9 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self.rules.extend(rbac::watched_rules(&info));
         self.rules.push(Rule::new(&info, None, &["delete"]));
         let reason = self.names.add(format!("owned {}", info.group_resource()));
-        self.sources.push(dispensable(watches::owned::<K>(self.info.clone(), reason, None)));
+        // With marks, in whatever way that version made them.
+        let owners = self.owners(self.info.scope == Scope::Namespaced);
+        self.sources.push(dispensable(watches::owned::<K>(owners, reason, None)));
         self
     }
 

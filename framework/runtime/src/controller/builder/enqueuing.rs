@@ -64,7 +64,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         let info = static_info::<K>();
         let reason = self.names.add(format!("owned {}", info.group_resource()));
         self.rules.extend(rbac::owned_rules(&info));
-        self.sources.push(watches::owned::<K>(self.info.clone(), reason, Some(predicate)));
+        self.sources.push(watches::owned::<K>(self.owners(false), reason, Some(predicate)));
         self
     }
 

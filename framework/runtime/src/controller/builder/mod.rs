@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::controller::plan::{Cleanup, ControllerSpec, Finalizer, ReconcileOptions};
+use crate::controller::plan::{Cleanup, CleanupFn, ControllerSpec, Finalizer, ReconcileOptions};
 use crate::controller::run::{ErasedController, Handle};
 use crate::controller::source::{
     BackgroundSource, Predicate, RESYNC_PERIOD, Reason, ReasonNames, Resync, Source, watches,
@@ -79,6 +79,8 @@ pub struct ControllerBuilder<C: Reconciler> {
     retry: RetryPolicy,
     /// The finalizer and its clean-up.
     finalizer: Option<Finalizer<C>>,
+    /// Clean-ups of graphs, which follow that of the finalizer; each with the name of its finalizer, if it needs one.
+    graph_cleanups: Vec<(Option<String>, CleanupFn<C>)>,
     /// Watches that turn changes into keys.
     sources: Vec<Source>,
     /// Permissions, not merged yet.
@@ -134,6 +136,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             timeout: Duration::from_secs(300),
             retry: RetryPolicy::forever(),
             finalizer: None,
+            graph_cleanups: Vec::new(),
             sources: Vec::new(),
             options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
@@ -227,7 +230,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         let info = static_info::<K>();
         let reason = self.names.add(format!("owned {}", info.group_resource()));
         self.rules.extend(rbac::owned_rules(&info));
-        self.sources.push(watches::owned::<K>(self.info.clone(), reason, None));
+        self.sources.push(watches::owned::<K>(self.owners(false), reason, None));
         self
     }
 
@@ -312,7 +315,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     where
         C: Finalize,
     {
-        self.finalizer = Some(Finalizer { name: name.into(), cleanup: boxed_cleanup::<C> });
+        self.finalizer = Some(Finalizer { name: name.into(), cleanups: vec![boxed_cleanup::<C>] });
         self
     }
 
@@ -327,6 +330,14 @@ impl<C: Reconciler> ControllerBuilder<C> {
         // `resync` and `without_resync` may still replace it.
         if let Some(resync) = self.resync.take() {
             self.background_sources.push(Arc::new(resync));
+        }
+        let graphs = std::mem::take(&mut self.graph_cleanups);
+        if !graphs.is_empty() {
+            let name = graphs.iter().find_map(|(name, _)| name.clone());
+            let name = name.unwrap_or_else(|| format!("windlass.dev/{}", self.name));
+            let none = || Finalizer { name, cleanups: Vec::new() };
+            let finalizer = self.finalizer.get_or_insert_with(none);
+            finalizer.cleanups.extend(graphs.into_iter().map(|(_, cleanup)| cleanup));
         }
         let plan = ControllerSpec {
             info: self.info,

@@ -24,16 +24,16 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
 
-use super::is_controlled_by;
+use super::children::Ownership;
 use crate::controller::state::{
     ChangeLog, ChildHashes, ChildVersion, Recalled, WriteEffect, applied_in, comparable,
     difference, differences, fingerprint, owned_content,
 };
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
+use crate::owner::{MarkedOwner, OWNER, OWNER_UID};
 use windlass_cache::store::{Cached, FieldTree};
 use windlass_client::api::{Api, ApiFuture, Patch};
 use windlass_core::error::{Error, ErrorKind};
@@ -59,6 +59,8 @@ pub struct ApplyOwned<'a, C: Reconciler, K> {
     /// Condition under which an object of another owner becomes the child; none was given by
     /// default.
     may_adopt: Option<MayAdopt<'a, K>>,
+    /// Whether the child carries a mark instead of an owner reference.
+    is_marked: bool,
 }
 
 impl<C: Reconciler, K> fmt::Debug for ApplyOwned<'_, C, K> {
@@ -69,7 +71,7 @@ impl<C: Reconciler, K> fmt::Debug for ApplyOwned<'_, C, K> {
 
 impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
     pub(super) fn new(cx: &'a Context<C>, child: Result<Value, Error>) -> Self {
-        Self { cx, child, may_adopt: None }
+        Self { cx, child, may_adopt: None, is_marked: false }
     }
 
     /// Takes over any existing object of that kind and name, unless another object controls it: it
@@ -107,6 +109,13 @@ impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
         self.may_adopt = Some(Box::new(may));
         self
     }
+
+    /// Lets the child be cluster-scoped, or in the namespace that it names: it carries a mark instead of an owner
+    /// reference, and no garbage collection deletes it.
+    pub(crate) fn marked(mut self) -> Self {
+        self.is_marked = true;
+        self
+    }
 }
 
 impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
@@ -115,8 +124,8 @@ impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { cx, child, may_adopt } = self;
-            let (child, intent, owner) = cx.intent::<K>(child?)?;
+            let Self { cx, child, may_adopt, is_marked } = self;
+            let (child, intent, owner) = cx.intent::<K>(child?, is_marked)?;
             let hash = fingerprint(&intent);
             let different = None;
             Apply { cx, child, intent, owner, hash, may_adopt, different }.run().await
@@ -150,6 +159,16 @@ impl Version {
     }
 }
 
+/// The owner that controls an object of the child's name.
+struct Holder {
+    /// Kind and name, for messages.
+    name: String,
+    /// Whether it has the kind and the key of the reconciled object, and so another uid.
+    is_earlier: bool,
+    /// Whether a mark names it, and not an owner reference.
+    is_marked: bool,
+}
+
 /// One apply of a child, through all its tries.
 struct Apply<'a, C: Reconciler, K> {
     cx: &'a Context<C>,
@@ -157,8 +176,8 @@ struct Apply<'a, C: Reconciler, K> {
     child: (ResourceInfo, ObjectKey),
     /// The body of the request, with kind, namespace and owner.
     intent: Value,
-    /// The reconciled object, as the child's controller.
-    owner: OwnerReference,
+    /// The reconciled object, as the child names it.
+    owner: Ownership,
     /// Hash of the intent: an equal one that was applied before needs no request.
     hash: u64,
     may_adopt: Option<MayAdopt<'a, K>>,
@@ -183,7 +202,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         // Whether an owned child was there. Its absence now may be the work of garbage collection.
         let mut was_ours = false;
         let mut found = match cx.cached::<K>(&key) {
-            Some(cached) if cx.controls(&cached) => match self.unchanged(&cached) {
+            Some(cached) if cx.holds(&cached) => match self.unchanged(&cached) {
                 Some(child) => return Ok(child),
                 None => FoundObject::Owned(Version {
                     uid: cached.metadata().uid().to_owned(),
@@ -305,9 +324,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         true
     }
 
-    /// Whether the reconciled object controls `live`.
+    /// Whether `live` is a child of the reconciled object.
     fn is_ours(&self, live: &K) -> bool {
-        is_controlled_by(live, self.cx.object.uid())
+        self.cx.holds_live(live)
     }
 
     /// Classifies the object of the child's name.
@@ -401,28 +420,21 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let cx = self.cx;
         // Children that are orphaned lose their owner reference before the owner is gone.
         cx.ensure_alive(&self.what()).await?;
-        let owners = live.metadata().owner_references.iter().flatten();
-        let holder = owners.clone().find(|owner| owner.controller == Some(true));
-        let is_earlier = |owner: &&OwnerReference| {
-            let group =
-                |version: &str| version.split_once('/').map_or("", |(group, _)| group).to_owned();
-            (owner.kind.as_str(), owner.name.as_str()) == (&self.owner.kind, &self.owner.name)
-                && group(&owner.api_version) == group(&self.owner.api_version)
-        };
-        let is_left = holder.is_some_and(|holder| is_earlier(&holder));
+        let holder = self.holder(&live);
         if live.is_terminating() {
             return Err(refused.note("it is being deleted, and is made anew when it is gone"));
         }
         match (&self.may_adopt, holder) {
-            (_, Some(holder)) if !is_left => {
-                let (kind, name) = (&holder.kind, &holder.name);
-                Err(self.taken(&format!("it is controlled by {kind} \"{name}\"; choose another name")))
+            (_, Some(holder)) if !holder.is_earlier => {
+                let name = &holder.name;
+                Err(self.taken(&format!("it is controlled by {name}; choose another name")))
             }
-            (Some(may), _) if may(&live) => {
-                let kept = owners.filter(|owner| Some(*owner) != holder);
-                let references: Vec<_> = kept.chain([&self.owner]).collect();
-                self.adopt(&live, json!(references)).await
-            }
+            (Some(may), _) if may(&live) => self.adopt(&live).await,
+            // Nothing deletes it: its clean-up was left out, as by a finalizer that was removed by hand.
+            (_, Some(holder)) if holder.is_marked => Err(self.taken(
+                "it is of an earlier object of the same name, whose clean-up has not deleted it; delete it, \
+                 or let it be adopted",
+            )),
             (_, Some(_)) => Err(refused.note(
                 "it is of an earlier object of the same name, and garbage collection deletes it soon",
             )),
@@ -437,12 +449,48 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         }
     }
 
+    /// Returns the owner that controls an object, by an owner reference or by a mark, if it has one.
+    fn holder(&self, live: &K) -> Option<Holder> {
+        let (info, key) = (&self.cx.shared.info, &self.cx.key);
+        let mut references = live.metadata().owner_references.iter().flatten();
+        if let Some(holder) = references.find(|owner| owner.controller == Some(true)) {
+            let group = holder.api_version.split_once('/').map_or("", |(group, _)| group);
+            // A reference leads to an owner in the namespace of the object, or to a cluster-scoped one.
+            let is_near = key.namespace().is_none() || key.namespace() == live.namespace();
+            let is_kind = holder.kind == info.kind && group == info.group;
+            let is_earlier = is_near && is_kind && holder.name == key.name();
+            let name = format!("{} \"{}\"", holder.kind, holder.name);
+            return Some(Holder { name, is_earlier, is_marked: false });
+        }
+        live.label(OWNER_UID)?;
+        let Some(owner) = live.annotation(OWNER).and_then(MarkedOwner::read) else {
+            let name = format!("an owner that its annotation {OWNER} does not name");
+            return Some(Holder { name, is_earlier: false, is_marked: true });
+        };
+        let name = format!("{} \"{}\"", owner.kind, owner.path);
+        Some(Holder { name, is_earlier: owner.is_named(info, key), is_marked: true })
+    }
+
     /// Makes the object a child, in exactly the version that was checked, before any other field is
     /// changed.
-    async fn adopt(&self, live: &K, references: Value) -> Result<Option<Version>, Error> {
+    async fn adopt(&self, live: &K) -> Result<Option<Version>, Error> {
+        // The reference to an earlier object of the same name goes; a child of two could be deleted for either.
+        let others = live.metadata().owner_references.iter().flatten();
+        let others = others.filter(|owner| owner.controller != Some(true));
+        let ours = match &self.owner {
+            Ownership::Reference(owner) => Some(owner),
+            Ownership::Mark(_) => None,
+        };
+        let references: Vec<_> = others.chain(ours).collect();
+        let (label, annotation) = match &self.owner {
+            Ownership::Reference(_) => (None, None),
+            Ownership::Mark(mark) => (Some(&mark.uid), Some(&mark.text)),
+        };
         let patch = json!({ "metadata": {
             "resourceVersion": live.resource_version(),
             "ownerReferences": references,
+            "labels": { OWNER_UID: label },
+            "annotations": { OWNER: annotation },
         }});
         let write = self.api().patch(live.name(), Patch::Merge(patch));
         let cx = self.cx;

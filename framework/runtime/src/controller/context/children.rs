@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::apply::{ApplyOwned, TRIES};
 use super::{is_controlled_by, is_namespaced};
 use crate::controller::{Context, Reconciler};
-use crate::owner::child_namespace;
+use crate::owner::{OWNER, OWNER_UID, OwnerMark, child_namespace, marked_index, marked_namespace};
 use windlass_cache::store::Cached;
 use windlass_client::api::{Api, ApiFuture, Propagation};
 use windlass_core::error::{Error, ErrorKind};
@@ -34,8 +34,17 @@ const SERVER_FIELDS: [&str; 7] = [
     "selfLink",
 ];
 
-/// A child, the value that is applied for it, and its owner reference.
-type Intent = ((ResourceInfo, ObjectKey), Value, OwnerReference);
+/// A child, the value that is applied for it, and the proof of its owner on it.
+type Intent = ((ResourceInfo, ObjectKey), Value, Ownership);
+
+/// The way in which a child names its owner.
+#[derive(Clone, Debug)]
+pub(super) enum Ownership {
+    /// By an owner reference, which garbage collection follows.
+    Reference(OwnerReference),
+    /// By a mark, where no owner reference can be.
+    Mark(OwnerMark),
+}
 
 impl<C: Reconciler> Context<C> {
     /// Makes a child exist and match `child`, an object of its kind or its apply configuration, by
@@ -215,7 +224,7 @@ impl<C: Reconciler> Context<C> {
     ) -> Result<(), Error> {
         let api = self.api_of::<K>(key);
         let mut found = match self.cached::<K>(key) {
-            Some(child) if !self.controls(&child) => None,
+            Some(child) if !self.holds(&child) => None,
             Some(child) => {
                 let metadata = child.metadata();
                 Some((metadata.uid().to_owned(), metadata.resource_version().to_owned()))
@@ -250,7 +259,7 @@ impl<C: Reconciler> Context<C> {
         name: &str,
     ) -> Result<Option<(String, String)>, Error> {
         let child = api.get(name).opt().await?;
-        let child = child.filter(|child| is_controlled_by(child, self.object.uid()));
+        let child = child.filter(|child| self.holds_live(child));
         Ok(child.map(|child| (child.uid().to_owned(), child.resource_version().to_owned())))
     }
 
@@ -313,6 +322,33 @@ impl<C: Reconciler> Context<C> {
         owners.any(|owner| owner.controller && owner.uid == self.object.uid())
     }
 
+    /// Whether the cached object is a child: by an owner reference, or by the mark of this very object. A mark means
+    /// nothing on an object that an owner reference controls: an object has one owner.
+    pub(super) fn holds<K: Resource>(&self, child: &Cached<K>) -> bool {
+        let metadata = child.metadata();
+        match metadata.owners().find(|owner| owner.controller) {
+            Some(controller) => controller.uid == self.object.uid(),
+            None => match metadata.label(OWNER_UID) {
+                None => false,
+                label => self.mark().is_on_cached(label, || child.annotation(OWNER)),
+            },
+        }
+    }
+
+    /// As [`holds`](Self::holds), for an object that was read from the API server.
+    pub(super) fn holds_live<K: Resource>(&self, child: &K) -> bool {
+        let mut owners = child.metadata().owner_references.iter().flatten();
+        match owners.find(|owner| owner.controller == Some(true)) {
+            Some(controller) => controller.uid == self.object.uid(),
+            None => self.mark().is_on(child.metadata()),
+        }
+    }
+
+    /// The mark of the object on its children without owner references.
+    fn mark(&self) -> OwnerMark {
+        OwnerMark::of(&self.shared.info, &self.key, self.object.uid())
+    }
+
     /// Returns the cached object of kind `K` at `key`.
     pub(super) fn cached<K: Resource>(&self, key: &ObjectKey) -> Option<Cached<K>> {
         self.shared.informers.pinned::<K>().store().get(key)
@@ -326,8 +362,13 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Returns the key and the complete value to apply for `child`, and its owner reference.
-    pub(super) fn intent<K: Resource>(&self, mut intent: Value) -> Result<Intent, Error> {
+    /// Returns the key and the complete value to apply for `child`, and its ownership: with `is_marked` by a
+    /// mark, which reaches beyond owner references.
+    pub(super) fn intent<K: Resource>(
+        &self,
+        mut intent: Value,
+        is_marked: bool,
+    ) -> Result<Intent, Error> {
         let info = K::static_info()
             .ok_or_else(|| Error::usage("cannot apply a child whose type does not say its kind"))?;
         let named = |member: &str| intent["metadata"][member].as_str();
@@ -340,13 +381,36 @@ impl<C: Reconciler> Context<C> {
                 self.object_ref()
             )));
         }
-        let namespace = child_namespace(&self.object_ref(), &info, &name, named("namespace"))?;
+        let place = if is_marked { marked_namespace } else { child_namespace };
+        let namespace = place(&self.object_ref(), &info, &name, named("namespace"))?;
         let key = ObjectKey::new(namespace.as_deref(), &name).in_cluster(self.key.cluster());
         let owner = self.object.controller_reference(&self.shared.info).ok_or_else(|| {
             Error::usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
         })?;
+        let owner = match is_marked {
+            true => {
+                self.ensure_seen::<K>(&info, &key)?;
+                Ownership::Mark(self.mark())
+            }
+            false => Ownership::Reference(owner),
+        };
         complete(&mut intent, &info, namespace, &owner);
         Ok(((info, key), intent, owner))
+    }
+
+    /// Refuses a marked child in a namespace that the cache does not cover: it would be neither watched nor found
+    /// when it has to go.
+    fn ensure_seen<K: Resource>(&self, info: &ResourceInfo, key: &ObjectKey) -> Result<(), Error> {
+        if self.shared.informers.pinned::<K>().covers(key.namespace()) {
+            return Ok(());
+        }
+        let text = format!(
+            "cannot apply {} \"{key}\" as a child of {}: the operator watches other namespaces only; let it watch \
+             this one",
+            info.kind,
+            self.object_ref()
+        );
+        Err(Error::usage(text))
     }
 
     /// Returns the cached children of kind `K` that the object controls, in the order of their keys.
@@ -354,6 +418,14 @@ impl<C: Reconciler> Context<C> {
         let store = self.shared.informers.pinned::<K>().store();
         let mut children = store.owned_by(self.object.uid());
         children.retain(|child| self.controls(child));
+        children
+    }
+
+    /// Returns the cached children of kind `K` that carry the mark of the object, in the order of their keys.
+    pub(crate) fn cached_marked_children<K: Resource>(&self) -> Vec<Cached<K>> {
+        let store = self.shared.informers.pinned::<K>().store();
+        let mut children = store.by_index(marked_index::<K>(), self.object.uid());
+        children.retain(|child| !self.controls(child) && self.holds(child));
         children
     }
 
@@ -375,14 +447,8 @@ impl<C: Reconciler> Context<C> {
     }
 }
 
-/// Adds kind, namespace and owner reference to an intent, and removes fields that may not be
-/// applied.
-fn complete(
-    intent: &mut Value,
-    info: &ResourceInfo,
-    namespace: Option<String>,
-    owner: &OwnerReference,
-) {
+/// Adds kind, namespace and owner to an intent, and removes fields that may not be applied.
+fn complete(intent: &mut Value, info: &ResourceInfo, namespace: Option<String>, owner: &Ownership) {
     let Value::Object(object) = intent else { return };
     object.insert("apiVersion".into(), info.api_version().into());
     object.insert("kind".into(), info.kind.as_ref().into());
@@ -395,6 +461,22 @@ fn complete(
     if let Some(namespace) = namespace {
         metadata.insert("namespace".into(), namespace.into());
     }
+    let owner = match owner {
+        Ownership::Reference(owner) => owner,
+        Ownership::Mark(mark) => {
+            for (map, key, value) in
+                [("labels", OWNER_UID, &mark.uid), ("annotations", OWNER, &mark.text)]
+            {
+                let map = metadata.entry(map).or_insert_with(|| Map::new().into());
+                // Instead of null, as of a list that is there and empty.
+                if !map.is_object() {
+                    *map = Map::new().into();
+                }
+                map[key] = value.as_str().into();
+            }
+            return;
+        }
+    };
     let owners = metadata.entry("ownerReferences").or_insert_with(|| Vec::<Value>::new().into());
     if let Value::Array(owners) = owners {
         owners.retain(|other| other.get("uid").and_then(Value::as_str) != Some(&owner.uid));
@@ -425,6 +507,7 @@ mod tests {
             "status": { "replicas": 1 },
         });
         let info = ResourceInfo::of::<Deployment>();
+        let owner = Ownership::Reference(owner);
         complete(&mut intent, &info, Some("shop".into()), &owner);
         complete(&mut intent, &info, Some("shop".into()), &owner);
         let expected = json!({

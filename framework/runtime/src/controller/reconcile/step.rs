@@ -389,7 +389,9 @@ impl<C: Reconciler> ObjectStep<C> {
         if !object.has_finalizer(&finalizer.name) {
             return Ok(());
         }
-        (finalizer.cleanup)(&self.controller, &object, cx).await?;
+        for cleanup in &finalizer.cleanups {
+            cleanup(&self.controller, &object, cx).await?;
+        }
         let left = finalizer::remove_from(&cx.own_api(), &*object, &finalizer.name).await?;
         if let Some(Left { object: left, from: Some(from), answer }) = left {
             cx.changed_finalizers(&answer);

@@ -14,7 +14,7 @@ use super::paused::is_pause_change;
 use super::predicates::Predicate;
 use super::reasons::Reason;
 use crate::controller::state::{ApplyCache, ObservedChild, OwnWriteFilter};
-use crate::owner::controller_key;
+use crate::owner::{controller_key, marked_index, marked_key};
 use windlass_cache::informer::{Informer, InformerRegistry, Registration, states};
 use windlass_cache::store::{Cached, Event, Index, IndexValue, Object};
 use windlass_core::error::Error;
@@ -135,14 +135,34 @@ fn must_pass(event: &Event) -> bool {
     }
 }
 
+/// Owners of a kind of children.
+#[derive(Clone)]
+pub(crate) struct Owners {
+    pub(crate) kind: ResourceInfo,
+    /// Whether children without an owner reference are looked for by their marks.
+    pub(crate) has_marks: bool,
+}
+
+impl Owners {
+    /// Returns the key of the owner of a child.
+    fn of(&self, child: &Object) -> Option<ObjectKey> {
+        let metadata = child.metadata();
+        let owner = controller_key(metadata.owners(), &self.kind, child.key());
+        owner.or_else(|| self.has_marks.then(|| marked_key(child, &self.kind))?)
+    }
+}
+
 /// Connects children: a change enqueues the object that controls the child.
 pub(crate) fn owned<K: Resource>(
-    parent: ResourceInfo,
+    parent: Owners,
     reason: Reason,
     when: Option<Predicate<K>>,
 ) -> Source {
     Box::new(move |at| {
         let informer = at.informers.informer::<K>();
+        if parent.has_marks {
+            informer.store().ensure_index(marked_index::<K>())?;
+        }
         // Children are compared with their intents by the fields that were applied; a projection is never applied.
         if K::projection().is_none() {
             informer.keep_applied_fields(at.controller);
@@ -170,7 +190,7 @@ pub(crate) fn owned<K: Resource>(
 /// Returns the parents that changes of children concern.
 fn concerned<'a>(
     events: impl Iterator<Item = &'a Event>,
-    parent: &ResourceInfo,
+    parent: &Owners,
     reason: Reason,
 ) -> Vec<(ObjectKey, EnqueueReason)> {
     let owners = events.flat_map(|event| {
@@ -181,8 +201,8 @@ fn concerned<'a>(
 }
 
 /// Returns the parents that a change of a child concerns: both, if the child changed its owner.
-fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
-    let owner = |child: &Object| controller_key(child.metadata().owners(), parent, child.key());
+fn owners(event: &Event, parent: &Owners) -> [Option<ObjectKey>; 2] {
+    let owner = |child: &Object| parent.of(child);
     match event {
         Event::Added { new, .. } => [owner(new), None],
         Event::Updated { old, new } => {
@@ -195,16 +215,14 @@ fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
 }
 
 /// Records additions and deletions of children for the expectations.
-fn observe<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &ApplyCache) {
+fn observe<K: Resource>(events: &[Event], parent: &Owners, applied: &ApplyCache) {
     for event in events {
         let (object, is_gone) = match event {
             Event::Added { new, .. } => (new, false),
             Event::Updated { .. } => continue,
             Event::Deleted { last, .. } => (last, true),
         };
-        let Some(owner) = controller_key(object.metadata().owners(), parent, object.key()) else {
-            continue;
-        };
+        let Some(owner) = parent.of(object) else { continue };
         let Some(info) = K::static_info() else { continue };
         if is_gone {
             applied.child_ended(&owner, &(info.clone(), object.key().clone()));

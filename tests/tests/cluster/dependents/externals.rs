@@ -1,0 +1,229 @@
+//! External resources between the children of a graph.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use windlass::external::{
+    CreateError, CreateOutcome, External, ExternalObject, ExternalState, Externals, Observed,
+};
+
+use super::restarts::crash_at;
+use super::*;
+
+/// A bank with accounts, outside of the cluster.
+#[derive(Clone, Debug, Default)]
+struct Bank {
+    /// Token of each account, by its id.
+    accounts: Arc<Mutex<BTreeMap<String, String>>>,
+    /// Ids of accounts whose deletion is begun, and does not end yet.
+    closing: Arc<Mutex<bool>>,
+    calls: Arc<Mutex<Vec<String>>>,
+}
+
+impl Bank {
+    fn note(&self, call: &str) {
+        self.calls.lock().unwrap().push(call.to_owned());
+    }
+
+    fn count(&self) -> usize {
+        self.accounts.lock().unwrap().len()
+    }
+
+    fn calls(&self, call: &str) -> usize {
+        self.calls.lock().unwrap().iter().filter(|it| *it == call).count()
+    }
+}
+
+/// Accounts of shops.
+struct Accounts(Bank);
+
+impl External for Accounts {
+    type Object = Shop;
+    type Handle = String;
+    const FINALIZER: &'static str = "graph.example.dev/account";
+
+    async fn observe(&self, _: &ExternalObject<'_, Shop>, id: &str) -> Result<Observed<String>> {
+        let accounts = self.0.accounts.lock().unwrap();
+        let found = accounts.get(id).cloned();
+        Ok(found.map_or(Observed::Missing, Observed::UpToDate))
+    }
+
+    async fn create(
+        &self,
+        _: &ExternalObject<'_, Shop>,
+        token: &str,
+    ) -> Result<String, CreateError> {
+        self.0.note("create");
+        let mut accounts = self.0.accounts.lock().unwrap();
+        let id = format!("account-{}", accounts.len());
+        accounts.insert(id.clone(), token.to_owned());
+        Ok(id)
+    }
+
+    async fn find_created(
+        &self,
+        _: &ExternalObject<'_, Shop>,
+        token: &str,
+    ) -> Result<CreateOutcome> {
+        let accounts = self.0.accounts.lock().unwrap();
+        let found = accounts.iter().find(|(_, it)| *it == token);
+        Ok(found.map_or(CreateOutcome::Missing, |(id, _)| CreateOutcome::Created(id.clone())))
+    }
+
+    async fn update(&self, _: &ExternalObject<'_, Shop>, _: &str, _: &String) -> Result<()> {
+        Ok(())
+    }
+
+    async fn delete(&self, _: &ExternalObject<'_, Shop>, id: &str, _: &String) -> Result<()> {
+        self.0.note("delete");
+        if !*self.0.closing.lock().unwrap() {
+            self.0.accounts.lock().unwrap().remove(id);
+        }
+        Ok(())
+    }
+}
+
+fn has_token(account: &ExternalState<String>) -> bool {
+    !account.handle.is_empty()
+}
+
+#[derive(Dependents)]
+#[dependents(by = Tills)]
+struct TillParts {
+    login: Secret,
+    #[dependent(external, after(login), when = Shop::is_exposed, ready = has_token)]
+    account: Accounts,
+    #[dependent(after(account))]
+    till: ConfigMap,
+}
+
+#[derive(Controller)]
+#[controller(for = Shop, dependents(TillParts), name = "tills")]
+struct Tills {
+    accounts: Externals<Accounts>,
+}
+
+impl DesiredTillParts for Tills {
+    async fn login(&self, shop: &Shop, _: &Context<Self>) -> Result<Secret> {
+        Ok(secret(shop.name().to_owned()))
+    }
+
+    fn account(&self) -> &Externals<Accounts> {
+        &self.accounts
+    }
+
+    async fn till(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+        Ok(map(shop.name().to_owned()))
+    }
+}
+
+impl Reconciler for Tills {
+    type Object = Shop;
+
+    async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
+        let parts = TillParts::apply_each(self, shop, cx).await;
+        let id = parts.account.resource().map_or("none", |account| &account.id);
+        let condition = if parts.all_ready() { met } else { unmet };
+        let text = format!("{id}: {}", parts.summary());
+        cx.set_condition(condition("Ready", "Parts", text)).await?;
+        parts.action()
+    }
+}
+
+fn tills(world: &World, bank: &Bank) -> RunningOperator {
+    let accounts = Externals::new(Accounts(bank.clone()));
+    world.cluster.spawn(Manager::new(world.cluster.client()).controller(Tills { accounts }))
+}
+
+impl World {
+    async fn message(&self, name: &str) -> String {
+        let shop = self.api::<Shop>().get(name).await.unwrap();
+        let conditions = shop.status.unwrap_or_default().conditions;
+        conditions.get("Ready").map_or_else(String::new, |ready| ready.message.clone())
+    }
+
+    async fn expose(&self, exposed: bool) {
+        self.patch("shop", json!({ "spec": { "exposed": exposed } })).await;
+    }
+
+    async fn is_gone(&self) -> bool {
+        self.api::<Shop>().get_opt("shop").await.unwrap().is_none()
+    }
+}
+
+#[tokio::test]
+async fn an_external_resource_stands_between_the_children_in_both_orders() {
+    let (world, bank) = (World::embedded().await, Bank::default());
+    world.create("shop", &[]).await;
+    world.expose(true).await;
+    let running = tills(&world, &bank);
+    world.eventually("all is there", async || world.owned::<ConfigMap>().await == ["shop"]).await;
+    running.settled().await;
+    assert_eq!(bank.count(), 1);
+    assert_eq!(world.message("shop").await, "account-0: ");
+    let shop = world.api::<Shop>().get("shop").await.unwrap();
+    assert!(shop.has_finalizer(Accounts::FINALIZER), "without one in the attribute");
+
+    // The deletion: the till, the account, the login.
+    *bank.closing.lock().unwrap() = true;
+    world.api::<Shop>().delete("shop").await.unwrap();
+    world.eventually("it is closing", async || bank.calls("delete") > 0).await;
+    world
+        .eventually("the till is gone", async || world.owned::<ConfigMap>().await.is_empty())
+        .await;
+    world.pass(60).await;
+    assert_eq!(world.owned::<Secret>().await, ["shop"], "it comes before the account");
+    assert!(!world.is_gone().await);
+    *bank.closing.lock().unwrap() = false;
+    world.eventually("the shop is gone", async || world.is_gone().await).await;
+    assert_eq!((bank.count(), world.owned::<Secret>().await.len()), (0, 0));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_external_resource_goes_with_its_condition_and_is_then_asked_for_no_more() {
+    let (world, bank) = (World::embedded().await, Bank::default());
+    world.create("shop", &[]).await;
+    world.expose(true).await;
+    let running = tills(&world, &bank);
+    world.eventually("the account is there", async || bank.count() == 1).await;
+    running.settled().await;
+    world.expose(false).await;
+    world.eventually("the account is gone", async || bank.count() == 0).await;
+    running.settled().await;
+    assert_eq!(world.message("shop").await, "none: ");
+    let deletes = bank.calls("delete");
+    world.patch("shop", json!({ "metadata": { "labels": { "a": "b" } } })).await;
+    running.settled().await;
+    assert_eq!(bank.calls("delete"), deletes);
+    world.api::<Shop>().delete("shop").await.unwrap();
+    world.eventually("the shop is gone", async || world.is_gone().await).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_crash_between_any_two_writes_makes_no_second_resource_and_leaves_none() {
+    for n in 0..9 {
+        let (world, bank) = (World::embedded().await, Bank::default());
+        world.create("shop", &[]).await;
+        world.expose(true).await;
+        crash_at(&world, n, || tills(&world, &bank)).await;
+        let running = tills(&world, &bank);
+        world
+            .eventually("all is there", async || world.owned::<ConfigMap>().await == ["shop"])
+            .await;
+        running.settled().await;
+        assert_eq!(bank.count(), 1, "write {n}");
+        running.stop().await;
+
+        world.api::<Shop>().delete("shop").await.unwrap();
+        crash_at(&world, n, || tills(&world, &bank)).await;
+        let running = tills(&world, &bank);
+        world.eventually("the shop is gone", async || world.is_gone().await).await;
+        assert_eq!(bank.count(), 0, "write {n}");
+        assert!(world.owned::<Secret>().await.is_empty(), "write {n}");
+        running.stop().await;
+        // The next world pauses the clock anew.
+        tokio::time::resume();
+    }
+}
