@@ -1,5 +1,7 @@
 //! The generated code of a graph: its trait, its fields, its nodes, the grants of its controller.
 
+// DESIGN.md, 179: A graph can be the whole reconcile
+
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;

@@ -1,5 +1,7 @@
 //! A status with the conditions of a controller and nothing else.
 
+// DESIGN.md, 180: What nearly every kind has is a type and a word
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
