@@ -155,7 +155,7 @@ async fn the_tree_is_shown_again_after_each_change_and_routine_is_not() {
     };
     let reasons: Vec<_> =
         events.iter().filter(about_home).filter_map(|event| event.reason.as_deref()).collect();
-    assert!(reasons.contains(&"Reconciled"), "for `kubectl describe`: {reasons:?}");
+    assert!(reasons.contains(&"Dependents"), "for `kubectl describe`: {reasons:?}");
 
     let info = ResourceInfo {
         group: "example.dev".into(),

@@ -140,7 +140,8 @@ mod tests {
         assert_eq!(deployment.spec.unwrap().replicas, Some(2), "it is still served");
         let (younger, name, deployments) = &sites[1];
         let status = younger.get(name).await.unwrap().status.unwrap();
-        assert_eq!(status.conditions.get("Ready").unwrap().reason, "HostTaken");
+        assert!(status.conditions.is_met("HostTaken"));
+        assert_eq!(status.conditions.get("Ready").unwrap().reason, "OlderWebsite");
         assert!(deployments.get_opt(name).await.unwrap().is_none());
         running.stop().await;
     }

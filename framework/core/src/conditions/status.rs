@@ -22,11 +22,13 @@ use crate::resource::path::{FieldName, FieldNames};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+// The text above is for programmers, and this one for those who read the definition.
+#[schemars(description = "What the controllers of this object last reported.")]
 pub struct ConditionedStatus {
     /// Generation of the object that the conditions are about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// What is true of this object.
+    /// What is true of this object, since when, and why.
     pub conditions: Conditions,
 }
 
