@@ -13,8 +13,7 @@ use windlass::prelude::*;
 /// A static site, served by nginx under one host name.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced, short = "ws")]
-#[resource(column(spec.host), column("Ready", ".status.conditions[?(@.type==\"Ready\")].status"))]
-#[resource(column("Age", metadata.creation_timestamp))]
+#[resource(column(spec.host), column(ready), column(age))]
 #[index(by_host = spec.host)]
 pub struct Website {
     metadata: ObjectMeta,

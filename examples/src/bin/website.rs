@@ -2,23 +2,19 @@
 //!
 //! `cargo run --bin website` needs no cluster: it brings its own API server and a sample.
 
-use std::process::ExitCode;
-use std::time::Duration;
-
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
 use serde::{Deserialize, Serialize};
-use windlass::prelude::*;
+use windlass::{Dependents, conditions::ConditionedStatus, prelude::*};
 
 /// A static site, served by nginx under one host name.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced, short = "ws")]
-#[resource(column(spec.host), column("Ready", ".status.conditions[?(@.type==\"Ready\")].status"))]
-#[resource(column("Age", metadata.creation_timestamp))]
+#[resource(column(spec.host), column(ready), column(age))]
 #[index(by_host = spec.host)]
 pub struct Website {
     metadata: ObjectMeta,
     spec: WebsiteSpec,
-    status: Option<WebsiteStatus>,
+    status: Option<ConditionedStatus>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
@@ -30,46 +26,46 @@ struct WebsiteSpec {
     replicas: i32,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
-struct WebsiteStatus {
-    conditions: Conditions,
+#[derive(Conditions)]
+#[conditions(ready(stalled_on(HostTaken)))]
+enum WebsiteCondition {
+    HostTaken,
+}
+
+#[derive(Dependents)]
+#[dependents(for = Website, by = Sites)]
+struct Children {
+    app: Deployment,
+    service: Service,
 }
 
 #[derive(Controller)]
-#[controller(for = Website, owns(Deployment, Service))]
+#[controller(for = Website, dependents(Children), conditions(WebsiteCondition))]
 struct Sites;
 
-impl Reconciler for Sites {
-    type Object = Website;
+impl DesiredChildren for Sites {
+    async fn precondition(&self, site: &Website, cx: &Context<Self>) -> Result<bool> {
+        let sites = cx.watch_by(Website::BY_HOST, &site.spec.host).await?;
+        let is_taken = sites.iter().any(|other| other.get().is_ok_and(|it| it.is_older_than(site)));
+        if is_taken {
+            WebsiteCondition::HostTaken.met(cx, "OlderWebsite", &site.spec.host);
+        }
+        Ok(!is_taken)
+    }
 
-    async fn reconcile(&self, site: &Website, cx: &Context<Self>) -> Result {
-        let rivals = cx.store().by_index(Website::BY_HOST, &site.spec.host);
-        if rivals.iter().any(|rival| rival.get().is_ok_and(|rival| rival.is_older_than(site))) {
-            cx.set_condition(unmet("Ready", "HostTaken", &site.spec.host)).await?;
-            return Ok(Action::requeue_after(Duration::from_secs(60)));
-        }
-        let name = site.name();
-        let deployment = object!(Deployment {
-            metadata: { name },
-            spec: {
-                replicas: site.spec.replicas, selector: { matchLabels: { app: name } },
-                template: {
-                    metadata: { labels: { app: name } },
-                    spec: { containers: [{ name: "nginx", image: "nginx:1.29", ports: [{ containerPort: 80 }] }] },
-                },
+    async fn app(&self, site: &Website, _: &Context<Self>) -> Result<Deployment> {
+        Ok(object!(Deployment { spec: {
+            replicas: site.spec.replicas,
+            selector: { matchLabels: { app: site.name() } },
+            template: {
+                metadata: { labels: { app: site.name() } },
+                spec: { containers: [{ name: "nginx", image: "nginx:1.29", ports: [{ containerPort: 80 }] }] },
             },
-        });
-        let service = object!(Service { metadata: { name }, spec: { selector: { app: name }, ports: [{ port: 80 }] } });
-        let deployment = cx.apply_owned(deployment).await?;
-        cx.apply_owned(service).await?;
-        if site.status.is_none() {
-            cx.event(Normal, "Created", format!("serves {}", site.spec.host));
-        }
-        let ready = deployment.status.and_then(|status| status.ready_replicas).unwrap_or(0);
-        let condition = if ready >= site.spec.replicas { met } else { unmet };
-        let text = format!("{ready} of {} ready", site.spec.replicas);
-        cx.set_condition(condition("Ready", "Replicas", text)).await?;
-        Ok(Action::requeue_after(Duration::from_secs(300)))
+        } }))
+    }
+
+    async fn service(&self, site: &Website, _: &Context<Self>) -> Result<Service> {
+        Ok(object!(Service { spec: { selector: { app: site.name() }, ports: [{ port: 80 }] } }))
     }
 }
 
@@ -78,14 +74,15 @@ pub fn operator(client: Client) -> Manager {
     Manager::new(client).leader_election("website-operator").install::<Website>().controller(Sites)
 }
 
-fn main() -> ExitCode {
-    let spec = WebsiteSpec { host: "home.example".to_owned(), replicas: 2 };
-    let app = windlass::cli::App::new(operator).package(windlass::package!());
-    app.sample(Website::new("home", spec)).main()
+fn main() -> std::process::ExitCode {
+    let sample = Website::new("home", WebsiteSpec { host: "home.example".to_owned(), replicas: 2 });
+    windlass::cli::App::new(operator).package(windlass::package!()).sample(sample).main()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use k8s_openapi::api::{core::v1::Namespace, events::v1::Event};
     use serde_json::json;
     use windlass::testing::TestCluster;
@@ -143,7 +140,8 @@ mod tests {
         assert_eq!(deployment.spec.unwrap().replicas, Some(2), "it is still served");
         let (younger, name, deployments) = &sites[1];
         let status = younger.get(name).await.unwrap().status.unwrap();
-        assert_eq!(status.conditions.get("Ready").unwrap().reason, "HostTaken");
+        assert!(status.conditions.is_met("HostTaken"));
+        assert_eq!(status.conditions.get("Ready").unwrap().reason, "OlderWebsite");
         assert!(deployments.get_opt(name).await.unwrap().is_none());
         running.stop().await;
     }

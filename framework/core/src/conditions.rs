@@ -18,6 +18,7 @@
 //! ```
 
 mod declared;
+mod status;
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -31,6 +32,7 @@ use crate::resource::FieldValue;
 
 pub use declared::{ConditionSet, ConditionTypes, ReadyCondition};
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+pub use status::ConditionedStatus;
 
 /// The type of a condition: a text, or a value of an enum of the types that a kind has.
 ///

@@ -7,13 +7,12 @@ use syn::{Attribute, Expr, Token, Type};
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, set};
 
-pub(crate) const KEYS: &[&str] = &["by", "retired", "crate"];
+pub(crate) const KEYS: &[&str] = &["by", "for", "retired", "crate"];
 pub(crate) const FIELD_KEYS: &[&str] =
     &["after", "when", "ready", "optional", "adopt_if", "scope", "external", "rollout"];
 
 /// Words that the struct's attribute does not have.
 const HINTS: &[(&str, &str)] = &[
-    ("for", "the kind is that of the controller: `by = Sites`"),
     ("owner", "the owner is the object of the controller: `by = Sites`"),
     ("controller", "write `by = Sites`"),
 ];
@@ -36,6 +35,8 @@ pub(super) struct Attrs {
     pub(super) by: Option<Type>,
     /// Whether `by` was written, even if it could not be read.
     pub(super) has_by: bool,
+    /// Kind of the objects, if the reconcile is generated.
+    pub(super) object: Option<Type>,
     pub(super) retired: Vec<Type>,
     pub(super) krate: Option<syn::Path>,
 }
@@ -62,6 +63,7 @@ impl Attrs {
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         match key.name.as_str() {
             "by" => set(&mut self.by, key, keys::value(key, input, "Sites")?, errors),
+            "for" => set(&mut self.object, key, keys::value(key, input, "Website")?, errors),
             "crate" => set(&mut self.krate, key, keys::crate_path(key, input)?, errors),
             _ => {
                 let read = |input: ParseStream<'_>| {

@@ -3,6 +3,7 @@
 use syn::spanned::Spanned;
 use syn::{Data, Fields};
 
+use super::expand::PRECONDITION;
 use super::model::Model;
 use crate::errors::Errors;
 use crate::keys::{same_tokens, unknown};
@@ -11,6 +12,7 @@ use crate::keys::{same_tokens, unknown};
 pub(super) fn check(model: &Model<'_>, errors: &mut Errors) {
     shape(model, errors);
     names(model, errors);
+    precondition(model, errors);
     cycles(model, errors);
     retired(model, errors);
     externals(model, errors);
@@ -90,6 +92,16 @@ fn names(model: &Model<'_>, errors: &mut Errors) {
                 errors.at(after.span(), format_args!("`{after}` stands twice"));
             }
         }
+    }
+}
+
+/// With `for` the trait has a function of that name, beside those of the fields.
+fn precondition(model: &Model<'_>, errors: &mut Errors) {
+    let taken = model.nodes.iter().find(|node| node.ident == PRECONDITION);
+    if let (Some(_), Some(node)) = (&model.object, taken) {
+        let message = "with `for` this is the name of the function that decides whether children \
+                       are applied: give the child another one";
+        errors.at(node.ident.span(), message);
     }
 }
 

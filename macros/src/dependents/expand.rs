@@ -1,11 +1,16 @@
 //! The generated code of a graph: its trait, its fields, its nodes, the grants of its controller.
 
+// DESIGN.md, 179: A graph can be the whole reconcile
+
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
 use super::model::{Model, Node};
+
+/// Function of the generated trait that decides whether children are applied.
+pub(super) const PRECONDITION: &str = "precondition";
 
 /// Returns the generated code.
 pub(super) fn all(model: &Model<'_>, is_faulty: bool) -> TokenStream {
@@ -14,6 +19,7 @@ pub(super) fn all(model: &Model<'_>, is_faulty: bool) -> TokenStream {
     output.extend(fields(model));
     output.extend(graph(model, by));
     output.extend(grants(model, by));
+    output.extend(reconciler(model, by));
     output.extend(declared(model));
     output
 }
@@ -43,6 +49,7 @@ fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
         "implement `{name}` for it: for each field of `{graph}` an `async fn` that returns the \
          object as it should be"
     );
+    let precondition = model.object.as_ref().map(|_| precondition());
     let nodes = model.nodes.iter().filter(|_| !is_faulty).map(|each| node(each, by));
     let revision = model.has_rollout().then(revision);
     let kinds = model.kinds().into_iter().map(ToTokens::to_token_stream).chain(revision);
@@ -54,6 +61,8 @@ fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
             Object = <#by as ::windlass::controller::Reconciler>::Object
         > {
             #(#functions)*
+
+            #precondition
 
             #[doc(hidden)]
             fn __nodes() -> ::std::vec::Vec<
@@ -90,6 +99,50 @@ fn function(node: &Node) -> TokenStream {
         ) -> impl ::core::future::Future<
             Output = ::windlass::controller::Result<#answer>
         > + ::core::marker::Send;
+    }
+}
+
+/// Generates the function that decides whether children are applied.
+fn precondition() -> TokenStream {
+    let name = syn::Ident::new(PRECONDITION, Span::call_site());
+    quote! {
+        /// Whether the children may be applied: `false` ends the reconcile and leaves them as they are.
+        fn #name(
+            &self,
+            object: &Self::Object,
+            cx: &::windlass::controller::Context<Self>,
+        ) -> impl ::core::future::Future<
+            Output = ::windlass::controller::Result<bool>
+        > + ::core::marker::Send {
+            let _ = (object, cx);
+            ::core::future::ready(::core::result::Result::Ok(true))
+        }
+    }
+}
+
+/// Generates the reconciler, whose work is the graph; nothing without `for`.
+fn reconciler(model: &Model<'_>, by: &syn::Type) -> TokenStream {
+    let Some(object) = &model.object else { return TokenStream::new() };
+    let (graph, desired) = (model.ident, trait_name(model));
+    let name = syn::Ident::new(PRECONDITION, Span::call_site());
+    quote_spanned! {at(object.span())=>
+        #[automatically_derived]
+        impl ::windlass::controller::Reconciler for #by {
+            type Object = #object;
+
+            async fn reconcile(
+                &self,
+                object: &#object,
+                cx: &::windlass::controller::Context<Self>,
+            ) -> ::windlass::controller::Result {
+                if !<Self as #desired>::#name(self, object, cx).await? {
+                    return ::core::result::Result::Ok(::windlass::controller::Action::done());
+                }
+                <#graph as ::windlass::dependents::Dependents>::apply_each(self, object, cx)
+                    .await
+                    .action()
+            }
+        }
     }
 }
 

@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_graph_in_any_order_is_fine() {
         let found = faults(&parse_quote! {
-            #[dependents(by = Sites, retired(Ingress), crate = facade::windlass)]
+            #[dependents(for = Website, by = Sites, retired(Ingress), crate = facade::windlass)]
             struct Children {
                 #[dependent(after(app, config), when = is_exposed, optional)]
                 route: Route,
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_struct_that_is_no_graph_is_told_why() {
-        let cases: [(DeriveInput, &str); 6] = [
+        let cases: [(DeriveInput, &str); 7] = [
             (
                 parse_quote!(
                     struct Children {
@@ -157,7 +157,16 @@ mod tests {
                         a: A,
                     }
                 ),
-                "`by = Sites`",
+                "`#[dependents(by = Sites)]`",
+            ),
+            (
+                parse_quote!(
+                    #[dependents(for = Website, by = Sites)]
+                    struct C {
+                        precondition: A,
+                    }
+                ),
+                "give the child another one",
             ),
             (
                 parse_quote!(

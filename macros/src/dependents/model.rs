@@ -16,6 +16,8 @@ pub(super) struct Model<'a> {
     pub(super) ident: &'a Ident,
     pub(super) by: Option<syn::Type>,
     pub(super) has_by: bool,
+    /// Kind of the objects, if the reconcile is generated.
+    pub(super) object: Option<Type>,
     pub(super) retired: Vec<Type>,
     pub(super) krate: Option<syn::Path>,
     pub(super) nodes: Vec<Node>,
@@ -51,8 +53,9 @@ impl<'a> Model<'a> {
             node.after =
                 positions.filter_map(|after| names.iter().position(|name| after == name)).collect();
         }
-        let Attrs { by, has_by, retired, krate } = attrs;
-        Self { input, vis: &input.vis, ident: &input.ident, by, has_by, retired, krate, nodes }
+        let Attrs { by, has_by, object, retired, krate } = attrs;
+        let (vis, ident) = (&input.vis, &input.ident);
+        Self { input, vis, ident, by, has_by, object, retired, krate, nodes }
     }
 
     /// Whether a field is a rollout, for which the controller owns revisions.

@@ -8,7 +8,7 @@ use syn::{LitStr, Token};
 
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, WithSpan, set};
-use crate::path::Place;
+use crate::path::{FieldPath, Place};
 
 /// Keys of `column(…)`.
 pub(crate) const COLUMN_KEYS: &[&str] =
@@ -113,6 +113,19 @@ impl ColumnAttr {
         column
     }
 
+    /// Takes the word of a column that most kinds have, such as `age`; no kind has such a field.
+    fn usual(&mut self, path: &FieldPath) -> bool {
+        let word = path.text();
+        let Some((_, name, place, kind)) = USUAL.iter().find(|(known, ..)| *known == word) else {
+            return false;
+        };
+        let at = |value: &str| WithSpan { value: value.to_owned(), span: path.end() };
+        self.name.get_or_insert_with(|| at(name));
+        self.kind.get_or_insert_with(|| at(kind));
+        self.place = Some(Place::Text(at(place)));
+        true
+    }
+
     /// Takes the values without a key: a heading, a field, or both.
     fn take(&mut self, unnamed: Vec<Place>, errors: &mut Errors) {
         for place in unnamed {
@@ -120,6 +133,7 @@ impl ColumnAttr {
                 Place::Text(text) if self.name.is_none() && !text.value.starts_with('.') => {
                     self.name = Some(text);
                 }
+                Place::Fields(path) if self.place.is_none() && self.usual(&path) => {}
                 place if self.place.is_none() => self.place = Some(place),
                 place => {
                     let message =
@@ -136,6 +150,12 @@ impl ColumnAttr {
         }
     }
 }
+
+/// Heading, JSON path and type of the columns that most kinds have, by their word.
+const USUAL: &[(&str, &str, &str, &str)] = &[
+    ("ready", "Ready", ".status.conditions[?(@.type==\"Ready\")].status", "string"),
+    ("age", "Age", ".metadata.creationTimestamp", "date"),
+];
 
 /// Returns the heading for a field: `observed_generation` becomes `Observed Generation`.
 fn heading(field: &str) -> String {

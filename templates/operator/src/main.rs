@@ -10,9 +10,7 @@ use windlass::prelude::*;
 /// Keeps a ConfigMap with a message.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "{{group}}", version = "v1", namespaced)]
-#[resource(column(spec.message))]
-#[resource(column("Ready", ".status.conditions[?(@.type==\"Ready\")].status"))]
-#[resource(column("Age", metadata.creation_timestamp))]
+#[resource(column(spec.message), column(ready), column(age))]
 pub struct {{kind}} {
     metadata: ObjectMeta,
     spec: {{kind}}Spec,

@@ -10,7 +10,7 @@ pub mod resource {
     pub const category: () = ();
     #[doc = "`cluster`: where objects live"]
     pub const cluster: () = ();
-    #[doc = "`column(spec.host)`, `column(\"Host\", spec.host, type, format, priority, description)`: a column of `kubectl get`; heading and `type` follow from the field\n\n`column(name = \"Ready\", path = \".status.conditions[?(@.type==\\\"Ready\\\")].status\")`: a column of a JSON path"]
+    #[doc = "`column(spec.host)`, `column(\"Host\", spec.host, type, format, priority, description)`: a column of `kubectl get`; heading and `type` follow from the field\n\n`column(ready)`, `column(age)`: the status of the condition `Ready`, and the time since the creation\n\n`column(name = \"Ready\", path = \".status.conditions[?(@.type==\\\"Ready\\\")].status\")`: a column of a JSON path"]
     pub const column: () = ();
     #[doc = "`deprecated`, `deprecated = \"use v2\"`: API servers warn each client of the kind"]
     pub const deprecated: () = ();

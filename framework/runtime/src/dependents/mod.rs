@@ -56,7 +56,9 @@ type Object<G> = <<G as Dependents>::Controller as Reconciler>::Object;
 ///
 /// The derive generates a trait `Desired` + the struct's name, with one `async fn` for each field. The
 /// controller implements it: a function returns the child as it should be. One that is missing does
-/// not compile, and neither does an `after` that leads back to itself.
+/// not compile, and neither does an `after` that leads back to itself. With `for = Website` beside `by`,
+/// the derive implements [`Reconciler`] for the controller as well, so that nothing but the children is
+/// to be written.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

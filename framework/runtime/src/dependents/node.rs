@@ -261,6 +261,9 @@ impl<C: Reconciler + Owns<K>, K: Whole> Node<C, K> {
         let mark = run.marker.of(self.name);
         let kind = K::static_info().map(|info| info.group_resource());
         for child in &mut children {
+            if child.name().is_empty() {
+                child.metadata_mut().name = Some(run.object.name().to_owned());
+            }
             let namespace = child.namespace().or_else(|| run.object.namespace());
             let (namespace, name) = (namespace.map(ToOwned::to_owned), child.name().to_owned());
             let text = format!("\"{name}\"");

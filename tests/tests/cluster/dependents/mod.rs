@@ -1,5 +1,6 @@
 //! Graphs of children: order, readiness, failures, removal, restarts.
 
+mod declared;
 mod deletion;
 mod externals;
 mod failures;
