@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::is_namespaced;
+use crate::controller::context::is_namespaced;
 use crate::controller::source::ReadSource;
 use crate::controller::state::{Found, ReadSourceRef, ReadTarget, RunRef};
 use crate::controller::{Context, Reconciler};
