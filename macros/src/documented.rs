@@ -69,11 +69,11 @@ fn every_key_of_resource_is_documented() {
 
 #[test]
 fn every_key_of_controller_is_documented() {
-    use controller::attrs::{KEYS, MAPPER_KEYS, WATCH_KEYS};
+    use controller::attrs::{HANDLER_KEYS, KEYS, MAPPER_KEYS, WATCH_KEYS};
     use controller::grants::{ESCALATING, METHODS, SUBRESOURCES, VERBS};
     use controller::settings::{GROUPS, SINGLE};
     let (keys, grants) = CONTROLLER.split_once("### `can(").expect("a section for the grants");
-    for known in [KEYS, MAPPER_KEYS, WATCH_KEYS, SINGLE] {
+    for known in [KEYS, MAPPER_KEYS, WATCH_KEYS, HANDLER_KEYS, SINGLE] {
         all_are_named(keys, known);
     }
     for group in GROUPS {

@@ -133,12 +133,15 @@ async fn main() -> std::result::Result<(), BoxError> {
     let spec = DnsRecordSpec { host: "www.example".into(), address: "192.0.2.1".into() };
     let home = DnsRecord::new("home", spec);
     // The operator installs the kind first.
-    let home = loop {
-        match records.create(&home).await {
-            Err(error) if error.code() == Some(404) => tokio::time::sleep(PAUSE).await,
-            created => break created?,
+    let created = async {
+        loop {
+            match records.create(&home).await {
+                Err(error) if error.code() == Some(404) => tokio::time::sleep(PAUSE).await,
+                created => break created,
+            }
         }
     };
+    let home = tokio::time::timeout(PATIENCE, created).await??;
     records.wait_for("home", &Condition::is("Ready", "True"), PATIENCE).await?;
     println!("records outside: {}", dns.records());
     records.delete("home").await?;

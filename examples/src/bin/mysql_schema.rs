@@ -279,6 +279,17 @@ fn operator(client: Client, mysql: MySql) -> Manager {
         .wired(ExternalController::new(schemas), |builder| builder.outcome_condition("Ready"))
 }
 
+/// Waits until the server has received such a statement, with a deadline.
+async fn until_stated(mysql: &MySql, statement: &str) -> std::result::Result<(), BoxError> {
+    let stated = async {
+        while mysql.statements(statement) == 0 {
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    let late = |_| format!("the operator sent no {statement} within {PATIENCE:?}");
+    Ok(tokio::time::timeout(PATIENCE, stated).await.map_err(late)?)
+}
+
 #[tokio::main]
 async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("mysql-schema").await?;
@@ -297,15 +308,16 @@ async fn main() -> std::result::Result<(), BoxError> {
     let schemas = client.namespace::<MySqlSchema>("shop");
     let orders = MySqlSchema::new("orders", MySqlSchemaSpec::default());
     // The operator installs the kind first.
-    let orders = loop {
-        match schemas.create(&orders).await {
-            Err(error) if error.code() == Some(404) => tokio::time::sleep(PAUSE).await,
-            created => break created?,
+    let created = async {
+        loop {
+            match schemas.create(&orders).await {
+                Err(error) if error.code() == Some(404) => tokio::time::sleep(PAUSE).await,
+                created => break created,
+            }
         }
     };
-    while mysql.statements("CREATE") == 0 {
-        tokio::time::sleep(PAUSE).await;
-    }
+    let orders = tokio::time::timeout(PATIENCE, created).await??;
+    until_stated(&mysql, "CREATE").await?;
     drop(running);
     println!("the operator crashed; schemas: {}", mysql.schemas());
 
@@ -318,9 +330,7 @@ async fn main() -> std::result::Result<(), BoxError> {
     );
 
     mysql.with(|state| state.schemas.values_mut().for_each(|row| row.charset = "latin1".into()));
-    while mysql.statements("ALTER") == 0 {
-        tokio::time::sleep(PAUSE).await;
-    }
+    until_stated(&mysql, "ALTER").await?;
     schemas.delete("orders").await?;
     schemas.wait_deleted("orders", orders.uid(), PATIENCE).await?;
     println!("schemas: {}", mysql.schemas());

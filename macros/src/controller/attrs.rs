@@ -46,6 +46,8 @@ pub(crate) const KEYS: &[&str] = &[
 pub(crate) const MAPPER_KEYS: &[&str] = &["by", "index"];
 /// Keys behind the mapper of a watch.
 pub(crate) const WATCH_KEYS: &[&str] = &["when"];
+/// Keys behind the handler of a field.
+pub(crate) const HANDLER_KEYS: &[&str] = &["condition"];
 /// Keys of the struct's attribute.
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
@@ -94,6 +96,8 @@ pub(super) struct ChangeAttr {
     pub(super) field: Vec<Ident>,
     /// Method of the controller, or path of a function.
     pub(super) handler: Path,
+    /// Variant of the declared conditions that shows the outcome.
+    pub(super) condition: Option<Ident>,
 }
 
 /// `Deployment` in `owns(…)`, and maybe `when = generation_changed()` behind it.
@@ -277,13 +281,45 @@ fn changes(input: ParseStream<'_>) -> syn::Result<Vec<ChangeAttr>> {
             return Err(syn::Error::new(input.span(), message));
         }
         input.parse::<Token![=]>()?;
-        let handler = Path::parse_mod_style(input)?;
-        found.push(ChangeAttr { field, handler });
+        if let [key] = field.as_slice()
+            && HANDLER_KEYS.iter().any(|known| key == known)
+        {
+            condition_of(key, input, found.last_mut())?;
+        } else {
+            let handler = Path::parse_mod_style(input)?;
+            found.push(ChangeAttr { field, handler, condition: None });
+        }
         if !input.is_empty() {
             input.parse::<Token![,]>()?;
         }
     }
     Ok(found)
+}
+
+/// Reads the condition that shows the outcome of the handler before it.
+fn condition_of(
+    key: &Ident,
+    input: ParseStream<'_>,
+    handler: Option<&mut ChangeAttr>,
+) -> syn::Result<()> {
+    if input.peek(LitStr) {
+        let text: LitStr = input.parse()?;
+        let message =
+            format!("name the variant, without quotation marks: `condition = {}`", text.value());
+        return Err(syn::Error::new(text.span(), message));
+    }
+    let variant = input.call(Ident::parse_any)?;
+    let Some(handler) = handler else {
+        let message = format!(
+            "a condition stands behind its handler: `on_change(spec.host = rehost, condition = {variant})`"
+        );
+        return Err(syn::Error::new(key.span(), message));
+    };
+    if handler.condition.is_some() {
+        return Err(syn::Error::new(key.span(), "a handler has one condition"));
+    }
+    handler.condition = Some(variant);
+    Ok(())
 }
 
 const OWNS: &str = "owns(Deployment, Service)";

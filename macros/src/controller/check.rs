@@ -24,6 +24,7 @@ pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     finalizer(attrs, errors);
     name(attrs, errors);
     handled_once(attrs, errors);
+    handlers_declare(attrs, errors);
     settings::check(&attrs.settings, errors);
     outcome_once(attrs, errors);
 }
@@ -76,6 +77,19 @@ fn handled_once(attrs: &Attrs, errors: &mut Errors) {
             );
             errors.at(one.handler.span(), message);
         }
+    }
+}
+
+/// The condition of a handler is one of the enum that the controller declares.
+fn handlers_declare(attrs: &Attrs, errors: &mut Errors) {
+    if attrs.conditions.as_ref().is_some_and(|conditions| conditions.set.is_some()) {
+        return;
+    }
+    for condition in attrs.on_change.iter().filter_map(|one| one.condition.as_ref()) {
+        let message = format!(
+            "declare the enum of `{condition}`: `conditions(WebsiteCondition)`, which derives `Conditions`"
+        );
+        errors.at(condition.span(), message);
     }
 }
 

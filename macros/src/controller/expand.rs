@@ -224,7 +224,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
         let count = workers.value;
         quote!(let wiring = wiring.workers(#count);)
     });
-    let changes = attrs.on_change.iter().map(|change| on_change(change, attrs));
+    let changes = attrs.on_change.iter().map(|change| on_change(change, attrs, krate));
     let settings = attrs.settings.iter().map(|setting| setting.statement(krate));
     let conditions = attrs.conditions.as_ref().map(|it| conditions(it, attrs, krate));
     let object = attrs.object.as_ref();
@@ -358,8 +358,8 @@ fn conditions(conditions: &ConditionsAttr, attrs: &Attrs, krate: &TokenStream) -
 }
 
 /// Generates the statement of a handler of a changed field.
-fn on_change(change: &ChangeAttr, attrs: &Attrs) -> TokenStream {
-    let ChangeAttr { field, handler } = change;
+fn on_change(change: &ChangeAttr, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+    let ChangeAttr { field, handler, condition } = change;
     let (object, text) = (&attrs.object, field.iter().map(ToString::to_string));
     let text = text.collect::<Vec<_>>().join(".");
     let place = at(handler.span());
@@ -367,12 +367,18 @@ fn on_change(change: &ChangeAttr, attrs: &Attrs) -> TokenStream {
         Some(method) => quote_spanned!(place=> Self::#method),
         None => handler.to_token_stream(),
     };
+    let shown = condition.as_ref().zip(attrs.conditions.as_ref()).map(|(variant, declared)| {
+        // An unknown variant is reported at its name.
+        let (set, place) = (condition_set(declared, krate), at(variant.span()));
+        quote_spanned!(place=> let wiring = wiring.change_condition(&<#set>::#variant);)
+    });
     quote_spanned! {place=>
         let wiring = wiring.on_change(
             #text,
             |old: &#object, new: &#object| old.#(#field).* == new.#(#field).*,
             |controller, object, cx| ::std::boxed::Box::pin(#method(controller, object, cx)),
         );
+        #shown
     }
 }
 

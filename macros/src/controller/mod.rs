@@ -111,6 +111,21 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_belongs_to_the_handler_before_it() {
+        let (attrs, faults) = read(&parse_quote! {
+            #[controller(for = Website, conditions(C))]
+            #[controller(on_change(spec.host = rehost, condition = HostReady, spec.size = resize))]
+            #[controller(on_change(status.condition = f, condition = Checked))]
+            struct Sites;
+        });
+        assert!(faults.is_empty(), "{faults:?}");
+        let shown = attrs.on_change.iter();
+        let shown: Vec<_> =
+            shown.map(|one| one.condition.as_ref().map(ToString::to_string)).collect();
+        assert_eq!(shown, [Some("HostReady".to_owned()), None, Some("Checked".to_owned())]);
+    }
+
+    #[test]
     fn a_mistake_has_one_text_that_names_the_remedy() {
         let mistakes = [
             ("can(* Pod)", "name the verbs"),
@@ -184,6 +199,11 @@ mod tests {
             ("timer(\"1m\")", "is written `timer("),
             ("on_change(\"spec.host\" = f)", "without quotation marks"),
             ("on_change(spec.host)", "name the handler"),
+            ("on_change(spec.host = f, condition = Up)", "declare the enum of `Up`"),
+            ("conditions, on_change(spec.host = f, condition = Up)", "declare the enum of `Up`"),
+            ("conditions(C), on_change(condition = Up)", "stands behind its handler"),
+            ("conditions(C), on_change(a.b = f, condition = \"Up\")", "without quotation marks"),
+            ("conditions(C), on_change(a = f, condition = A, condition = B)", "has one condition"),
             ("conditions = C", "`conditions` is written `conditions(WebsiteCondition)`"),
             ("conditions(\"C\")", "without quotation marks: `C`"),
             ("conditions(C, D)", "are one enum"),

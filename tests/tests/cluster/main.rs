@@ -25,6 +25,7 @@ mod manager;
 mod on_change;
 mod plan;
 mod projections;
+mod reads;
 mod refusals;
 mod rights;
 mod schema_derive;

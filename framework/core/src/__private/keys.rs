@@ -174,9 +174,9 @@ pub mod controller {
     pub const loop_guard: () = ();
     #[doc = "`name = \"sites\"`: labels metrics, logs and Events"]
     pub const name: () = ();
-    #[doc = "`on_change(spec.host = rehost)`: runs `async fn rehost(&self, &Website, &Context<Self>) -> Result<()>` before `reconcile` when the field differs from the last successful reconcile, and whenever that state is not known: at the first reconcile and after a restart. A path of a function may stand for the method; the field's type is `PartialEq`"]
+    #[doc = "`on_change(spec.host = rehost)`: runs `async fn rehost(&self, &Website, &Context<Self>) -> Result<()>` before `reconcile` when the field differs from the last successful reconcile, and whenever that state is not known: at the first reconcile and after a restart. A path of a function may stand for the method; the field's type is `PartialEq`\n\n`on_change(spec.host = rehost, condition = HostReady)`: behind a handler: the variant of `conditions(…)` that shows its outcome: true after a success and while the field stays, false with the error or with the reason of a wait. `Ready` follows if the variant is one of `ready(all(…))`; not one of `stalled_on(…)`"]
     pub const on_change: () = ();
-    #[doc = "`outcome_condition = \"Ready\"`: a condition of the status that says whether the last reconcile succeeded"]
+    #[doc = "`outcome_condition = \"Ready\"`: a condition of the status that says whether the last reconcile succeeded; not beside `conditions`, and of a type that no other controller of the kind keeps"]
     pub const outcome_condition: () = ();
     #[doc = "`owns(Deployment, Service)`: children: a change of one reconciles its owner; may be applied and read\n\n`owns(Pod, when = labels_changed())`: only changes of the children that the `Predicate` lets through; behind a single kind"]
     pub const owns: () = ();

@@ -14,7 +14,7 @@ use std::fmt;
 /// let either = Requirement::In("tier".into(), vec!["web".into(), "api".into()]);
 /// assert_eq!(either.to_string(), "tier in (web,api)");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requirement {
     /// `key=value`.
     Equals(String, String),
@@ -48,7 +48,7 @@ pub enum Requirement {
 /// labels.insert("canary".into(), "yes".into());
 /// assert!(!selector.matches(&labels));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Selector {
     /// All of them must hold; none matches everything.
     requirements: Vec<Requirement>,
@@ -87,6 +87,15 @@ impl Selector {
     /// The result is that of the API server, also for objects without the label.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.matches_with(&|key| labels.get(key).map(String::as_str))
+    }
+
+    /// Returns a label, key and value, that every matching object has, if a requirement says so.
+    #[doc(hidden)]
+    pub fn required_label(&self) -> Option<(&str, &str)> {
+        self.requirements.iter().find_map(|requirement| match requirement {
+            Requirement::Equals(key, value) => Some((key.as_str(), value.as_str())),
+            _ => None,
+        })
     }
 
     /// Whether the labels that `get` returns satisfy every requirement.

@@ -153,6 +153,11 @@ impl Failure {
         self.wait.is_some()
     }
 
+    /// Returns the reason of a wait; `None` for a failure.
+    pub(crate) fn wait_reason(&self) -> Option<&str> {
+        self.wait.as_ref().map(|wait| &*wait.reason)
+    }
+
     /// Returns the wait, with the attempted operations in its text; the failure itself if it is one.
     pub(crate) fn into_wait(mut self) -> Result<Box<Wait>, Self> {
         match self.wait.take() {

@@ -44,8 +44,8 @@ pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
 pub use conditions::{OwnsConditions, SetCondition};
 pub use context::{
-    ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchRead,
-    note_external_call,
+    ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchFuture,
+    WatchRead, WatchScope, WatchTarget, note_external_call,
 };
 pub use failure::{Failure, ResultExt};
 pub use planned::{PlannedAction, PlannedChange, PlannedField, PlannedObject, PlannedOutcome};

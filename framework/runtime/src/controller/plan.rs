@@ -15,6 +15,7 @@ use super::source::{BackgroundSource, Predicate, ReasonNames, Source};
 use super::worker::{AfterMaxRetries, LoopGuard, Rate, ReportFuture};
 use super::{ChangeLog, Failure, Reconciler, Result};
 use crate::workqueue::RetryPolicy;
+use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::Rule;
 use windlass_core::resource::ResourceInfo;
 
@@ -48,6 +49,34 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) background_sources: Vec<Arc<dyn BackgroundSource>>,
     /// Quiet time and longest wait of a burst.
     pub(super) debounce: Option<(Duration, Duration)>,
+}
+
+impl<C: Reconciler> ControllerSpec<C> {
+    /// Checks the conditions of the handlers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for one that the controller does not keep, and for one that is true in a bad state.
+    pub(super) fn check_handlers(&self) -> std::result::Result<(), Error> {
+        let declared = self.options.conditions.map(|kept| kept.declared);
+        for ChangeHandler { field, condition, .. } in &self.options.on_change {
+            let Some(type_) = condition else { continue };
+            let advice = match &declared {
+                Some(declared) if declared.stalled_on.contains(&type_.as_str()) => {
+                    "while a condition of `stalled_on(…)` is true, nothing helps but a change: name one that \
+                     is true after a success"
+                }
+                Some(declared) if declared.contains(type_) => continue,
+                _ => "the controller does not keep it: declare it by `conditions(…)`",
+            };
+            let text = format!(
+                "cannot show the outcome of the handler of {field} in the condition `{type_}` of {}: \
+                 {advice}",
+                self.info.kind
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        Ok(())
+    }
 }
 
 /// A boxed clean-up future.
@@ -119,6 +148,8 @@ pub(super) struct ChangeHandler<C: Reconciler> {
     /// Whether the field is equal in both states.
     pub(super) is_same: fn(&C::Object, &C::Object) -> bool,
     pub(super) run: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> Cleanup<'a>,
+    /// Type of the declared condition that shows the outcome.
+    pub(super) condition: Option<String>,
 }
 
 /// The controller's report function.

@@ -1,6 +1,7 @@
 //! Conditions that a controller declares, and `Ready` computed from them and from the outcome of each reconcile, as
 //! other programs read them.
 
+mod parts;
 mod readings;
 mod several;
 mod website;

@@ -5,7 +5,8 @@ use std::pin::Pin;
 
 use super::ControllerBuilder;
 use crate::controller::plan::ChangeHandler;
-use crate::controller::{Context, Reconciler, Result};
+use crate::controller::{Context, OwnsConditions, Reconciler, Result};
+use windlass_core::conditions::ConditionSet;
 
 /// The boxed future of a handler of [`ControllerBuilder::on_change`].
 pub type ChangeFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
@@ -72,7 +73,35 @@ impl<C: Reconciler> ControllerBuilder<C> {
         is_same: fn(&C::Object, &C::Object) -> bool,
         run: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> ChangeFuture<'a>,
     ) -> Self {
-        self.options.on_change.push(ChangeHandler { field, is_same, run });
+        self.options.on_change.push(ChangeHandler { field, is_same, run, condition: None });
         if self.options.tracked_bytes == 0 { self.track_changes() } else { self }
+    }
+
+    /// Shows the outcome of the handler that was added last in a declared condition; see
+    /// [`conditions`](Self::conditions). Without a handler before it, it has no effect.
+    ///
+    /// | handler | condition |
+    /// |---|---|
+    /// | has succeeded, or had nothing to do since its last success | true, `Succeeded` |
+    /// | has failed | false, `HandlerFailed`, with the error |
+    /// | waits ([`Failure::wait_for`](crate::controller::Failure::wait_for)) | false, with the reason and the text of the wait |
+    /// | has panicked, or was dropped at the deadline of the reconcile | unknown, `HandlerNotFinished` |
+    /// | was not reached, because one before it failed | as before |
+    ///
+    /// It is written with all others at the end of the reconcile, and `Ready` follows if the condition is one of
+    /// `ready(all(…))`. Several handlers may share a condition: the last one that ran counts, and one that fails
+    /// is the last. What the reconciler sets afterwards in the same condition takes the place of the outcome. A
+    /// controller whose handler has a condition of `stalled_on(…)`, of which true is the bad state, or one that the
+    /// controller does not keep, does not start.
+    ///
+    /// The derive writes it as `on_change(spec.host = rehost, condition = HostReady)`.
+    pub fn change_condition<T: ConditionSet>(mut self, condition: &T) -> Self
+    where
+        C: OwnsConditions<T>,
+    {
+        if let Some(handler) = self.options.on_change.last_mut() {
+            handler.condition = Some(condition.as_str().to_owned());
+        }
+        self
     }
 }

@@ -12,10 +12,12 @@
 
 mod collected;
 mod declares;
+mod parts;
 pub(super) mod summary;
 
 pub(super) use collected::{Change, Collected};
 pub use declares::{OwnsConditions, SetCondition};
+pub(super) use parts::{failed, not_finished, outcome_of, succeeded};
 pub(super) use summary::{Outcome, State};
 
 use serde_json::Value;

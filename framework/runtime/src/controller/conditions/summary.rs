@@ -253,7 +253,7 @@ pub(crate) fn accepted(mut condition: Condition) -> (Condition, Option<String>) 
 }
 
 /// Whether the API server accepts the reason. Those of waits and of declared conditions come from users.
-fn is_valid(reason: &str) -> bool {
+pub(super) fn is_valid(reason: &str) -> bool {
     reason.starts_with(|c: char| c.is_ascii_alphabetic())
         && reason.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && reason.len() <= REASON_LIMIT

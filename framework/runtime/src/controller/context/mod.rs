@@ -24,6 +24,7 @@ mod reads;
 mod status;
 mod task;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -39,7 +40,7 @@ use self::dry_run::DryRunViews;
 pub use self::dry_run::note_external_call;
 pub use self::expected::Expectations;
 pub use self::patcher::ContextPatcher;
-pub use self::reads::WatchRead;
+pub use self::reads::{WatchFuture, WatchRead, WatchScope, WatchTarget};
 use self::status::Latest;
 pub use self::task::TaskContext;
 use crate::controller::Reconciler;
@@ -149,6 +150,8 @@ pub struct Context<C: Reconciler> {
     has_ended: AtomicBool,
     /// Number under which this attempt registers its reads; 0 before the first.
     read_run: AtomicU64,
+    /// Source of the first read.
+    read_source: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// Answers to dry runs that the caches show until the end of this reconcile.
     dry_runs: DryRunViews,
 }
@@ -209,6 +212,7 @@ impl<C: Reconciler> Context<C> {
             detached_client,
             has_ended,
             read_run: AtomicU64::new(0),
+            read_source: OnceLock::new(),
             dry_runs: DryRunViews::default(),
         }
     }

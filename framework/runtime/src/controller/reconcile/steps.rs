@@ -41,9 +41,10 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use crate::controller::conditions::{Change, failed, succeeded};
 use crate::controller::failure::Retry;
-use crate::controller::{Action, Context, Failure, Reconciler, Result};
-use windlass_core::conditions::{Condition, met, unmet};
+use crate::controller::{Action, Context, Failure, OwnsConditions, Reconciler, Result};
+use windlass_core::conditions::{Condition, ConditionSet, unmet};
 use windlass_core::error::Error;
 use windlass_core::panics::{caught, panic_text};
 
@@ -110,6 +111,8 @@ struct NamedStep<'a> {
     work: StepFuture<'a>,
     /// Type of the condition that shows the outcome.
     condition: Option<&'a str>,
+    /// Type of the declared condition that shows the outcome.
+    declared: Option<String>,
 }
 
 /// Steps of one reconcile, in order; the steps of one group run at the same time.
@@ -184,6 +187,53 @@ impl<'a, C: Reconciler> Steps<'a, C> {
         self
     }
 
+    /// Shows the outcome of the last added step in a condition that the controller declares
+    /// ([`conditions`](crate::controller::ControllerBuilder::conditions)): true when it succeeded, false when it
+    /// failed (`StepFailed`, with the error), waits (with the reason of the wait) or stopped (`Waiting`). It is
+    /// written with all others at the end of the reconcile, and `Ready` follows if it is one of
+    /// `ready(all(…))`.
+    ///
+    /// For a step that is not reached, and for one that panics, the condition stays as it is. A condition of
+    /// `stalled_on(…)` is not for steps: it would say that a success stalls the object.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::conditions::{ConditionSet, ConditionType, ConditionTypes};
+    /// # use windlass::controller::{Context, OwnsConditions, Reconciler, Result, Steps};
+    /// # enum SiteCondition { Certified }
+    /// # impl ConditionType for SiteCondition {
+    /// #     fn as_str(&self) -> &str { "Certified" }
+    /// # }
+    /// # impl ConditionSet for SiteCondition {
+    /// #     const TYPES: ConditionTypes = ConditionTypes {
+    /// #         root: "Ready", ready: &["Certified"], stalled_on: &[], others: &[],
+    /// #     };
+    /// # }
+    /// # struct Sites;
+    /// # impl OwnsConditions<SiteCondition> for Sites {}
+    /// # impl Sites {
+    /// #     async fn certificate(&self, _: &ConfigMap) -> Result<()> { Ok(()) }
+    /// # }
+    /// impl Reconciler for Sites {
+    ///     type Object = ConfigMap;
+    ///
+    ///     async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+    ///         let steps = Steps::new(cx).step("certificate", self.certificate(site));
+    ///         steps.sets(&SiteCondition::Certified).run().await
+    ///     }
+    /// }
+    /// ```
+    pub fn sets<T: ConditionSet>(mut self, condition: &T) -> Self
+    where
+        C: OwnsConditions<T>,
+    {
+        if let Some(step) = self.groups.last_mut().and_then(|group| group.last_mut()) {
+            step.declared = Some(condition.as_str().to_owned());
+        }
+        self
+    }
+
     /// Runs the steps. The returned action requeues at the earliest time that a step asked for.
     ///
     /// # Errors
@@ -225,7 +275,7 @@ fn step<'a, F: Into<Flow>>(
             }
         }
     });
-    NamedStep { name, work, condition: None }
+    NamedStep { name, work, condition: None, declared: None }
 }
 
 /// Returns the shorter of two delays; `None` is no delay.
@@ -243,6 +293,9 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<NamedStep<'_>>
     let mut failures = Vec::new();
     let mut unwritten: Option<Error> = None;
     for (step, end) in group.into_iter().zip(ends) {
+        if let Some(type_) = &step.declared {
+            cx.collect(Change::Set(condition(type_, &end)));
+        }
         // Written one after the other: writes at the same time would conflict.
         if let Some(type_) = step.condition
             && let Err(error) = cx.set_condition(condition(type_, &end)).await
@@ -299,13 +352,12 @@ async fn all_ended(group: &mut [NamedStep<'_>]) -> Vec<Result<Flow>> {
 /// Returns the condition for the end of a step.
 fn condition(type_: &str, end: &Result<Flow>) -> Condition {
     match end {
-        Ok(Flow::Continue | Flow::Again(_)) => met(type_, "Succeeded", ""),
+        Ok(Flow::Continue | Flow::Again(_)) => succeeded(type_),
         Ok(Flow::Stop(Action { wait: Some(wait), .. })) => {
             unmet(type_, &wait.reason, wait.text.clone())
         }
         Ok(Flow::Stop(_)) => unmet(type_, "Waiting", ""),
-        Err(failure) if failure.is_wait() => unmet(type_, "Waiting", failure.to_string()),
-        Err(failure) => unmet(type_, "StepFailed", failure.to_string()),
+        Err(failure) => failed(type_, failure, "StepFailed"),
     }
 }
 

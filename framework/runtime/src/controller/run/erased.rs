@@ -86,9 +86,9 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     }
 
     /// Returns the types of the conditions that the controller keeps in the status of its
-    /// [kind](Self::planned_kind), the root first. Default: none.
+    /// [kind](Self::planned_kind), the root first, or that of the outcome. Default: none.
     #[doc(hidden)]
-    fn kept_conditions(&self) -> Vec<&'static str> {
+    fn kept_conditions(&self) -> Vec<String> {
         Vec::new()
     }
 

@@ -127,6 +127,7 @@ impl<C: Reconciler> Handle<C> {
             let running = informers.informer::<C::Object>().listen();
             sources.push(running.inline(Box::new(move |events| superseded.observe(events))));
             let mut refused = plan.options.conditions.and_then(|it| it.check(&plan.info).err());
+            refused = refused.or_else(|| plan.check_handlers().err());
             for source in &plan.sources {
                 match source(&at) {
                     Ok(source) => sources.extend(source),
@@ -367,8 +368,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         Some(&self.plan.info)
     }
 
-    fn kept_conditions(&self) -> Vec<&'static str> {
-        self.plan.options.conditions.map(|kept| kept.types()).unwrap_or_default()
+    fn kept_conditions(&self) -> Vec<String> {
+        let options = &self.plan.options;
+        let declared = options.conditions.map(|kept| kept.types()).unwrap_or_default();
+        declared.into_iter().map(str::to_owned).chain(options.outcome.clone()).collect()
     }
 
     fn plan(&self, run: PlanRun) -> Pin<Box<dyn Future<Output = Vec<PlannedObject>> + Send + '_>> {

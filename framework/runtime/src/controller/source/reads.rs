@@ -9,19 +9,19 @@
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::enqueue::{EnqueueReason, Enqueuer};
 use super::reasons::Reason;
 use crate::controller::state::{
-    ReadChange, ReadMeters, ReadSourceRef, ReadTarget, RegisteredReads,
+    ReadChange, ReadMeters, ReadSourceRef, ReadTarget, RegisteredReads, Selection,
 };
 use windlass_cache::informer::{Informer, InformerRegistry, Registration};
-use windlass_cache::store::{Event, Index, IndexProbe, IndexValue, Object};
+use windlass_cache::store::{Event, Index, IndexProbe, IndexValue, Object, Store};
 use windlass_core::error::Error;
 use windlass_core::metrics::{Metrics, names};
-use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
+use windlass_core::resource::{ObjectKey, Resource, ResourceInfo, Selector};
 use windlass_core::sync::Mutex;
 
 /// Type-erased sources that do not keep themselves running.
@@ -47,10 +47,16 @@ pub(crate) struct ReadSource<K: Resource> {
     pub(crate) number: u64,
     pub(crate) info: ResourceInfo,
     pub(crate) informer: Informer<K>,
+    /// The cache of `informer`.
+    pub(crate) store: Store<K>,
     /// Delivers the changes.
     pub(crate) registration: Registration,
+    /// Whether the registration has been found synced; it stays so.
+    is_filled: AtomicBool,
     /// Indexes by whose values the kind is read; the place is the number of the index.
     probes: Mutex<Vec<IndexProbe>>,
+    /// Whether the kind is, or was, read by labels.
+    reads_labels: AtomicBool,
 }
 
 impl Reads {
@@ -97,6 +103,7 @@ impl Reads {
 
     fn start<K: Resource>(self: &Arc<Self>, informers: &InformerRegistry) -> Arc<ReadSource<K>> {
         let informer = informers.informer::<K>();
+        let store = informer.store();
         let info = informer.status().info;
         // Relaxed: the number guards no data.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -111,7 +118,16 @@ impl Reads {
             }));
             // Only its readers wait for it.
             registration.mark_awaited();
-            ReadSource { number, info, informer, registration, probes: Mutex::default() }
+            ReadSource {
+                number,
+                info,
+                informer,
+                store,
+                registration,
+                is_filled: AtomicBool::new(false),
+                probes: Mutex::default(),
+                reads_labels: AtomicBool::new(false),
+            }
         })
     }
 }
@@ -122,13 +138,23 @@ impl<K: Resource> ReadSource<K> {
         ReadSourceRef { number: self.number, holder: Arc::clone(self) as _ }
     }
 
+    /// Whether the cache is filled.
+    pub(crate) fn is_filled(&self) -> bool {
+        // A flag of its own, because the registration takes a lock for the answer.
+        self.is_filled.load(Ordering::Acquire) || {
+            let is_filled = self.registration.has_synced();
+            self.is_filled.store(is_filled, Ordering::Release);
+            is_filled
+        }
+    }
+
     /// Returns the target for a value of an index, which is built if it is new.
     pub(crate) fn value_target<V: IndexValue>(
         &self,
         index: Index<K, V>,
         value: &str,
     ) -> Result<ReadTarget, Error> {
-        let probe = self.informer.store().probe(index)?;
+        let probe = self.store.probe(index)?;
         let mut probes = self.probes.lock();
         let known = probes.iter().position(|known| known.is_same(&probe));
         let number = known.unwrap_or_else(|| {
@@ -138,6 +164,14 @@ impl<K: Resource> ReadSource<K> {
         Ok(ReadTarget::Value(number, value.into()))
     }
 
+    /// Returns the target for the objects of a namespace, or of all, that a selector matches.
+    pub(crate) fn selection_target(&self, namespace: Option<&str>, labels: Selector) -> ReadTarget {
+        // Before the registration: a change that is delivered without its labels is older than it, and
+        // visible to the read.
+        self.reads_labels.store(true, Ordering::SeqCst);
+        ReadTarget::Selection(Arc::new(Selection { namespace: namespace.map(Into::into), labels }))
+    }
+
     /// Wakes the readers of changed objects.
     fn deliver(&self, reads: &Reads, events: &[Event]) {
         if reads.registered.is_empty() {
@@ -145,7 +179,9 @@ impl<K: Resource> ReadSource<K> {
         }
         // A copy: index functions are user code, which must not run under the lock.
         let probes = self.probes.lock().clone();
-        let changes: Vec<_> = events.iter().filter_map(|event| change(event, &probes)).collect();
+        let reads_labels = self.reads_labels.load(Ordering::SeqCst);
+        let change = |event| change(event, &probes, reads_labels);
+        let changes: Vec<_> = events.iter().filter_map(change).collect();
         let name = |key: &ObjectKey| Arc::from(format!("reads {} {key}", self.info.kind));
         let woken = reads.registered.changed(self.number, &changes, name);
         reads.enqueuer.enqueue(
@@ -154,9 +190,13 @@ impl<K: Resource> ReadSource<K> {
     }
 }
 
-/// Returns the change of an event, with the index values before and after it; `None` for an event
-/// without a change.
-fn change<'a>(event: &'a Event, probes: &[IndexProbe]) -> Option<ReadChange<'a>> {
+/// Returns the change of an event, with the index values before and after it, and the labels if they are read;
+/// `None` for an event without a change.
+fn change<'a>(
+    event: &'a Event,
+    probes: &[IndexProbe],
+    reads_labels: bool,
+) -> Option<ReadChange<'a>> {
     let (old, new) = match event {
         Event::Added { new, .. } => (None, Some(new)),
         Event::Updated { old, new } if Arc::ptr_eq(old, new) => return None,
@@ -172,5 +212,9 @@ fn change<'a>(event: &'a Event, probes: &[IndexProbe]) -> Option<ReadChange<'a>>
         values.extend(of_index.into_iter().map(|value| (number, value)));
     }
     let version = |object: &'a Arc<Object>| object.metadata().resource_version();
-    Some(ReadChange { key: event.key(), old: old.map(version), new: new.map(version), values })
+    let labels = [old, new].map(|state| {
+        state.filter(|_| reads_labels).map(|object| object.metadata().labels().collect())
+    });
+    let (old, new) = (old.map(version), new.map(version));
+    Some(ReadChange { key: event.key(), old, new, values, labels })
 }

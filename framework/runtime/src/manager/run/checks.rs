@@ -1,6 +1,7 @@
 //! Checks of an operator's settings before it starts.
 
 // DESIGN.md, 162: `Reconciling`, `Stalled` and `Paused` belong to the controller of `Ready`
+// DESIGN.md, 178: The type of an outcome condition is kept as a declared one is
 
 use std::collections::BTreeSet;
 
@@ -60,8 +61,9 @@ pub(in crate::manager) fn conditions(manager: &Manager) -> Result<(), Error> {
             let Some(type_) = kept.iter().find(|type_| theirs.contains(*type_)) else { continue };
             let text = format!(
                 "the controllers {:?} and {:?} both keep the condition `{type_}` of {}, and would \
-                 rewrite it for ever; declare for one of them conditions with a root of its own, \
-                 `#[conditions(root = \"…\")]`, and with types that the other does not have",
+                 rewrite it for ever; give one of them another type: another `outcome_condition`, or \
+                 conditions with a root of its own, `#[conditions(root = \"…\")]`, and with types that \
+                 the other does not have",
                 other.name(),
                 one.name(),
                 kind.group_resource()

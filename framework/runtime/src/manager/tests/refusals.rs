@@ -170,6 +170,28 @@ async fn an_operator_does_not_start_with_two_controllers_that_keep_one_condition
 }
 
 #[test]
+fn the_type_of_an_outcome_condition_is_kept_by_one_controller_of_a_kind() {
+    let outcome = |manager: Manager, name: &str, type_: &str| {
+        let builder = ControllerBuilder::new().name(name).outcome_condition(type_);
+        manager.controller_with(Keeper::<ConfigMap>(PhantomData), builder)
+    };
+    let declared = || keeping::<ConfigMap, Serving>(named("trips"), "sites");
+    let refused = [
+        outcome(declared(), "more", "Ready"),
+        outcome(declared(), "more", "Serving"),
+        keeping::<ConfigMap, Serving>(outcome(named("trips"), "more", "Ready"), "sites"),
+        outcome(outcome(named("trips"), "more", "Ready"), "again", "Ready"),
+    ];
+    for manager in refused {
+        let text = check_conditions(&manager).unwrap_err().to_string();
+        for part in ["\"more\"", "configmaps", "another `outcome_condition`"] {
+            assert!(text.contains(part), "{part} not in {text}");
+        }
+    }
+    assert!(check_conditions(&outcome(declared(), "more", "MoreDone")).is_ok());
+}
+
+#[test]
 fn controllers_of_one_kind_keep_other_roots_and_those_of_other_kinds_the_same() {
     let first = || keeping::<ConfigMap, Serving>(named("trips"), "sites");
     assert!(check_conditions(&keeping::<ConfigMap, Dns>(first(), "dns")).is_ok());

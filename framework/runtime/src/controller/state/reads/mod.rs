@@ -12,6 +12,7 @@
 
 // DESIGN.md, 155: Reads are registered before the cache is asked
 
+mod selections;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use self::selections::{Labels, Selection};
 use self::tables::Tables;
 use windlass_core::metrics::{CounterSeries, GaugeSeries};
 use windlass_core::resource::ObjectKey;
@@ -41,6 +43,8 @@ pub(crate) enum ReadTarget {
     Object(ObjectKey),
     /// The objects with a value in the index of that number.
     Value(usize, Arc<str>),
+    /// The objects of a namespace, or of all, that a label selector matches.
+    Selection(Arc<Selection>),
 }
 
 /// State that a reader found, which is compared with later changes.
@@ -97,6 +101,9 @@ pub(crate) struct ReadChange<'a> {
     pub(crate) new: Option<&'a str>,
     /// Values before and after the change, with the numbers of their indexes.
     pub(crate) values: Vec<(usize, String)>,
+    /// Labels before and after the change, of the states that existed; not read for a source without
+    /// selections.
+    pub(crate) labels: [Option<Labels<'a>>; 2],
 }
 
 /// Registered reads of a controller's objects.

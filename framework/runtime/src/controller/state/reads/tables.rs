@@ -1,9 +1,11 @@
 //! The tables of registered reads: by reader, and by source and target.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use super::selections::Selections;
 use super::{Found, Limits, MOST_CAUSES, ReadChange, ReadSourceRef, ReadTarget, RunRef};
 use windlass_core::resource::ObjectKey;
 
@@ -13,9 +15,28 @@ pub(super) type Removed = Vec<Arc<dyn Any + Send + Sync>>;
 /// Registered reads in both directions.
 #[derive(Default)]
 pub(super) struct Tables {
-    readers: BTreeMap<ObjectKey, Reader>,
+    /// Only looked up, never iterated.
+    readers: HashMap<ObjectKey, Reader, BuildHasherDefault<KeyHasher>>,
     sources: BTreeMap<u64, SourceTable>,
     reads: usize,
+}
+
+/// Takes the hash that a key carries.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Reads of one object.
@@ -44,6 +65,7 @@ struct SourceTable {
     kind: BTreeSet<ObjectKey>,
     objects: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     values: BTreeMap<usize, BTreeMap<Arc<str>, BTreeSet<ObjectKey>>>,
+    selections: Selections,
 }
 
 /// Result of a registration.
@@ -63,6 +85,7 @@ impl SourceTable {
             ReadTarget::Value(index, value) => {
                 self.values.entry(index).or_default().entry(value).or_default()
             }
+            ReadTarget::Selection(selection) => return self.selections.add(selection, reader),
         };
         readers.insert(reader.clone());
     }
@@ -81,11 +104,15 @@ impl SourceTable {
                     }
                 }
             }
+            ReadTarget::Selection(selection) => self.selections.remove(selection, reader),
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.kind.is_empty() && self.objects.is_empty() && self.values.is_empty()
+        self.kind.is_empty()
+            && self.objects.is_empty()
+            && self.values.is_empty()
+            && self.selections.is_empty()
     }
 
     /// Calls `each` with the readers of all targets that a change concerns.
@@ -101,6 +128,7 @@ impl SourceTable {
                 each(ReadTarget::Value(*index, Arc::clone(value)), reader);
             }
         }
+        self.selections.concerned(change.key, &change.labels, &mut each);
     }
 }
 
@@ -125,6 +153,12 @@ impl Tables {
 
     pub(super) fn reads(&self) -> usize {
         self.reads
+    }
+
+    /// Whether nothing is left of any reader.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.readers.is_empty() && self.sources.is_empty()
     }
 
     /// Registers a read; see [`RegisteredReads::register`](super::RegisteredReads::register).
@@ -229,6 +263,11 @@ impl Tables {
 
     /// Removes the reads that were not made by this run.
     pub(super) fn commit(&mut self, key: &ObjectKey, run: u64) -> Removed {
+        // The common case first: the same reads as those of the former run.
+        let known = self.readers.get(key);
+        if known.is_none_or(|known| known.reads.values().all(|read| read.run == run)) {
+            return Removed::new();
+        }
         self.remove_where(key, |_, read| read.run != run)
     }
 

@@ -34,7 +34,7 @@ fn read(reads: &RegisteredReads, reader: RunRef<'_>, source: &Source, name: &str
 /// Returns the readers that a change of the object `name` wakes.
 fn woken(reads: &RegisteredReads, name: &str, old: Option<&str>, new: Option<&str>) -> Vec<String> {
     let key = key(name);
-    let change = ReadChange { key: &key, old, new, values: Vec::new() };
+    let change = ReadChange { key: &key, old, new, values: Vec::new(), labels: [None, None] };
     let woken = reads.changed(1, &[change], |key| Arc::from(key.to_string()));
     woken.iter().map(|key| key.name().to_owned()).collect()
 }
@@ -138,7 +138,8 @@ fn values_of_an_index_wake_their_readers_alone() {
     let changed = |values: &[(usize, &str)]| {
         let values = values.iter().map(|(index, value)| (*index, (*value).to_owned())).collect();
         let app = key("app");
-        let change = ReadChange { key: &app, old: Some("1"), new: Some("2"), values };
+        let change =
+            ReadChange { key: &app, old: Some("1"), new: Some("2"), values, labels: [None, None] };
         let woken = reads.changed(1, &[change], |_| Arc::from("a change"));
         woken.iter().map(|key| key.name().to_owned()).collect::<Vec<_>>()
     };
@@ -149,4 +150,44 @@ fn values_of_an_index_wake_their_readers_alone() {
     assert!(changed(&[(0, "red")]).is_empty());
     reads.clear();
     assert_eq!((reads.counts(), source.holders()), ((0, 0), 0));
+}
+
+#[test]
+fn selectors_wake_their_readers_by_the_labels_before_and_after_a_change() {
+    use windlass_core::resource::{Requirement, Selector};
+    let (reads, source) = (reads(10, 10), Source::new(1));
+    let web = || Selector::everything().equals("tier", "web");
+    let other = Selector::everything().and(Requirement::Absent("tier".into()));
+    let selections = [
+        ("web", Some("shop"), web()),
+        ("everywhere", None, web()),
+        ("far", Some("far"), web()),
+        ("new web", Some("shop"), web().equals("new", "yes")),
+        ("no tier", Some("shop"), other),
+        ("whole", Some("shop"), Selector::everything()),
+    ];
+    let readers: Vec<_> = selections.iter().map(|(reader, ..)| key(reader)).collect();
+    for (reader, (_, namespace, labels)) in readers.iter().zip(selections) {
+        let reader = RunRef { key: reader, uid: "u", run: 1 };
+        let namespace = namespace.map(Into::into);
+        let target = ReadTarget::Selection(Arc::new(Selection { namespace, labels }));
+        reads.register(reader, &source.0, target.clone(), true);
+        reads.found(reader, 1, &target, Found::Several);
+    }
+    let changed = |labels: [Option<Labels<'_>>; 2]| {
+        let app = key("app");
+        let [old, new] = labels.each_ref().map(|state| state.as_ref().map(|_| "1"));
+        let change = ReadChange { key: &app, old, new, values: Vec::new(), labels };
+        let woken = reads.changed(1, &[change], |_| Arc::from("a change"));
+        woken.iter().map(|key| key.name().to_owned()).collect::<Vec<_>>()
+    };
+    let (web, both) = (vec![("tier", "web")], vec![("new", "yes"), ("tier", "web")]);
+    assert_eq!(changed([None, Some(web.clone())]), ["everywhere", "web", "whole"]);
+    assert_eq!(changed([Some(both), None]), ["everywhere", "new web", "web", "whole"]);
+    let moved = [Some(web), Some(vec![])];
+    assert_eq!(changed(moved), ["everywhere", "no tier", "web", "whole"], "old and new state");
+    assert_eq!(changed([Some(vec![("tier", "db")]), Some(vec![("tier", "db")])]), ["whole"]);
+    readers.iter().for_each(|reader| reads.forget(reader));
+    assert_eq!((reads.counts(), source.holders()), ((0, 0), 0));
+    assert!(reads.tables.lock().is_empty(), "nor is a selector left");
 }

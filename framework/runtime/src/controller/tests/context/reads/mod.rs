@@ -6,10 +6,12 @@ use k8s_openapi::api::core::v1::Namespace;
 use super::*;
 use windlass_cache::store::Cached;
 use windlass_core::rbac::{Can, verbs};
+use windlass_core::resource::Resource;
 
 mod cost;
 mod ends;
 mod kinds;
+mod labels;
 mod races;
 mod unfilled;
 
@@ -67,8 +69,8 @@ impl Reader {
         let host = |map: Cached<ConfigMap>| {
             map.get().ok().and_then(|map| map.data.as_ref()?.get("host").cloned())
         };
-        let names = |maps: Vec<Cached<ConfigMap>>| {
-            let names = maps.iter().map(|map| map.key().name().to_owned());
+        let names = |found: Vec<ObjectKey>| {
+            let names = found.iter().map(|key| key.name().to_owned());
             Some(names.collect::<Vec<_>>().join("+")).filter(|names| !names.is_empty())
         };
         let found = match what {
@@ -77,8 +79,8 @@ impl Reader {
             "namespace" => cx.watch::<Namespace>(name).await?.map(|_| "there".to_owned()),
             "late" => cx.watch::<Late>(name).await?.map(|_| "there".to_owned()),
             "part" => cx.watch::<Part>(name).await?.and_then(|part| part.get().ok()?.host.clone()),
-            "team" => names(cx.watch_by(TEAM, name).await?),
-            "team-of" => names(cx.watch_by(TEAM_OF, name).await?),
+            "team" => names(keys(&cx.watch_by(TEAM, name).await?)),
+            "team-of" => names(keys(&cx.watch_by(TEAM_OF, name).await?)),
             "team-of-part" => {
                 let parts = cx.watch_by(TEAM_OF_PART, name).await?;
                 parts.first().map(|part| part.key().name().to_owned())
@@ -94,7 +96,7 @@ impl Reader {
                 None
             }
             "fail" => return Err(Failure::terminal("on purpose")),
-            _ => None,
+            _ => names(labels::read(what, name, cx).await?),
         };
         Ok(format!("{word}:{}", found.as_deref().unwrap_or("none")))
     }
@@ -141,6 +143,11 @@ impl World {
             self.patch(name, json!({ "spec": { "host": host } })).await;
         }
     }
+}
+
+/// Returns the keys of objects.
+fn keys<K: Resource>(found: &[Cached<K>]) -> Vec<ObjectKey> {
+    found.iter().map(|object| object.key().clone()).collect()
 }
 
 /// Returns the names of the caches that run.

@@ -1,19 +1,25 @@
 //! Reads of other objects that become watches: a change of them reconciles the reader.
 
-use std::borrow::Borrow;
+// DESIGN.md, 176: A read that finds the same again is ready without a task or an allocation
+
+mod by;
+
 use std::fmt;
 use std::fmt::Display;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context as Task, Poll};
 use std::time::Duration;
 
-use super::is_namespaced;
+pub use self::by::{WatchScope, WatchTarget};
+use crate::controller::context::is_namespaced;
 use crate::controller::source::ReadSource;
 use crate::controller::state::{Found, ReadSourceRef, ReadTarget, RunRef};
 use crate::controller::{Context, Reconciler};
-use windlass_cache::store::{Cached, Index, IndexValue};
+use windlass_cache::store::Cached;
 use windlass_client::api::ApiFuture;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::{CanList, CanWatch};
@@ -38,7 +44,7 @@ impl<C: Reconciler> Drop for AwaitedRead<'_, C> {
         }
         let found = match self.target {
             ReadTarget::Object(_) => Found::Absent,
-            ReadTarget::Kind | ReadTarget::Value(..) => Found::Several,
+            ReadTarget::Kind | ReadTarget::Value(..) | ReadTarget::Selection(_) => Found::Several,
         };
         self.cx.found(self.source, self.target, found);
     }
@@ -75,14 +81,71 @@ impl<'a, C: Reconciler, K> WatchRead<'a, C, K> {
 
 impl<'a, C: Reconciler, K: Resource> IntoFuture for WatchRead<'a, C, K> {
     type Output = Result<Option<Cached<K>>, Error>;
-    type IntoFuture = ApiFuture<'a, Option<Cached<K>>>;
+    type IntoFuture = WatchFuture<'a, K>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Self { cx, namespace, name, .. } = self;
-            cx.watch_key(cx.read_key::<K>(namespace, name)?).await
+        let Self { cx, namespace, name, .. } = self;
+        let read = cx.read_key::<K>(namespace, name).and_then(|key| cx.read_again(key));
+        WatchFuture(match read {
+            Ok(Again::Found(object)) => WatchState::Done(Some(Ok(object))),
+            Ok(Again::Differs(source, key)) => {
+                WatchState::Running(Box::pin(cx.watch_anew(source, key)))
+            }
+            Err(error) => WatchState::Done(Some(Err(error))),
         })
     }
+}
+
+/// The future of a [`WatchRead`].
+///
+/// It is ready at once, without an allocation, when the former reconcile has read the same state of the object.
+pub struct WatchFuture<'a, K>(WatchState<'a, K>);
+
+enum WatchState<'a, K> {
+    /// `None` once it was polled.
+    Done(Option<Result<Option<Cached<K>>, Error>>),
+    Running(ApiFuture<'a, Option<Cached<K>>>),
+}
+
+impl<K> fmt::Debug for WatchFuture<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchFuture").finish_non_exhaustive()
+    }
+}
+
+impl<K> Future for WatchFuture<'_, K> {
+    type Output = Result<Option<Cached<K>>, Error>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
+        match &mut self.get_mut().0 {
+            WatchState::Running(read) => read.as_mut().poll(task),
+            WatchState::Done(read) => read.take().map_or(Poll::Pending, Poll::Ready),
+        }
+    }
+}
+
+/// A read that may have been made by a former reconcile.
+enum Again<K: Resource> {
+    /// It was, and found the same state.
+    Found(Option<Cached<K>>),
+    /// It has to be registered.
+    Differs(Arc<ReadSource<K>>, ObjectKey),
+}
+
+/// Checks that the operator reads the namespace of a read.
+fn check_covered<K: Resource>(
+    source: &ReadSource<K>,
+    namespace: Option<&str>,
+    what: &dyn Display,
+) -> Result<(), Error> {
+    if source.informer.covers(namespace) {
+        return Ok(());
+    }
+    let text = format!(
+        "cannot watch \"{what}\": the operator does not read its namespace; add it to the namespaces of \
+         the manager or of the cache"
+    );
+    Err(Error::new(ErrorKind::Usage, text))
 }
 
 impl<C: Reconciler> Context<C> {
@@ -142,41 +205,6 @@ impl<C: Reconciler> Context<C> {
         WatchRead { cx: self, namespace: None, name, kind: PhantomData }
     }
 
-    /// Reads the objects of kind `K` with this value in the index from the cache, in all namespaces
-    /// of the operator, and watches them: when an object has, gets or loses the value and changes,
-    /// this object is reconciled again. In everything else as [`watch`](Self::watch); one value
-    /// counts as one read.
-    ///
-    /// A write of this reconcile to an object with that value wakes this object once more.
-    ///
-    /// # Errors
-    /// As [`watch`](Self::watch), and those of
-    /// [`Store::ensure_index`](windlass_cache::store::Store::ensure_index).
-    /// # Cancel safety
-    /// As [`watch`](Self::watch).
-    /// # Panics
-    /// As [`watch`](Self::watch).
-    pub fn watch_by<'a, K, V, Q>(
-        &'a self,
-        index: Index<K, V>,
-        value: &'a Q,
-    ) -> ApiFuture<'a, Vec<Cached<K>>>
-    where
-        K: Resource,
-        V: IndexValue + Borrow<Q>,
-        Q: ?Sized + Display + Sync,
-        C: CanList<K> + CanWatch<K>,
-    {
-        Box::pin(async move {
-            let source = self.shared.reads.source::<K>(&self.shared.informers);
-            let target = source.value_target(index, &value.to_string())?;
-            let reference = self.register(&source, &target).await?;
-            let objects = source.informer.store().by_index(index, value);
-            self.found(&reference, &target, Found::Several);
-            Ok(objects)
-        })
-    }
-
     /// Returns the key of a read; fails when the namespace and the scope of the kind do not fit.
     fn read_key<K: Resource>(
         &self,
@@ -198,29 +226,41 @@ impl<C: Reconciler> Context<C> {
         Err(Error::new(ErrorKind::Usage, format!("cannot watch {name:?}: {fault}")))
     }
 
-    /// Reads and watches the object of that key.
-    async fn watch_key<K: Resource>(&self, key: ObjectKey) -> Result<Option<Cached<K>>, Error> {
-        let source = self.shared.reads.source::<K>(&self.shared.informers);
-        if !source.informer.covers(key.namespace()) {
-            let text = format!(
-                "cannot watch \"{key}\": the operator does not read its namespace; add it to the \
-                 namespaces of the manager or of the cache"
-            );
-            return Err(Error::new(ErrorKind::Usage, text));
-        }
-        let store = source.informer.store();
+    /// Returns the source of a read type. The first one is kept for the reconcile, because most read one kind.
+    fn read_source<K: Resource>(&self) -> Arc<ReadSource<K>> {
+        let kept = self.read_source.get().and_then(|kept| Arc::clone(kept).downcast().ok());
+        kept.unwrap_or_else(|| {
+            let source = self.shared.reads.source::<K>(&self.shared.informers);
+            self.read_source.get_or_init(|| Arc::clone(&source) as _);
+            source
+        })
+    }
+
+    /// Reads the object of that key, if it is as a former read has found it.
+    fn read_again<K: Resource>(&self, key: ObjectKey) -> Result<Again<K>, Error> {
+        let source = self.read_source::<K>();
+        check_covered(&source, key.namespace(), &key)?;
         let place = (source.number, ReadTarget::Object(key.clone()));
-        if source.registration.has_synced() {
-            let object = store.get(&key);
+        if source.is_filled() {
+            let object = source.store.get(&key);
             let found = object.as_ref().map(|object| object.metadata());
             let found = found.as_ref().map(|metadata| metadata.resource_version());
             if self.shared.reads.registered.confirm(self.reader(), &place, found) {
-                return Ok(object);
+                return Ok(Again::Found(object));
             }
         }
-        let (_, target) = place;
+        Ok(Again::Differs(source, key))
+    }
+
+    /// Registers the read of an object, and reads it.
+    async fn watch_anew<K: Resource>(
+        &self,
+        source: Arc<ReadSource<K>>,
+        key: ObjectKey,
+    ) -> Result<Option<Cached<K>>, Error> {
+        let target = ReadTarget::Object(key.clone());
         let reference = self.register(&source, &target).await?;
-        let object = store.get(&key);
+        let object = source.store.get(&key);
         let found = match &object {
             Some(object) => Found::Version(object.metadata().resource_version().into()),
             None => Found::Absent,
@@ -238,7 +278,7 @@ impl<C: Reconciler> Context<C> {
     ) -> Result<ReadSourceRef, Error> {
         let reference = source.reference();
         let registered = &self.shared.reads.registered;
-        if !source.registration.has_synced() {
+        if !source.is_filled() {
             // Before the wait: the next attempt finds the cache running if this one gives up.
             registered.register(self.reader(), &reference, target.clone(), false);
             let mut awaited =
