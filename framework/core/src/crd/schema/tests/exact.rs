@@ -393,12 +393,13 @@ fn a_list_is_refused_where_a_text_with_a_format_is_expected() {
     assert!(refuses(json!(["10.0.0.1"])));
     assert!(refuses(json!([])));
     assert_eq!(found["properties"]["name"], json!({ "type": "string", "nullable": true }));
-    // Nobody but the operator writes a status: its schema is not made longer.
+    // Nobody but the operator writes a status: no rules are added to its schema.
     let mut faults = super::super::Faults::default();
     let generate =
         |generator: &mut schemars::SchemaGenerator| generator.subschema_for::<Addressed>();
     let (status, _) = super::super::field_schema("status", generate, &mut faults);
-    assert_eq!(status["properties"]["address"], json!({ "type": "string", "format": "ipv4" }));
+    let address = status["properties"]["address"].as_object().unwrap();
+    assert_eq!(address.keys().collect::<Vec<_>>(), ["format", "pattern", "type"]);
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
