@@ -50,7 +50,7 @@ mod tests {
             #[controller(for = Website, owns(Deployment, Service), name = "sites", workers = 8)]
             #[controller(watches(Secret, by = maps::of_secret), watches(ConfigMap, index = A::BY_MAP))]
             #[controller(when = generation_changed(), watches(Pod, by = f, when = labels_changed()))]
-            #[controller(finalizer = "example.dev/dns", can(get list Pod, create core::v1::Event))]
+            #[controller(finalizer = "example.dev/dns", can(get list Node, create core::v1::Event))]
             struct Sites;
         });
         assert!(faults.is_empty(), "{faults:?}");

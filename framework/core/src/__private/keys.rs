@@ -42,7 +42,7 @@ pub mod resource {
     pub const priority: () = ();
     #[doc = "`rule(\"…\", reason = \"FieldValueInvalid\")`: reason of the refusal."]
     pub const reason: () = ();
-    #[doc = "`rule(\"self.spec.min <= self.spec.max\", message = \"…\")`, `rule(\"…\", message_expression = \"…\", reason = \"FieldValueInvalid\", path = spec.min, optional_old_self)`: CEL rule of the whole object, which may use `self.metadata.name`; `path` is the field that a refusal names; with `optional_old_self` a rule on `oldSelf` holds for new objects, too"]
+    #[doc = "`rule(\"self.spec.min <= self.spec.max\", message = \"…\")`, `rule(\"…\", message_expression = \"…\", reason = \"FieldValueInvalid\", path = spec.min, optional_old_self)`: CEL rule of the whole object, type-checked at compile time down to the fields of the root; of the metadata it sees `name` and `generateName` only; `path` is the field that a refusal names; with `optional_old_self` a rule on `oldSelf` holds for new objects, too"]
     pub const rule: () = ();
     #[doc = "`scale(spec.replicas, status.replicas, selector = status.selector)`: scale subresource: two whole numbers and a text; `selector` may be left out. Also `spec = …`, `status = …`"]
     pub const scale: () = ();
@@ -85,9 +85,9 @@ pub mod schema {
     pub const exclusive_max: () = ();
     #[doc = "`exclusive_min = 0`: `exclusiveMinimum`, `exclusiveMaximum`"]
     pub const exclusive_min: () = ();
-    #[doc = "`extend(\"x-kubernetes-map-type\" = \"atomic\")`: any keyword, as JSON\n\n`extend(\"x-name\" = 1)`: as on a field"]
+    #[doc = "`extend(\"x-kubernetes-map-type\" = \"atomic\")`: any keyword, as JSON, that agrees with the type: another `type` or a format of another type does not compile, and is an error of `crd()` where an alias or a newtype hides the type\n\n`extend(\"x-name\" = 1)`: as on a field"]
     pub const extend: () = ();
-    #[doc = "`format = \"uri\"`: `format`: one that API servers check"]
+    #[doc = "`format = \"uri\"`: `format`: one that API servers check, for values of the field's type"]
     pub const format: () = ();
     #[doc = "`full`: a Kubernetes type with all fields, list types and descriptions of upstream (feature `full-schemas`): the server checks and merges them. A `PodTemplateSpec` has some 330 KB, more than `kubectl apply` takes (`manifests --max-description 0` removes the descriptions), so without this key it is opaque"]
     pub const full: () = ();
