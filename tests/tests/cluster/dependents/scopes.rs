@@ -262,10 +262,14 @@ async fn an_object_of_another_owner_is_neither_taken_over_nor_deleted() {
     rooms.create(&forged("kept", kind, (&own, "main"), "u-1")).await.unwrap();
     rooms.create(&with_free(map("free".to_owned()))).await.unwrap();
     rooms.create(&map("plain".to_owned())).await.unwrap();
-    // An office of the same name in the namespace of the rooms controls it by reference.
+    // An office of the same name in the namespace of the rooms controls it by reference. It exists:
+    // garbage collection deletes what refers to nothing.
+    let spec = OfficeSpec { place: city.place.clone(), ..OfficeSpec::default() };
+    let offices = city.world.cluster.client().namespace::<Office>(&city.place);
+    let nearby = offices.create(&Office::new("main", spec)).await.unwrap();
     let mut child = with_free(map("child".to_owned()));
     let reference = json!([{ "apiVersion": "graph.example.dev/v1", "kind": "Office", "name": "main",
-        "uid": "u-2", "controller": true }]);
+        "uid": nearby.uid(), "controller": true }]);
     child.metadata.owner_references = serde_json::from_value(reference).unwrap();
     rooms.create(&child).await.unwrap();
 
@@ -325,10 +329,12 @@ async fn a_forged_mark_costs_its_own_object_and_nothing_else() {
     let mut label = forged("label", kind, (&own, "main"), uid);
     label.metadata.labels.as_mut().unwrap().insert(OWNER_UID.to_owned(), "u-9".to_owned());
     rooms.create(&label).await.unwrap();
-    // Another owner controls it by a reference, which goes before a mark.
+    // Another owner controls it by a reference, which goes before a mark. It exists: garbage
+    // collection deletes what refers to nothing.
     let mut child = forged("child", kind, (&own, "main"), uid);
-    let reference = json!([{ "apiVersion": "v1", "kind": "Secret", "name": "x", "uid": "u-2",
-        "controller": true }]);
+    let owner = rooms.create(&map("owner".to_owned())).await.unwrap();
+    let reference = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": owner.uid(), "controller": true }]);
     child.metadata.owner_references = serde_json::from_value(reference).unwrap();
     rooms.create(&child).await.unwrap();
     // A whole mark is as good as the writer's own deletion.
