@@ -62,13 +62,16 @@ impl<E: External> ExternalDependent<E> {
 /// Returns the driver of a resource.
 type Driver<C, E> = for<'a> fn(&'a C) -> &'a Externals<E>;
 
+/// Judges the state of a resource.
+type IsReady<E> = fn(&ExternalState<<E as External>::Handle>) -> Readiness;
+
 /// A field of a graph that is an external resource.
 pub struct ExternalNode<C: Reconciler, E: External> {
     name: &'static str,
     after: &'static [usize],
     driver: Driver<C, E>,
     when: Option<fn(&C::Object) -> bool>,
-    ready: Option<fn(&ExternalState<E::Handle>) -> Readiness>,
+    ready: Option<IsReady<E>>,
 }
 
 impl<C: Reconciler, E: External> fmt::Debug for ExternalNode<C, E> {
@@ -92,7 +95,7 @@ impl<C: Reconciler, E: External> ExternalNode<C, E> {
 
     /// Sets the rule for the readiness of the resource.
     #[must_use]
-    pub fn ready(mut self, ready: fn(&ExternalState<E::Handle>) -> Readiness) -> Self {
+    pub fn ready(mut self, ready: IsReady<E>) -> Self {
         self.ready = Some(ready);
         self
     }
