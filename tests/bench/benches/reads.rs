@@ -107,7 +107,7 @@ fn measure(server: SocketAddr, reads: usize, is_decoded: bool) -> (Vec<f64>, Vec
     })
 }
 
-/// What reconciles do, and how many are left.
+/// The work of a reconcile, and the number of reconciles that are left.
 #[derive(Debug, Default)]
 struct State {
     is_watched: AtomicBool,

@@ -309,7 +309,7 @@ impl RolloutStatus {
         })
     }
 
-    /// How far the change is, for people.
+    /// Returns the progress of the change, for people.
     pub(crate) fn text(&self) -> String {
         let Self { updated, ready, total, .. } = self;
         let counts = format!("{updated} of {total} updated, {ready} ready");
