@@ -37,6 +37,9 @@ pub mod running_leader_election {}
 #[doc = include_str!("../../book/src/controllers/children.md")]
 pub mod controllers_children {}
 
+#[doc = include_str!("../../book/src/controllers/webhooks.md")]
+pub mod controllers_webhooks {}
+
 #[doc = include_str!("../../book/src/controllers/reading-others.md")]
 pub mod controllers_reading_others {}
 

@@ -47,6 +47,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("dependents", 7),
     ("leader", 7),
     ("rollout", 7),
+    ("webhook", 7),
     ("manager", 8),
     ("embedded", 9),
     ("bin", 9),

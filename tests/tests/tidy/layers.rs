@@ -85,10 +85,11 @@ struct Edge {
     at: String,
 }
 
-/// Returns the module path of a file; all of the crate `fifo` is one module of the framework.
+/// Returns the module path of a file; all of the crates `fifo` and `webhook` is one module each.
 fn qualified(file: &Source) -> Vec<String> {
-    let is_fifo = file.package.ends_with("framework/fifo");
-    is_fifo.then(|| "fifo".to_owned()).into_iter().chain(file.module.iter().cloned()).collect()
+    let is_of = |name: &&str| file.package.ends_with(format!("framework/{name}"));
+    let whole = ["fifo", "webhook"].into_iter().find(is_of).map(str::to_owned);
+    whole.into_iter().chain(file.module.iter().cloned()).collect()
 }
 
 /// Returns the imports between the modules of a table.

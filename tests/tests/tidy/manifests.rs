@@ -6,13 +6,14 @@ use std::path::Path;
 use super::source::{all_sources, read, root};
 
 /// Folders of the packages whose dependencies are compared with their source.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 11] = [
     "framework",
     "framework/core",
     "framework/client",
     "framework/cache",
     "framework/runtime",
     "framework/fifo",
+    "framework/webhook",
     "framework/testing",
     "macros",
     "apiserver",

@@ -1,0 +1,41 @@
+//! Admission webhooks as typed handlers: [`Validate`] judges writes of a kind, [`Mutate`] changes
+//! objects before they are stored.
+//!
+//! | type | has |
+//! |---|---|
+//! | [`Validate`], [`Mutate`] | the rules of a kind, in code of the operator |
+//! | [`Admission`] | the request: operation, user, dry run; no client |
+//! | [`AdmissionResponse`] | the answer: allowed, errors of fields, warnings |
+//! | [`Webhooks`] | the handlers of an operator by path |
+//! | [`AdmissionHandler`] | their answers to requests of API servers |
+//!
+//! A rule that CEL can express belongs to the schema of the kind, where it needs no webhook. This
+//! crate has no socket: see [`AdmissionHandler::answer`].
+
+// DESIGN.md, 185: Admission is a crate below the manager, and answers without a socket
+// DESIGN.md, 186: The response of a handler is a value, and its errors are those of the API server
+// DESIGN.md, 187: A mutation is the difference of two writings of its type
+
+// Examples name the crate as users do.
+#[doc(hidden)]
+pub mod webhook {
+    pub use crate::*;
+}
+
+mod admission;
+mod change;
+mod field;
+mod handlers;
+mod hook;
+mod patch;
+mod response;
+mod review;
+#[cfg(test)]
+mod tests;
+mod webhooks;
+
+pub use admission::{Admission, Operation, User};
+pub use field::Field;
+pub use handlers::{Mutate, Validate};
+pub use response::AdmissionResponse;
+pub use webhooks::{AdmissionHandler, MAX_BODY, Webhooks};

@@ -1,0 +1,141 @@
+//! Changes of typed objects as patches.
+
+use base64::Engine as _;
+use k8s_openapi::api::apps::v1::Deployment;
+use proptest::prelude::*;
+
+use super::*;
+use crate::change::carry;
+use crate::patch::diff;
+
+/// Returns the operations in a response.
+pub(super) fn patch(response: &Value) -> Value {
+    let text = response["patch"].as_str().unwrap_or_default();
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+/// Returns `raw` after a patch.
+fn patched(raw: &Value, operations: &impl serde::Serialize) -> Value {
+    let operations: json_patch::Patch =
+        serde_json::from_value(serde_json::to_value(operations).unwrap()).unwrap();
+    let mut value = raw.clone();
+    json_patch::patch(&mut value, &operations).unwrap();
+    value
+}
+
+#[tokio::test]
+async fn a_change_is_sent_as_the_changed_field_and_no_change_as_nothing() {
+    let answer = create(MUTATE, json!({ "a": "b" })).await;
+    let wanted = json!([{ "op": "add", "path": "/data/host", "value": "home.example" }]);
+    assert_eq!((&answer["patchType"], patch(&answer)), (&json!("JSONPatch"), wanted));
+    let answer = create(MUTATE, json!({ "host": "b" })).await;
+    assert_eq!(answer, json!({ "uid": "7a", "allowed": true }));
+}
+
+#[tokio::test]
+async fn a_patch_names_no_field_that_the_type_does_not_know() {
+    let mut sent = map(json!({}));
+    sent["future"] = json!({ "a": 1 });
+    let (_, answer) = ask(MUTATE, &review("CREATE", sent, Value::Null)).await;
+    let wanted = json!([{ "op": "add", "path": "/data/host", "value": "home.example" }]);
+    assert_eq!(patch(&answer["response"]), wanted);
+}
+
+#[tokio::test]
+async fn a_response_that_denies_sends_no_patch() {
+    let answer = create(MUTATE, json!({ "refuse": "" })).await;
+    assert_eq!((&answer["allowed"], &answer["patch"]), (&json!(false), &Value::Null));
+}
+
+#[tokio::test]
+async fn a_deletion_has_nothing_to_change() {
+    let (_, answer) = ask(MUTATE, &review("DELETE", Value::Null, map(json!({})))).await;
+    assert_eq!(answer["response"], json!({ "uid": "7a", "allowed": true }));
+}
+
+/// Changes a Deployment as its type, and returns the JSON that the API server has afterwards.
+fn changed(raw: &Value, change: impl FnOnce(&mut Deployment)) -> Value {
+    let mut web: Deployment = serde_json::from_value(raw.clone()).unwrap();
+    let before = serde_json::to_value(&web).unwrap();
+    change(&mut web);
+    let after = serde_json::to_value(&web).unwrap();
+    patched(raw, &diff(raw, &carry(raw, &before, &after)))
+}
+
+fn web() -> Value {
+    let container = |name: &str| json!({ "name": name, "image": "a", "future": name });
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "web", "new": 1 },
+        "spec": {
+            "selector": {}, "future": { "a": null },
+            "template": { "spec": { "containers": [container("x"), container("y")] } },
+        },
+    })
+}
+
+fn containers(web: &mut Deployment) -> &mut Vec<k8s_openapi::api::core::v1::Container> {
+    let template = &mut web.spec.as_mut().unwrap().template;
+    &mut template.spec.as_mut().unwrap().containers
+}
+
+#[test]
+fn fields_that_the_type_does_not_know_survive_beside_a_change() {
+    let seen = changed(&web(), |web| containers(web)[1].image = Some("b".to_owned()));
+    let mut wanted = web();
+    wanted["spec"]["template"]["spec"]["containers"][1]["image"] = json!("b");
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn an_element_keeps_its_unknown_fields_when_others_come_and_go() {
+    let seen = changed(&web(), |web| {
+        let list = containers(web);
+        list.remove(0);
+        list[0].image = Some("b".to_owned());
+        list.insert(0, Default::default());
+    });
+    let seen = &seen["spec"]["template"]["spec"]["containers"];
+    assert_eq!(seen[0], json!({ "name": "" }));
+    assert_eq!(seen[1], json!({ "name": "y", "image": "b", "future": "y" }));
+}
+
+#[test]
+fn a_field_in_a_parent_that_was_not_sent_is_added_with_the_parent() {
+    let raw = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {} });
+    let seen = changed(&raw, |web| web.spec = Some(Default::default()));
+    assert!(seen["spec"].is_object());
+}
+
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (0..3_i64).prop_map(Value::from),
+        "[a~/]{0,2}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::hash_map("[a~/]{0,2}|name", inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_patch_makes_one_value_of_the_other(from in json(), to in json()) {
+        prop_assert_eq!(patched(&from, &diff(&from, &to)), to);
+    }
+
+    #[test]
+    fn a_type_that_knows_all_fields_changes_to_exactly_its_new_state(a in json(), b in json()) {
+        prop_assert_eq!(carry(&a, &a, &b), b);
+    }
+
+    #[test]
+    fn without_a_change_of_the_type_nothing_is_sent(raw in json(), typed in json()) {
+        prop_assert_eq!(diff(&raw, &carry(&raw, &typed, &typed)), vec![]);
+    }
+}

@@ -1,0 +1,246 @@
+//! The handlers of an operator by path, and the answers to requests of HTTP.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use serde_json::json;
+use windlass_core::clock::Clock;
+use windlass_core::environment::Environment;
+use windlass_core::panics::{caught, panic_text};
+use windlass_core::resource::{ApiDuration, Resource};
+use windlass_core::{Error, ErrorKind};
+
+use crate::admission::Failure;
+use crate::handlers::{Mutate, Validate};
+use crate::hook::{Hook, Mutating, Validating};
+use crate::review::Question;
+
+/// Longest body of a request, in bytes: two objects of 3 MiB and the review around them.
+pub const MAX_BODY: usize = 7 * 1024 * 1024;
+/// Time for an answer when the request names none: the default of webhook configurations.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time for an answer: the largest that webhook configurations may have.
+const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest part of the time that is kept for the way back.
+const RESERVE: Duration = Duration::from_millis(500);
+
+/// The webhooks of an operator, by path. [`build`](Self::build) makes the handler that answers.
+///
+/// ```
+/// # extern crate windlass_webhook as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::webhook::{Admission, AdmissionResponse, Validate};
+/// # struct SettingsRules;
+/// # impl Validate for SettingsRules {
+/// #     type Object = ConfigMap;
+/// #     async fn validate(&self, _: &ConfigMap, _: &Admission) -> AdmissionResponse {
+/// #         AdmissionResponse::allowed()
+/// #     }
+/// # }
+/// use windlass::webhook::Webhooks;
+/// # use windlass_core::environment::Environment;
+///
+/// let webhooks = Webhooks::new().validating(SettingsRules).build(&Environment::system())?;
+/// assert!(webhooks.paths().eq(["/validate--v1-configmap"]));
+/// # Ok::<(), windlass_core::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Webhooks {
+    hooks: Vec<(String, Arc<dyn Hook>)>,
+}
+
+impl fmt::Debug for Webhooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.hooks.iter().map(|(path, _)| path)).finish()
+    }
+}
+
+impl Webhooks {
+    /// Returns an empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a validating webhook at the path of controller-runtime:
+    /// `/validate-example-dev-v1-website`; `/validate` for a handler of any kind.
+    #[must_use]
+    pub fn validating<V: Validate>(self, handler: V) -> Self {
+        self.validating_at(path::<V::Object>("/validate"), handler)
+    }
+
+    /// Adds a validating webhook at a path, such as for a sub-resource.
+    #[must_use]
+    pub fn validating_at<V: Validate>(mut self, path: impl Into<String>, handler: V) -> Self {
+        self.hooks.push((path.into(), Arc::new(Validating(handler))));
+        self
+    }
+
+    /// Adds a mutating webhook at the path of controller-runtime: `/mutate-example-dev-v1-website`;
+    /// `/mutate` for a handler of any kind.
+    #[must_use]
+    pub fn mutating<M: Mutate>(self, handler: M) -> Self {
+        self.mutating_at(path::<M::Object>("/mutate"), handler)
+    }
+
+    /// Adds a mutating webhook at a path, such as for a sub-resource.
+    #[must_use]
+    pub fn mutating_at<M: Mutate>(mut self, path: impl Into<String>, handler: M) -> Self {
+        self.hooks.push((path.into(), Arc::new(Mutating(handler))));
+        self
+    }
+
+    /// Returns the handler of requests.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when two webhooks have one path, or a path does not begin with `/`.
+    pub fn build(self, environment: &Environment) -> Result<AdmissionHandler, Error> {
+        let mut hooks = BTreeMap::new();
+        for (path, hook) in self.hooks {
+            let refuse = |why: &str| {
+                let text = format!("cannot add a webhook at `{path}`: {why}");
+                Err(Error::new(ErrorKind::Usage, text))
+            };
+            if !path.starts_with('/') || path.contains(['?', '#']) {
+                return refuse("a path begins with `/` and has no query");
+            }
+            if hooks.contains_key(&path) {
+                return refuse("another one has this path; give one of them its own by `…_at`");
+            }
+            hooks.insert(path, hook);
+        }
+        let clock = environment.clock.clone();
+        Ok(AdmissionHandler { shared: Arc::new(Shared { hooks, clock }) })
+    }
+}
+
+/// Returns the path of a kind's webhook.
+fn path<K: Resource>(prefix: &str) -> String {
+    K::static_info().map_or_else(
+        || prefix.to_owned(),
+        |info| {
+            let (group, kind) = (info.group.replace('.', "-"), info.kind.to_lowercase());
+            format!("{prefix}-{group}-{}-{kind}", info.version)
+        },
+    )
+}
+
+/// Answers requests of API servers. Cheap to clone.
+///
+/// Has no socket: a server, or a test, gives it requests whose body was read.
+#[derive(Clone)]
+pub struct AdmissionHandler {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    hooks: BTreeMap<String, Arc<dyn Hook>>,
+    clock: Clock,
+}
+
+impl fmt::Debug for AdmissionHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.paths()).finish()
+    }
+}
+
+impl AdmissionHandler {
+    /// Returns the paths with a webhook, sorted.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.shared.hooks.keys().map(String::as_str)
+    }
+
+    /// Answers a request: `200` with a review, or another status, after which the failure policy of the
+    /// webhook decides.
+    ///
+    /// The answer comes before the time that `?timeout=` names is over (default 10 s, at most 30 s): of
+    /// it a tenth, at most 500 ms, is kept for the way back. A handler that is not ready by then is
+    /// dropped: `504`. A panic is logged: `500`. Bodies above [`MAX_BODY`] are refused: `413`.
+    ///
+    /// # Cancel safety
+    /// Safe: the handler is dropped with the future.
+    pub async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let path = request.uri().path().to_owned();
+        match self.review(&path, &request).await {
+            Ok(review) => respond(StatusCode::OK, review),
+            Err(Failure { code, text }) => {
+                tracing::warn!(webhook = path, code = code.as_u16(), "{text}");
+                let message = json!({
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                    "message": text, "code": code.as_u16(),
+                });
+                respond(code, message)
+            }
+        }
+    }
+
+    async fn review(
+        &self,
+        path: &str,
+        request: &Request<Bytes>,
+    ) -> Result<serde_json::Value, Failure> {
+        let Some(hook) = self.shared.hooks.get(path) else {
+            let text = format!("no webhook has the path {path:?}");
+            return Err(Failure::new(StatusCode::NOT_FOUND, text));
+        };
+        check(request)?;
+        let limit = timeout(request.uri().query().unwrap_or_default());
+        let limit = limit - RESERVE.min(limit / 10);
+        // Decoding runs code of the types, which may panic as well.
+        let answering = caught(async {
+            let question = Question::read(request.body())?;
+            hook.answer(&question).await?.review(&question.admission)
+        });
+        match self.shared.clock.timeout(limit, answering).await {
+            Some(Ok(answered)) => answered,
+            Some(Err(panic)) => {
+                // The text may have values of the object: it is logged, and not sent.
+                tracing::error!(webhook = path, "a webhook panicked: {}", panic_text(&*panic));
+                let text = format!("the webhook at {path:?} panicked: see the operator's log");
+                Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
+            }
+            None => {
+                let text = format!("the webhook at {path:?} gave no answer within {limit:?}");
+                Err(Failure::new(StatusCode::GATEWAY_TIMEOUT, text))
+            }
+        }
+    }
+}
+
+/// Checks method, type and size of a request.
+fn check(request: &Request<Bytes>) -> Result<(), Failure> {
+    if request.method() != Method::POST {
+        let text = format!("cannot {} a webhook: POST an AdmissionReview", request.method());
+        return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, text));
+    }
+    let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = media.and_then(|media| media.split(';').next()).unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        let text = format!("cannot read a body of type {essence:?}: send application/json");
+        return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+    }
+    let size = request.body().len();
+    if size > MAX_BODY {
+        let text = format!("cannot read a body of {size} bytes: at most {MAX_BODY} are accepted");
+        return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text));
+    }
+    Ok(())
+}
+
+/// Returns the time for the answer.
+fn timeout(query: &str) -> Duration {
+    let named = query.split('&').find_map(|pair| pair.strip_prefix("timeout="));
+    let named = named.and_then(|text| text.parse::<ApiDuration>().ok()).map(ApiDuration::get);
+    named.filter(|time| !time.is_zero()).unwrap_or(TIMEOUT).min(MAX_TIMEOUT)
+}
+
+fn respond(code: StatusCode, body: serde_json::Value) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(body.to_string()));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
