@@ -8,7 +8,8 @@ use std::io;
 
 use serde_json::Value;
 
-use crate::server::ApiServer;
+use crate::crds;
+use crate::server::{ApiServer, Builder};
 use crate::status::ApiError;
 use crate::storage;
 use crate::verbs::options::DeleteOptions;
@@ -24,6 +25,20 @@ impl Backup {
     /// Returns the newest resourceVersion in the backup.
     pub fn revision(&self) -> u64 {
         self.state.revision()
+    }
+}
+
+impl Builder {
+    /// Starts the server inside the current tokio runtime with the objects, definitions and versions of a
+    /// backup, in memory. Versions before the backup's count as compacted.
+    ///
+    /// Objects are shared rather than copied, so that this takes a fraction of [`Builder::start`]'s time, most
+    /// of which makes the objects that exist from the start.
+    pub fn start_from(self, backup: &Backup) -> ApiServer {
+        let core = self.core(Some(backup.revision()));
+        core.store.begin(&backup.state);
+        crds::reload(&core, delete::instances);
+        self.run(core)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::controllers::{Controller, ControllerSet};
 use crate::core::Core;
 use crate::data::Writer;
-use crate::faults::Faults;
+use crate::faults::{Faults, ObservedChange, Observer};
 use crate::hooks::Connector;
 use crate::requests::Request;
 use crate::seed::Rng;
@@ -379,6 +379,21 @@ impl ApiServer {
     pub fn resource_revision(&self, group: &str, plural: &str) -> u64 {
         let kind = self.core.kind(group, plural);
         kind.map_or(0, |kind| self.core.store.resource_revision(&kind.storage))
+    }
+
+    /// Installs an observer of every request and change; a second one is ignored.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.core.faults.observe(Arc::clone(&observer));
+        let tell = move |resource: &str, change: &storage::Change, user: Option<&str>| {
+            observer.changed(&ObservedChange {
+                resource,
+                user,
+                revision: change.revision,
+                before: change.before.as_ref().map(|held| &held.value),
+                after: change.after.as_ref().map(|held| &held.value),
+            });
+        };
+        self.core.store.listen(storage::Listener(Box::new(tell)));
     }
 
     /// Returns the faults of the server, to add and remove them.

@@ -8,6 +8,9 @@ pub mod client {}
 #[doc = include_str!("../../book/src/testing.md")]
 pub mod testing {}
 
+#[doc = include_str!("../../book/src/testing/exploring-faults.md")]
+pub mod testing_exploring_faults {}
+
 #[doc = include_str!("../../book/src/api-server.md")]
 pub mod api_server {}
 

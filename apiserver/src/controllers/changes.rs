@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::core::Core;
 use crate::kinds::Kind;
+use crate::kinds::registry::Table;
 use crate::storage::{Cursor, Object, Snapshot};
 
 /// One change of one object.
@@ -40,6 +41,8 @@ const BATCH: usize = 1024;
 /// Cursors into all resources.
 #[derive(Debug, Default)]
 pub(super) struct Follower {
+    /// The kinds for which there are sources.
+    table: Option<Arc<Table>>,
     sources: BTreeMap<String, ChangeSource>,
 }
 
@@ -49,7 +52,12 @@ impl Follower {
     /// Objects that existed before a resource was first seen are reported as new.
     pub(super) fn poll(&mut self, core: &Core) -> Vec<Event> {
         let mut events = Vec::new();
-        for kind in core.registry.table().stored() {
+        let table = core.registry.table();
+        // Looked through only when kinds have changed: this runs at every write of any resource.
+        let is_known = self.table.as_ref().is_some_and(|known| Arc::ptr_eq(known, &table));
+        let kinds = if is_known { Vec::new() } else { table.stored() };
+        self.table = Some(table);
+        for kind in kinds {
             if let Some(source) = self.sources.get_mut(&kind.storage) {
                 // A definition may have changed the kind in the meantime.
                 source.kind = kind;
@@ -62,7 +70,12 @@ impl Follower {
             source.compare(now, &mut events);
             self.sources.insert(storage, source);
         }
+        let count = self.sources.len();
         self.sources.retain(|storage, source| source.read(core, storage, &mut events));
+        // One that has ended may be served again under the same kinds, as after a restored backup.
+        if self.sources.len() < count {
+            self.table = None;
+        }
         // Resources are read one after the other; the revision restores their common order.
         events.sort_by_key(|event| event.revision);
         events

@@ -121,11 +121,6 @@ impl Controllers {
                 guard("garbage", || self.garbage.observe(event));
             }
             guard("namespaces", || self.namespaces.observe(event));
-            if self.set.has(Controller::Roles)
-                && event.kind.is("rbac.authorization.k8s.io", "clusterroles")
-            {
-                guard("roles", || roles::aggregate(&self.core));
-            }
             guard("protection", || protection::observe(&self.core, self.set, event));
             let alone = !self.set.has(Controller::ReplicaSets);
             if self.set.has(Controller::Deployments)
@@ -135,6 +130,11 @@ impl Controllers {
                 guard("deployments", || deployments::observe(&self.core, event));
             }
             guard("workloads", || self.workloads.observe(&self.core, event));
+        }
+        // Once for all events: it reads the roles as they are now.
+        let is_role = |event: &Event| event.kind.is("rbac.authorization.k8s.io", "clusterroles");
+        if self.set.has(Controller::Roles) && events.iter().any(is_role) {
+            guard("roles", || roles::aggregate(&self.core));
         }
         self.garbage.caught_up(seen);
         let mut worked = !events.is_empty();

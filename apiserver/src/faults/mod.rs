@@ -4,14 +4,15 @@
 //! watches are reached through [`Faults`] itself. No upstream server offers this through its API,
 //! which is why an in-process server can prove more than a real one.
 
+mod observer;
 mod rules;
 #[cfg(test)]
 mod tests;
 mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 use crate::signal::Signal;
 
+pub use observer::{ObservedChange, ObservedRequest, Observer};
 pub use rules::{Action, Fault, FaultHandle};
 pub(crate) use rules::{Subject, garble};
 pub(crate) use watches::{Order, Tap};
@@ -36,6 +38,8 @@ pub struct Faults {
 struct Shared {
     /// Faults that strike requests.
     rules: Mutex<rules::Rules>,
+    /// The test's own judge of requests.
+    observer: OnceLock<Arc<dyn Observer>>,
     /// Number of faults that have been added.
     next: AtomicU64,
     /// Open watches.
@@ -54,6 +58,7 @@ impl Faults {
         Self {
             shared: Arc::new(Shared {
                 rules: Mutex::default(),
+                observer: OnceLock::new(),
                 next: AtomicU64::new(0),
                 taps: Mutex::default(),
                 paused: Mutex::default(),
@@ -147,7 +152,17 @@ impl Faults {
 
     /// Returns the actions of all faults that match a request, and counts them as used.
     pub(crate) fn strike(&self, subject: &Subject<'_>) -> Vec<Action> {
-        self.shared.rules.lock().strike(subject)
+        let mut actions = self.shared.rules.lock().strike(subject);
+        // Behind the lock: an observer may add faults.
+        if let Some(observer) = self.shared.observer.get() {
+            actions.extend(observer.request(&ObservedRequest::of(subject)));
+        }
+        actions
+    }
+
+    /// Installs the observer of requests; the first one stays.
+    pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
+        drop(self.shared.observer.set(observer));
     }
 
     /// Registers an open watch, so that it receives orders.

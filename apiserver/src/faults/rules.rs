@@ -201,6 +201,8 @@ impl Fault {
 pub(crate) struct Subject<'a> {
     /// Verb, or the lower-case method for paths without a resource.
     pub(crate) verb: &'a str,
+    /// API group; empty for the core group.
+    pub(crate) group: &'a str,
     /// Plural of the resource; empty for paths without one.
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,

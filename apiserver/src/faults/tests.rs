@@ -3,6 +3,7 @@ use super::*;
 fn subject<'a>(verb: &'a str, resource: &'a str, name: &'a str) -> Subject<'a> {
     Subject {
         verb,
+        group: "",
         resource,
         subresource: "",
         namespace: "default",

@@ -313,6 +313,10 @@ fn once(
 
 /// Runs work that may take long: how long depends on what is stored, and not on the body.
 async fn off_worker<T>(core: &Core, asked: &DecodedRequest, work: impl FnOnce() -> T) -> T {
+    // The text of the user is copied for an observer only.
+    let work = || {
+        if core.store.is_listened() { storage::by_user(&asked.user.name, work) } else { work() }
+    };
     let work = || {
         if !core.audit.is_on() {
             return work();

@@ -173,6 +173,7 @@ fn subject(asked: &DecodedRequest) -> Subject<'_> {
     let route = &asked.route;
     Subject {
         verb: route.verb.as_str(),
+        group: &route.group,
         resource: &route.resource,
         subresource: &route.subresource,
         namespace: &route.namespace,

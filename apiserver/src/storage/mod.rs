@@ -23,7 +23,7 @@ mod written;
 pub(crate) use journal::{Batch, Journal};
 pub(crate) use resource::Change;
 use resource::Resource;
-pub(crate) use written::{Written, collect};
+pub(crate) use written::{Listener, Written, by_user, collect};
 
 /// Objects of one resource by `namespace/name` (or `name`), in list order.
 pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;
@@ -129,6 +129,8 @@ pub(crate) struct Store {
     newest: Arc<Signal>,
     /// Writes on their way to the data file; empty for a store in memory.
     journal: OnceLock<Arc<Journal>>,
+    /// Listener of all writes, if a test has one.
+    listener: OnceLock<Listener>,
 }
 
 /// Ends the thread that writes the data file, after the writes so far.
@@ -186,11 +188,23 @@ impl Store {
     /// Returns an empty store at revision 1, etcd's first.
     pub(crate) fn new() -> Self {
         let inner = Inner { revision: FIRST, refuses_future: false, resources: BTreeMap::new() };
-        Self { inner: Mutex::new(inner), newest: Arc::default(), journal: OnceLock::new() }
+        Self {
+            inner: Mutex::new(inner),
+            newest: Arc::default(),
+            journal: OnceLock::new(),
+            listener: OnceLock::new(),
+        }
     }
 
-    /// Goes on from the state of a data file, whose history is not known, and writes it from now on.
+    /// Goes on from the state of a data file, and writes it from now on.
     pub(crate) fn load(&self, backup: &Backup, journal: Arc<Journal>) {
+        self.begin(backup);
+        // Set once: a store has one file.
+        drop(self.journal.set(journal));
+    }
+
+    /// Goes on from a state whose history is not known.
+    pub(crate) fn begin(&self, backup: &Backup) {
         let mut inner = self.inner.lock();
         inner.revision = inner.revision.max(backup.revision);
         let floor = inner.revision;
@@ -202,8 +216,6 @@ impl Store {
             (state.floor, state.revision) = (floor, floor);
             state.base = state.current.clone();
         }
-        // Set once: a store has one file.
-        drop(self.journal.set(journal));
     }
 
     /// Returns the writes on their way to the data file; `None` for a store in memory.
@@ -227,6 +239,24 @@ impl Store {
         if let Some(journal) = self.journal.get() {
             journal.reached(ticket).await;
         }
+    }
+
+    /// Installs the listener of all writes, which is called under the store's lock; the first one stays.
+    pub(crate) fn listen(&self, listener: Listener) {
+        drop(self.listener.set(listener));
+    }
+
+    /// Reports a write to those who collect or listen, before any watch reads it.
+    fn report(&self, resource: &str, change: &Change) {
+        written::note(resource, change);
+        if let Some(listener) = self.listener.get() {
+            listener.tell(resource, change);
+        }
+    }
+
+    /// Whether somebody listens to writes.
+    pub(crate) fn is_listened(&self) -> bool {
+        self.listener.get().is_some()
     }
 
     /// Refuses later watches from a revision that does not exist yet.
@@ -331,7 +361,7 @@ impl Store {
             after: Some(object.clone()),
             snapshot: state.current.insert(key.clone(), object.clone()),
         };
-        written::note(resource, &change);
+        self.report(resource, &change);
         state.record(change);
         inner.revision = revision;
         inner.bound();
@@ -360,7 +390,7 @@ impl Store {
             after: None,
             snapshot: state.current.remove(key),
         };
-        written::note(resource, &change);
+        self.report(resource, &change);
         state.record(change);
         inner.revision = revision;
         if let Some(journal) = self.journal.get() {

@@ -1,9 +1,10 @@
-//! Collection of the writes that a piece of work makes, for the audit log.
+//! Collection of the writes that a piece of work makes, for the audit log; and who made them, for an observer.
 //!
 //! Verbs run on one thread from their begin to their end, so the collection belongs to the thread: no verb
 //! has to pass its writes on.
 
 use std::cell::RefCell;
+use std::fmt;
 
 use super::Change;
 
@@ -28,7 +29,25 @@ impl Written {
     }
 }
 
+/// Listener of all writes; the user is that of the work that made the write.
+pub(crate) struct Listener(pub(crate) Box<dyn Fn(&str, &Change, Option<&str>) + Send + Sync>);
+
+impl Listener {
+    /// Reports a write of the thread.
+    pub(super) fn tell(&self, resource: &str, change: &Change) {
+        USER.with_borrow(|user| (self.0)(resource, change, user.as_deref()));
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
 thread_local! {
+    /// User of the work that runs on the thread.
+    static USER: RefCell<Option<String>> = const { RefCell::new(None) };
     /// Collection of the work that runs on the thread; `None` while nobody asks.
     static WRITTEN: RefCell<Option<Written>> = const { RefCell::new(None) };
 }
@@ -46,6 +65,20 @@ pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, Written) {
     let _end = End;
     let done = work();
     (done, WRITTEN.with(|slot| slot.borrow_mut().take()).unwrap_or_default())
+}
+
+/// Runs a piece of work as that of a user.
+pub(crate) fn by_user<T>(user: &str, work: impl FnOnce() -> T) -> T {
+    /// Ends the mark even if the work panics.
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            USER.set(None);
+        }
+    }
+    USER.set(Some(user.to_owned()));
+    let _end = End;
+    work()
 }
 
 /// Adds a write to the collection of the thread, if there is one.

@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::ApiServer;
-use crate::faults::{Action, Fault};
+use crate::faults::{Action, Fault, ObservedChange, ObservedRequest, Observer};
 use crate::http::test_support::*;
 
 #[tokio::test(start_paused = true)]
@@ -211,6 +211,28 @@ async fn a_server_that_is_asked_to_expires_versions_that_do_not_exist_yet() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_from_a_backup_has_its_objects_and_shares_no_later_write() {
+    let (first, mut client) = start().await;
+    assert_eq!(client.post(CRDS, widgets()).await.code, 201);
+    assert_eq!(client.post(WIDGETS, widget("a", json!({"size": 1}))).await.code, 201);
+    let backup = first.backup();
+    let second = ApiServer::builder().seed(1).start_from(&backup);
+    assert_eq!(
+        second.revision(),
+        backup.revision(),
+        "what exists from the start is not made again"
+    );
+    let mut other = Client::of(&second).await;
+    assert_eq!(other.get(WIDGETS).await.names(), ["a"]);
+    assert_eq!(other.post(WIDGETS, widget("b", json!({"size": 1}))).await.code, 201);
+    assert_eq!(client.get(WIDGETS).await.names(), ["a"]);
+    let third = ApiServer::builder().seed(1).start_from(&backup);
+    let mut third = Client::of(&third).await;
+    let uid = third.post(MAPS, map("x")).await.value["metadata"]["uid"].clone();
+    assert!(uid.is_string() && uid != client.post(MAPS, map("x")).await.value["metadata"]["uid"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_commit_passes_every_check_and_watches_show_it() {
     let (server, _client) = start().await;
     let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1")).await;
@@ -222,4 +244,46 @@ async fn a_commit_passes_every_check_and_watches_show_it() {
     assert!(commit(None).is_some_and(|gone| gone > revision));
     assert_eq!(watch.brief().await, "DELETED a");
     assert_eq!(commit(None), None);
+}
+
+/// Refuses the second creation of a ConfigMap, and counts changes with their users.
+#[derive(Debug, Default)]
+struct Refusing {
+    created: std::sync::atomic::AtomicUsize,
+    changes: parking_lot::Mutex<Vec<(String, Option<String>)>>,
+}
+
+impl Observer for Refusing {
+    fn request(&self, request: &ObservedRequest<'_>) -> Vec<Action> {
+        if (request.verb, request.resource) != ("create", "configmaps") {
+            return Vec::new();
+        }
+        let before = self.created.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if before == 1 { vec![Action::Answer(503)] } else { Vec::new() }
+    }
+
+    fn changed(&self, change: &ObservedChange<'_>) {
+        let user = change.user.map(str::to_owned);
+        self.changes.lock().push((change.resource.to_owned(), user));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_decides_on_each_request_and_sees_who_wrote() {
+    let (server, mut client) = start().await;
+    let observer = std::sync::Arc::new(Refusing::default());
+    server.observe(observer.clone());
+    let codes = [
+        client.post(MAPS, map("a")).await.code,
+        client.post(MAPS, map("b")).await.code,
+        client.post(MAPS, map("c")).await.code,
+    ];
+    assert_eq!(codes, [201, 503, 201]);
+    server.delete_object("", "configmaps", "default", "a").unwrap();
+    let changes = observer.changes.lock().clone();
+    let users: Vec<Option<&str>> = changes.iter().map(|(_, user)| user.as_deref()).collect();
+    assert!(changes.iter().all(|(resource, _)| resource == "configmaps"), "{changes:?}");
+    assert_eq!(users[..2], [users[0], users[0]]);
+    assert!(users[0].is_some(), "{changes:?}");
+    assert_eq!(users[2..], [None], "the server itself deleted it");
 }

@@ -9,8 +9,9 @@
 //! Functions here panic with an explanation where a test could only fail anyway; those that return
 //! a `Result` are named `try_…`.
 //!
-//! Absent: fault injection, exploration of crash points, a controller manager beside the real
-//! server.
+//! [`explore`] makes a workload again and again, each time with another crash, lost answer or late event.
+//!
+//! Absent: a controller manager beside the real server.
 //!
 //! ```no_run
 //! # extern crate windlass_testing as windlass;
@@ -33,6 +34,7 @@ pub mod check;
 #[cfg(test)]
 mod creation_tests;
 pub mod elections;
+mod explore;
 mod grants;
 #[cfg(test)]
 mod lock_tests;
@@ -44,6 +46,7 @@ mod settle;
 mod tests;
 
 pub use check::{CheckReport, check, check_from, try_check, try_check_from};
+pub use explore::{Exploration, ExplorationReport, Finding, World, explore};
 pub use grants::GrantReport;
 pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;

@@ -1,0 +1,217 @@
+//! Oracles: what undisturbed runs show is expected, and what a disturbed run must not differ in.
+
+// DESIGN.md, 197: An oracle judges what a correct operator cannot do
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::monitor::Change;
+use super::plan::{Disturbance, Plan};
+use super::run::Outcome;
+use super::state::{self, Difference, End, Masks};
+
+/// Updates of one object that a disturbance may add.
+const MORE_UPDATES: usize = 10;
+
+/// What undisturbed runs did.
+#[derive(Debug)]
+pub(super) struct Expectation {
+    end: End,
+    masks: Masks,
+    /// Most creations, updates and deletions of each key by the operator.
+    most: BTreeMap<(String, &'static str), usize>,
+    /// Writes of the operator, without masked places; most in one run.
+    writes: BTreeMap<Write, usize>,
+    /// Writes of the first run, in order, with their virtual times in milliseconds.
+    order: Vec<(Write, u128)>,
+}
+
+/// Key, verb, and state after the write as JSON.
+type Write = (String, &'static str, String);
+
+/// Judgement on a run that differed.
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    /// Heading, such as "the end differs".
+    pub(super) heading: &'static str,
+    /// What differed, a sentence each.
+    pub(super) details: Vec<String>,
+    /// The first write that differed; empty when all were expected.
+    pub(super) first: String,
+}
+
+impl Verdict {
+    /// Returns the text by which findings of one cause are grouped.
+    pub(super) fn cause(&self) -> String {
+        if self.first.is_empty() {
+            format!("{}{:?}", self.heading, self.details)
+        } else {
+            self.first.clone()
+        }
+    }
+}
+
+/// Returns the operator's writes that oracles judge.
+fn writes(outcome: &Outcome) -> impl Iterator<Item = &Change> {
+    outcome.recording.changes.iter().filter(|change| change.by_operator && change.is_relevant)
+}
+
+impl Expectation {
+    /// Returns what undisturbed runs agree on. `first` gives the end, `others` with other seeds the masks;
+    /// all of them, and those `delayed`, the bounds of writes.
+    ///
+    /// # Errors
+    /// The differences that no mask can cover: whole objects.
+    pub(super) fn new(
+        first: &Outcome,
+        others: &[Outcome],
+        delayed: &[Outcome],
+    ) -> Result<Self, Vec<String>> {
+        let mut masks = Masks::new();
+        let mut missing = Vec::new();
+        for other in others {
+            for Difference { key, path, text } in
+                state::differences(&first.end, &other.end, &Masks::new())
+            {
+                if path.is_empty() {
+                    missing.push(text);
+                } else {
+                    masks.insert((state::resource_of(&key).to_owned(), path));
+                }
+            }
+        }
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+        let mut expected = Self {
+            end: first.end.clone(),
+            masks,
+            most: BTreeMap::new(),
+            writes: BTreeMap::new(),
+            order: Vec::new(),
+        };
+        expected.order =
+            writes(first).map(|change| (expected.write(change), change.at.as_millis())).collect();
+        for outcome in std::iter::once(first).chain(others).chain(delayed) {
+            for (key, count) in counts(outcome) {
+                let most = expected.most.entry(key).or_default();
+                *most = count.max(*most);
+            }
+            let mut seen: BTreeMap<Write, usize> = BTreeMap::new();
+            writes(outcome)
+                .for_each(|change| *seen.entry(expected.write(change)).or_default() += 1);
+            for (write, count) in seen {
+                let most = expected.writes.entry(write).or_default();
+                *most = count.max(*most);
+            }
+        }
+        Ok(expected)
+    }
+
+    /// Returns a write without masked places.
+    fn write(&self, change: &Change) -> Write {
+        let after = state::masked(&change.key, &change.after, &self.masks);
+        (change.key.clone(), change.verb, after.to_string())
+    }
+
+    /// Returns the places in which an end differs.
+    pub(super) fn differences(&self, end: &End) -> Vec<Difference> {
+        state::differences(&self.end, end, &self.masks)
+    }
+
+    /// Judges a run.
+    pub(super) fn judge(&self, outcome: &Outcome, plan: &Plan) -> Option<Verdict> {
+        let (heading, details) = if let Some(failure) = &outcome.failure {
+            ("the run failed", vec![failure.clone()])
+        } else {
+            let ends = self.differences(&outcome.end).into_iter().map(|difference| difference.text);
+            let judged = [
+                ("the end differs", ends.collect()),
+                ("the operator wrote more than it needs to", self.surplus(outcome, plan)),
+                ("the end is no fixpoint", restless(outcome)),
+            ];
+            judged.into_iter().find(|(_, details): &(_, Vec<String>)| !details.is_empty())?
+        };
+        Some(Verdict { heading, details, first: self.first(outcome) })
+    }
+
+    /// Returns the writes beyond those of undisturbed runs.
+    fn surplus(&self, outcome: &Outcome, plan: &Plan) -> Vec<String> {
+        // A creation whose answer is lost must be made again when its name is generated, unless the operator
+        // chose the name: too many for a while are no fault of an operator that removes the surplus.
+        let loses = plan
+            .steps
+            .iter()
+            .any(|step| matches!(step.kind, Disturbance::LoseAnswer | Disturbance::Fail(_)));
+        let mut surplus = Vec::new();
+        for ((key, verb), count) in counts(outcome) {
+            let most = self.most.get(&(key.clone(), verb)).copied().unwrap_or_default();
+            let allowed = if verb == "updates" { most * 3 + MORE_UPDATES } else { most };
+            if count > allowed && !(loses && key.ends_with('*')) {
+                surplus.push(format!(
+                    "it {verb} {key} {count} times, and {most} times in undisturbed runs"
+                ));
+            }
+        }
+        surplus
+    }
+
+    /// Returns the sentence about the first write that no undisturbed run made, or else the first one that
+    /// was not made.
+    fn first(&self, outcome: &Outcome) -> String {
+        let mut left = self.writes.clone();
+        for change in writes(outcome) {
+            match left.get_mut(&self.write(change)) {
+                Some(count) if *count > 0 => *count -= 1,
+                _ => {
+                    let at = change.at.as_millis() as f64 / 1000.0;
+                    return format!("at {at:.1} s the operator {} {}", change.verb, change.key);
+                }
+            }
+        }
+        let mut made: BTreeMap<Write, usize> = BTreeMap::new();
+        writes(outcome).for_each(|change| *made.entry(self.write(change)).or_default() += 1);
+        for (write, at) in &self.order {
+            match made.get_mut(write) {
+                Some(count) if *count > 0 => *count -= 1,
+                _ => {
+                    let at = *at as f64 / 1000.0;
+                    let (key, verb, _) = write;
+                    return format!(
+                        "never, while at {at:.1} s of the undisturbed run it {verb} {key}"
+                    );
+                }
+            }
+        }
+        String::new()
+    }
+}
+
+/// Returns the numbers of the operator's creations, updates and deletions, by key.
+fn counts(outcome: &Outcome) -> BTreeMap<(String, &'static str), usize> {
+    let mut counts = BTreeMap::new();
+    writes(outcome)
+        .for_each(|change| *counts.entry((change.key.clone(), change.verb)).or_default() += 1);
+    counts
+}
+
+/// Returns the operator's changes after the last restart, a sentence each.
+pub(super) fn restless(outcome: &Outcome) -> Vec<String> {
+    let late = outcome.recording.changes.iter().skip(outcome.restart);
+    let late = late.filter(|change| change.by_operator && change.is_relevant);
+    late.map(|change| {
+        format!("started again on the settled end, it {} {}", change.verb, change.key)
+    })
+    .take(8)
+    .collect()
+}
+
+/// Whether two runs made the same changes in the same order, those of bookkeeping left out.
+pub(super) fn are_equal(one: &Outcome, other: &Outcome) -> bool {
+    let changes = |outcome: &Outcome| -> Vec<(String, &'static str, Value)> {
+        let changes = outcome.recording.changes.iter().filter(|change| change.is_relevant);
+        changes.map(|change| (change.key.clone(), change.verb, change.after.clone())).collect()
+    };
+    changes(one) == changes(other)
+}

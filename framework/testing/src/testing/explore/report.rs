@@ -1,0 +1,139 @@
+//! The report of an exploration, as a person would tell it.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A fault that runs of an exploration have shown.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What was wrong, such as "the end differs".
+    pub(super) heading: String,
+    /// What was done, a sentence each.
+    pub(super) caused: Vec<String>,
+    /// The first write that differed.
+    pub(super) first: String,
+    /// What differed.
+    pub(super) details: Vec<String>,
+    /// Text that repeats the run: seed and plan.
+    pub(super) replay: String,
+    /// Plans of other runs that differed first in the same write.
+    pub(super) others: Vec<String>,
+    /// Real time from the start of the exploration to the first of these runs' ends.
+    pub(super) after: Duration,
+    /// Text by which findings are grouped.
+    pub(super) cause: String,
+}
+
+impl Finding {
+    /// Returns what was wrong, such as "the end differs".
+    pub fn heading(&self) -> &str {
+        &self.heading
+    }
+
+    /// Returns what differed, a sentence each.
+    pub fn details(&self) -> &[String] {
+        &self.details
+    }
+
+    /// Returns the value of `WINDLASS_EXPLORE` that repeats this run alone.
+    pub fn replay(&self) -> &str {
+        &self.replay
+    }
+
+    /// Returns the real time from the start of the exploration until this was found.
+    pub fn after(&self) -> Duration {
+        self.after
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.heading)?;
+        if self.caused.is_empty() {
+            writeln!(f, "   done:   nothing was disturbed")?;
+        }
+        for caused in &self.caused {
+            writeln!(f, "   done:   {caused}")?;
+        }
+        if !self.first.is_empty() {
+            writeln!(f, "   first write that differed: {}", self.first)?;
+        }
+        for detail in self.details.iter().take(12) {
+            writeln!(f, "   {detail}")?;
+        }
+        if self.details.len() > 12 {
+            writeln!(f, "   … and {} more differences", self.details.len() - 12)?;
+        }
+        if !self.others.is_empty() {
+            let shown: Vec<&str> = self.others.iter().take(4).map(String::as_str).collect();
+            writeln!(
+                f,
+                "   {} more runs came to the same write: {}",
+                self.others.len(),
+                shown.join("; ")
+            )?;
+        }
+        write!(f, "   alone, with its writes: WINDLASS_EXPLORE='{}'", self.replay)
+    }
+}
+
+/// Outcome of an exploration.
+#[derive(Clone, Debug, Default)]
+pub struct ExplorationReport {
+    pub(super) findings: Vec<Finding>,
+    pub(super) runs: usize,
+    pub(super) plans: usize,
+    pub(super) elapsed: Duration,
+    pub(super) seed: u64,
+    /// Whether two runs of one seed differed.
+    pub(super) is_random: bool,
+}
+
+impl ExplorationReport {
+    /// Returns the findings, one for each cause; those of fewer disturbances first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Returns the number of runs.
+    pub fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// Returns the real time of the exploration.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// Adds a finding, or another run to the one of the same cause.
+    pub(super) fn add(&mut self, finding: Finding) {
+        let same = self.findings.iter_mut().find(|known| known.cause == finding.cause);
+        match same {
+            Some(known) => known.others.push(finding.replay),
+            None => self.findings.push(finding),
+        }
+    }
+}
+
+impl fmt::Display for ExplorationReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.elapsed.as_secs_f64();
+        let Self { findings, runs, plans, seed, is_random, .. } = self;
+        write!(
+            f,
+            "{} findings in {runs} runs of {plans} plans, {seconds:.1} s, seed {seed}",
+            findings.len()
+        )?;
+        if *is_random {
+            write!(
+                f,
+                "\ntwo runs of one seed differed: the operator reads real time, real randomness or a real network, \
+                 so that findings may not repeat"
+            )?;
+        }
+        for (index, finding) in findings.iter().enumerate() {
+            write!(f, "\n\n{}. {finding}", index + 1)?;
+        }
+        Ok(())
+    }
+}

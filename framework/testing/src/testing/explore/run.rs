@@ -1,0 +1,185 @@
+//! One run: a world of its own on a paused clock, from the workload to the fixpoint.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use windlass_apiserver::{ApiServer, Backup, Builder};
+
+use super::EPOCH;
+use super::monitor::{Monitor, Recording};
+use super::oracle::Expectation;
+use super::plan::Plan;
+use super::state::{self, End};
+use super::world::World;
+
+/// Virtual time without a change after which a world counts as quiet.
+const QUIET: Duration = Duration::from_secs(60);
+/// Virtual time after which a world that is not quiet will never be.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// Virtual time in which an operator may still repair a difference by a requeue.
+const PATIENCE: Duration = Duration::from_secs(700);
+
+/// Input of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Setting {
+    pub(super) seed: u64,
+    pub(super) plan: Plan,
+    /// Delay of all events.
+    pub(super) lag: Duration,
+}
+
+/// Outcome of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) recording: Recording,
+    /// Objects at the end, before the last restart.
+    pub(super) end: End,
+    /// Number of the first change after the last restart.
+    pub(super) restart: usize,
+    /// The reason for which the run did not reach its end.
+    pub(super) failure: Option<String>,
+}
+
+/// What runs share.
+#[derive(Debug)]
+pub(super) struct Shared<'a, F> {
+    pub(super) workload: &'a F,
+    /// Objects that each server begins with; `None` to make them anew.
+    pub(super) prepared: Option<Backup>,
+}
+
+/// Returns the settings of each run's server.
+fn server(seed: u64) -> Builder {
+    ApiServer::builder().seed(seed).epoch(EPOCH).stand_ins(true)
+}
+
+/// Returns the objects of a server that has just started; making them takes longer than many a run.
+pub(super) fn prepared() -> Option<Backup> {
+    let runtime = runtime().ok()?;
+    let _inside = runtime.enter();
+    Some(server(0).start().backup())
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()
+}
+
+/// Makes a run on the calling thread. `expected` is `None` for undisturbed runs.
+pub(super) fn run<F, W>(
+    shared: &Shared<'_, F>,
+    setting: &Setting,
+    expected: Option<&Expectation>,
+) -> Outcome
+where
+    F: Fn(World) -> W,
+    W: Future<Output = ()>,
+{
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let failure = Some(format!("cannot start a runtime: {error}"));
+            return Outcome { failure, ..Outcome::default() };
+        }
+    };
+    let monitor = OnceLock::new();
+    let driven = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(drive(shared, setting, expected, &monitor))
+    }));
+    // Tasks end with the runtime; what they write then is not recorded.
+    let recording = monitor.get().map(|monitor: &Arc<Monitor>| monitor.end()).unwrap_or_default();
+    drop(runtime);
+    match driven {
+        Ok(outcome) => Outcome { recording, ..outcome },
+        Err(panic) => {
+            let failure = Some(format!("the workload panicked: {}", panic_text(panic.as_ref())));
+            Outcome { recording, failure, ..Outcome::default() }
+        }
+    }
+}
+
+/// Returns the text of a panic.
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no text".to_owned())
+}
+
+async fn drive<F, W>(
+    shared: &Shared<'_, F>,
+    setting: &Setting,
+    expected: Option<&Expectation>,
+    slot: &OnceLock<Arc<Monitor>>,
+) -> Outcome
+where
+    F: Fn(World) -> W,
+    W: Future<Output = ()>,
+{
+    let builder = server(setting.seed);
+    let server = match &shared.prepared {
+        Some(prepared) => builder.start_from(prepared),
+        None => builder.start(),
+    };
+    if !setting.lag.is_zero() {
+        server.faults().lag_watches("*", setting.lag);
+    }
+    let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, &setting.plan)));
+    let world = match World::new(server.clone(), monitor, setting.seed) {
+        Ok(world) => world,
+        Err(error) => {
+            let failure = Some(format!("cannot make the world of a run: {error}"));
+            return Outcome { failure, ..Outcome::default() };
+        }
+    };
+    let scenario = async {
+        (shared.workload)(world.clone()).await;
+        finish(&world, expected).await
+    };
+    let mut outcome = tokio::select! {
+        biased;
+        () = world.failed() => Outcome::default(),
+        () = world.keep() => Outcome::default(),
+        outcome = scenario => outcome,
+    };
+    world.end_process();
+    outcome.failure = outcome.failure.or_else(|| world.failure());
+    outcome
+}
+
+/// Waits for the end, and then for the fixpoint after a restart.
+async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
+    let mut outcome = Outcome { failure: quiet(world).await.err(), ..Outcome::default() };
+    outcome.end = state::end(&world.state());
+    let differs =
+        |end: &End| expected.is_some_and(|expected| !expected.differences(end).is_empty());
+    if outcome.failure.is_none() && differs(&outcome.end) {
+        world.clock().sleep(PATIENCE).await;
+        outcome.failure = quiet(world).await.err();
+        outcome.end = state::end(&world.state());
+    }
+    world.monitor().calm();
+    outcome.restart = world.monitor().changes();
+    if outcome.failure.is_none() {
+        world.start();
+        outcome.failure = quiet(world).await.err();
+    }
+    outcome
+}
+
+/// Waits until nothing that oracles judge has changed for a minute.
+async fn quiet(world: &World) -> Result<(), String> {
+    let clock = world.clock();
+    let began = clock.now();
+    loop {
+        let before = world.monitor().judged();
+        clock.sleep(QUIET).await;
+        if world.monitor().judged() == before {
+            return Ok(());
+        }
+        if clock.now() - began > LONGEST {
+            return Err(format!("objects were still changed after {} s", LONGEST.as_secs()));
+        }
+    }
+}

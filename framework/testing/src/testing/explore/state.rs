@@ -1,0 +1,309 @@
+//! Objects as runs are compared by them: without what differs between any two runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::monitor::{Change, Recording, Request};
+use super::plan::Step;
+
+/// Annotation that a disturbance writes; it counts in no comparison.
+pub(super) const EDIT: &str = "explore.windlass.dev/edit";
+/// Fields that differ between runs, or that count writes.
+const VARYING: [&str; 9] = [
+    "uid",
+    "resourceVersion",
+    "managedFields",
+    "generation",
+    "observedGeneration",
+    "clusterIP",
+    "clusterIPs",
+    "nodePort",
+    EDIT,
+];
+
+/// The objects of a run's end: by key without generated names, all states that have this key.
+pub(super) type End = BTreeMap<String, Vec<Value>>;
+
+/// Returns an object without the fields that differ between runs; times are replaced by a mark.
+pub(super) fn comparable(object: &Value) -> Value {
+    let mut object = object.clone();
+    strip(&mut object);
+    if let Some(name) =
+        object["metadata"]["generateName"].as_str().map(|prefix| format!("{prefix}*"))
+    {
+        object["metadata"]["name"] = json!(name);
+    }
+    let is_empty =
+        object["metadata"]["annotations"].as_object().is_some_and(serde_json::Map::is_empty);
+    if let Some(metadata) = object["metadata"].as_object_mut().filter(|_| is_empty) {
+        metadata.remove("annotations");
+    }
+    object
+}
+
+/// Removes the fields that differ; the recursion is as deep as the object.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !VARYING.contains(&name.as_str()));
+            fields.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::String(text) if is_dated(text) && text.parse::<jiff::Timestamp>().is_ok() => {
+            "<time>".clone_into(text);
+        }
+        _ => {}
+    }
+}
+
+/// Whether a text may be a time; parsing every text would take longer than all else.
+fn is_dated(text: &str) -> bool {
+    text.len() >= 20 && text.as_bytes().first().is_some_and(u8::is_ascii_digit)
+}
+
+/// Returns the key of an object: resource, namespace and name, the name without its generated part.
+pub(super) fn key(resource: &str, object: &Value) -> String {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let (namespace, prefix) = (text("namespace"), text("generateName"));
+    let name = if prefix.is_empty() { text("name").to_owned() } else { format!("{prefix}*") };
+    if namespace.is_empty() {
+        format!("{resource} {name}")
+    } else {
+        format!("{resource} {namespace}/{name}")
+    }
+}
+
+/// Returns the end of a run from its objects, by resource and key.
+pub(super) fn end(objects: &BTreeMap<(String, String), Value>) -> End {
+    let mut end = End::new();
+    for ((resource, _), object) in objects {
+        end.entry(key(resource, object)).or_default().push(object.clone());
+    }
+    end
+}
+
+/// Returns the resource of a key.
+pub(super) fn resource_of(key: &str) -> &str {
+    key.split(' ').next().unwrap_or_default()
+}
+
+/// Places that differ between undisturbed runs: resource and path, positions in lists left out.
+pub(super) type Masks = BTreeSet<(String, String)>;
+
+/// A place in which two ends differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    pub(super) key: String,
+    /// Path without positions in lists; empty for the whole object.
+    pub(super) path: String,
+    /// The sentence that tells it.
+    pub(super) text: String,
+}
+
+/// Returns the places in which two ends differ, masked ones left out.
+pub(super) fn differences(expected: &End, found: &End, masks: &Masks) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    let keys: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+    for key in keys {
+        let side = |end: &'_ End| end.get(key).cloned().unwrap_or_default();
+        let (old, new) = (side(expected), side(found));
+        if old.len() == new.len() {
+            differences_of(key, &old, &new, masks, &mut differences);
+            continue;
+        }
+        let (new, old) = (count(new.len()), count(old.len()));
+        let text = format!("{key}: {new} at the end, {old} in the undisturbed run");
+        differences.push(Difference { key: key.clone(), path: String::new(), text });
+    }
+    differences
+}
+
+/// Adds the places in which as many objects of one key differ.
+fn differences_of(
+    key: &str,
+    old: &[Value],
+    new: &[Value],
+    masks: &Masks,
+    differences: &mut Vec<Difference>,
+) {
+    // Several objects of one key are told apart by what does not vary.
+    let sorted = |states: &[Value]| {
+        let mut states: Vec<Value> = states.iter().map(|state| masked(key, state, masks)).collect();
+        states.sort_by_cached_key(Value::to_string);
+        states
+    };
+    let resource = resource_of(key);
+    for (old, new) in sorted(old).iter().zip(&sorted(new)) {
+        let mut places = Vec::new();
+        compare(old, new, "", "", &mut places);
+        places.retain(|(path, ..)| !masks.contains(&(resource.to_owned(), path.clone())));
+        differences.extend(places.into_iter().map(|(path, shown, old, new)| {
+            let text = match resource {
+                // Its values are kept out of logs.
+                "secrets" => format!("{key}: {shown} is another than in the undisturbed run"),
+                _ => format!("{key}: {shown} is {new}, and {old} in the undisturbed run"),
+            };
+            Difference { key: key.to_owned(), path, text }
+        }));
+    }
+}
+
+fn count(number: usize) -> String {
+    match number {
+        0 => "absent".to_owned(),
+        1 => "one object".to_owned(),
+        more => format!("{more} objects"),
+    }
+}
+
+/// A place: its path without and with positions, and both values.
+type Place = (String, String, String, String);
+
+/// Adds the places in which two values differ. The recursion is as deep as the values.
+fn compare(old: &Value, new: &Value, path: &str, shown: &str, places: &mut Vec<Place>) {
+    if old == new {
+        return;
+    }
+    match (old, new) {
+        (Value::Object(left), Value::Object(right)) => {
+            let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            for name in names {
+                let child = |fields: &serde_json::Map<String, Value>| {
+                    fields.get(name).cloned().unwrap_or_default()
+                };
+                let (path, shown) = (format!("{path}.{name}"), format!("{shown}.{name}"));
+                compare(&child(left), &child(right), &path, &shown, places);
+            }
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            for (index, (left, right)) in left.iter().zip(right).enumerate() {
+                let (path, shown) = (format!("{path}[]"), format!("{shown}[{index}]"));
+                compare(left, right, &path, &shown, places);
+            }
+        }
+        _ => places.push((path.to_owned(), shown.to_owned(), short(old), short(new))),
+    }
+}
+
+/// Returns a value as findings show it, 120 characters at most.
+fn short(value: &Value) -> String {
+    if value.is_null() {
+        return "absent".to_owned();
+    }
+    let text = value.to_string();
+    match text.char_indices().nth(120) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Returns an object without masked places, for the comparison of single writes.
+pub(super) fn masked(key: &str, object: &Value, masks: &Masks) -> Value {
+    let mut object = object.clone();
+    mask(&mut object, "", resource_of(key), masks);
+    object
+}
+
+fn mask(value: &mut Value, path: &str, resource: &str, masks: &Masks) {
+    if masks.contains(&(resource.to_owned(), path.to_owned())) {
+        *value = json!("<varies>");
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                mask(value, &format!("{path}.{name}"), resource, masks);
+            }
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| mask(item, &format!("{path}[]"), resource, masks));
+        }
+        _ => {}
+    }
+}
+
+/// Returns the words for a request; `key` names the object where the path does not.
+pub(super) fn request_text(request: &Request, key: Option<&str>) -> String {
+    let Request { verb, resource, subresource, namespace, name, .. } = request;
+    if let Some(key) = key.filter(|_| name.is_empty()) {
+        return format!("the {verb} of {key}");
+    }
+    let part = |text: &str, before: &str| {
+        if text.is_empty() { String::new() } else { format!("{before}{text}") }
+    };
+    let (subresource, name) = (part(subresource, "/"), part(name, "/"));
+    format!("the {verb} of {resource}{subresource} {namespace}{name}").trim_end().to_owned()
+}
+
+/// Returns the sentences for what was caused in a run. Up to the first of them the run equals the reference,
+/// whose request of the same number names an object that was not created.
+pub(super) fn caused(recording: &Recording, reference: &[Request]) -> Vec<String> {
+    let told = |(index, step): (usize, &Step)| {
+        if step.kind.is_of_change() {
+            return recording
+                .changes
+                .get(step.at)
+                .map(|change| step.kind.told(&change_text(change)));
+        }
+        let request = recording.requests.get(step.at)?;
+        let other = reference.get(step.at).filter(|_| index == 0);
+        let key = request.key.as_deref().or_else(|| other?.key.as_deref());
+        Some(step.kind.told(&request_text(request, key)))
+    };
+    recording.caused.iter().enumerate().filter_map(told).collect()
+}
+
+/// Returns the words for a change.
+pub(super) fn change_text(change: &Change) -> String {
+    let noun = match change.verb {
+        "creates" => "creation",
+        "deletes" => "deletion",
+        _ => "update",
+    };
+    format!("the {noun} of {}", change.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(name: &str, uid: &str) -> Value {
+        json!({"metadata": {"name": name, "generateName": "a-", "namespace": "default", "uid": uid,
+            "creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"node": "x"}})
+    }
+
+    fn one(object: Value) -> End {
+        end(&BTreeMap::from([(("pods".to_owned(), "x".to_owned()), comparable(&object))]))
+    }
+
+    #[test]
+    fn uids_times_and_generated_names_are_no_difference() {
+        let (left, mut right) = (pod("a-1", "u1"), pod("a-2", "u2"));
+        right["metadata"]["creationTimestamp"] = json!("2026-01-01T00:05:00Z");
+        assert_eq!(differences(&one(left), &one(right), &Masks::new()), []);
+    }
+
+    #[test]
+    fn a_difference_is_told_by_path_unless_it_is_masked() {
+        let (left, mut right) = (pod("a-1", "u"), pod("a-1", "u"));
+        right["spec"]["node"] = json!("y");
+        let found = differences(&one(left.clone()), &one(right.clone()), &Masks::new());
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            found[0].text,
+            r#"pods default/a-*: .spec.node is "y", and "x" in the undisturbed run"#
+        );
+        let masks = Masks::from([("pods".to_owned(), ".spec.node".to_owned())]);
+        assert_eq!(differences(&one(left), &one(right), &masks), []);
+    }
+
+    #[test]
+    fn a_missing_object_is_told_once() {
+        let found = differences(&one(pod("a-1", "u")), &End::new(), &Masks::new());
+        assert_eq!(
+            found[0].text,
+            "pods default/a-*: absent at the end, one object in the undisturbed run"
+        );
+    }
+}

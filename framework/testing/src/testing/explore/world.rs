@@ -1,0 +1,273 @@
+//! The world of one run: an API server, the user's client, and the operator under test.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::Notify;
+use windlass_apiserver::ApiServer;
+
+use super::line::Line;
+use super::monitor::Monitor;
+use crate::embedded;
+use windlass_client::client::{Client, ClientConfig};
+use windlass_core::clock::Clock;
+use windlass_core::crd::CustomResource;
+use windlass_core::environment::Environment;
+use windlass_core::error::Error;
+use windlass_core::metrics::{Metrics, names};
+use windlass_core::resource::Resource;
+use windlass_core::rng::Rng;
+use windlass_runtime::manager::{Manager, Running, definition_of, install_all};
+
+/// Time that a condition of a workload may take.
+///
+/// Longer than any hold of events and any backoff after one failure.
+const LONGEST_WAIT: Duration = Duration::from_secs(900);
+/// Time between two looks at a condition, for the first [`EAGER`] ones.
+const POLL: Duration = Duration::from_millis(200);
+/// Time between later looks.
+const SLOW_POLL: Duration = Duration::from_secs(1);
+/// Looks at a condition before the pace changes.
+const EAGER: usize = 10;
+/// Time between a crash and the next start: about that until a lease passes on, in which users go on.
+const RESTART: Duration = Duration::from_secs(10);
+/// Number of starts of one run, over which it counts as hopeless.
+const MOST_STARTS: u64 = 64;
+
+type Make = Arc<dyn Fn(Client) -> Manager + Send + Sync>;
+type Invariant = Arc<dyn Fn(&World) -> bool + Send + Sync>;
+
+/// The API server and the operator of one run of an [exploration](super::explore). Clones share them.
+#[derive(Clone)]
+pub struct World {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    server: ApiServer,
+    client: Client,
+    clock: Clock,
+    rng: Rng,
+    monitor: Arc<Monitor>,
+    make: Mutex<Option<Make>>,
+    process: Mutex<Option<Process>>,
+    starts: Mutex<u64>,
+    invariants: Mutex<Vec<(String, Invariant)>>,
+    failure: Mutex<Option<String>>,
+    failed: Notify,
+}
+
+/// A process of the operator. Dropping it is the end of a crash.
+struct Process {
+    running: Running,
+    metrics: Metrics,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// Creates the world of a run.
+    pub(super) fn new(server: ApiServer, monitor: Arc<Monitor>, seed: u64) -> Result<Self, Error> {
+        let clock = Clock::simulated(super::epoch());
+        let rng = Rng::seeded(seed);
+        let environment =
+            Environment { clock: clock.clone(), rng: rng.fork("user"), metrics: Metrics::new() };
+        let client = embedded::client(&server, None, "default", environment)?;
+        let inner = Inner {
+            server,
+            client,
+            clock,
+            rng,
+            monitor,
+            make: Mutex::default(),
+            process: Mutex::default(),
+            starts: Mutex::default(),
+            invariants: Mutex::default(),
+            failure: Mutex::default(),
+            failed: Notify::new(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Returns the client of the user, an administrator. Its requests are never disturbed.
+    pub fn client(&self) -> Client {
+        self.inner.client.clone()
+    }
+
+    /// Returns the clock of the run: virtual time, which costs none.
+    pub fn clock(&self) -> Clock {
+        self.inner.clock.clone()
+    }
+
+    /// Installs the definition of `K`.
+    ///
+    /// # Panics
+    /// When it cannot be installed.
+    pub async fn install<K: CustomResource>(&self) {
+        let installed = match definition_of::<K>() {
+            Ok(definition) => install_all(&self.inner.client, &[definition], false).await.map(drop),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = installed {
+            panic!("cannot install a definition for this exploration: {error:?}");
+        }
+    }
+
+    /// Starts the operator that `make` builds; after each crash it is built and started again.
+    ///
+    /// It runs without ports, signals and leader election, with all rights. What must outlive a crash belongs to the API
+    /// server or to values that `make` shares; state inside of the reconcilers is lost, as in a Pod.
+    ///
+    /// # Panics
+    /// When the world has an operator already.
+    pub fn operator(&self, make: impl Fn(Client) -> Manager + Send + Sync + 'static) {
+        let previous = self.inner.make.lock().replace(Arc::new(make));
+        assert!(
+            previous.is_none(),
+            "a world has one operator: let one manager run all controllers"
+        );
+        self.start();
+    }
+
+    /// Waits until `condition` holds, for at most 15 minutes of virtual time; a run in which it does not
+    /// hold by then ends as a finding.
+    pub async fn eventually(&self, text: &str, mut condition: impl AsyncFnMut() -> bool) {
+        let holds = async {
+            let mut looks = 0;
+            while !condition().await {
+                looks += 1;
+                self.inner.clock.sleep(if looks < EAGER { POLL } else { SLOW_POLL }).await;
+            }
+        };
+        if self.inner.clock.timeout(LONGEST_WAIT, holds).await.is_none() {
+            self.fail(format!(
+                "within {} s it did not become true: {text}",
+                LONGEST_WAIT.as_secs()
+            ));
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Requires that `condition` holds after each change; states that follow each other without a pause
+    /// may be seen as one.
+    pub fn always(&self, text: &str, condition: impl Fn(&Self) -> bool + Send + Sync + 'static) {
+        self.inner.invariants.lock().push((text.to_owned(), Arc::new(condition)));
+    }
+
+    /// Returns all objects of a kind as they are stored; those that cannot be decoded are left out.
+    pub fn objects<K: Resource>(&self) -> Vec<K> {
+        let Some(info) = K::static_info() else { return Vec::new() };
+        let all = self.inner.server.list_objects(&info.group, &info.plural, "");
+        all.into_iter().filter_map(|object| serde_json::from_value(object).ok()).collect()
+    }
+
+    /// Ends the run as a failed one.
+    pub(super) fn fail(&self, text: String) {
+        self.inner.failure.lock().get_or_insert(text);
+        self.inner.failed.notify_one();
+    }
+
+    /// Returns the reason for which the run failed.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.inner.failure.lock().clone()
+    }
+
+    /// Waits until the run has failed.
+    pub(super) async fn failed(&self) {
+        while self.failure().is_none() {
+            self.inner.failed.notified().await;
+        }
+    }
+
+    /// Starts a process of the operator, if there is one to start; the one before ends.
+    pub(super) fn start(&self) {
+        let Some(make) = self.inner.make.lock().clone() else { return };
+        // Before the new one: two processes would be two replicas.
+        self.end_process();
+        let number = {
+            let mut starts = self.inner.starts.lock();
+            *starts += 1;
+            *starts
+        };
+        if number > MOST_STARTS {
+            self.fail(format!("the operator was started more than {MOST_STARTS} times"));
+        }
+        let line = Line::new(self.inner.server.clone());
+        self.inner.monitor.follow(line.cut());
+        let metrics = Metrics::new();
+        let environment = Environment {
+            clock: self.inner.clock.clone(),
+            rng: self.inner.rng.fork(&format!("operator {number}")),
+            metrics: metrics.clone(),
+        };
+        match client_over(line, environment) {
+            Ok(client) => {
+                // Its renewals would be most of a run's requests, and only one process runs at a time.
+                let manager = make(client).quiet().without_signals().without_leader_election();
+                let running = manager.start();
+                *self.inner.process.lock() = Some(Process { running, metrics });
+            }
+            Err(error) => self.fail(format!("cannot make the operator's client: {error}")),
+        }
+    }
+
+    /// Ends the process of the operator as a crash does.
+    pub(super) fn end_process(&self) {
+        let process = self.inner.process.lock().take();
+        if let Some(process) = process {
+            for (controller, _) in process.running.states() {
+                if process.metrics.counted(&names::RECONCILE_PANICS, &[&controller]) > 0 {
+                    self.fail(format!("a reconcile of controller {controller:?} panicked"));
+                }
+            }
+        }
+    }
+
+    /// Starts the operator again after each crash, and checks what must always hold; never ends.
+    pub(super) async fn keep(&self) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.inner.monitor.crashed.notified() => {
+                    self.end_process();
+                    self.inner.clock.sleep(RESTART).await;
+                    self.start();
+                }
+                () = self.inner.monitor.changed.notified() => self.check(),
+            }
+        }
+    }
+
+    /// Checks what must always hold.
+    fn check(&self) {
+        let invariants = self.inner.invariants.lock().clone();
+        if let Some((text, _)) = invariants.iter().find(|(_, holds)| !holds(self)) {
+            self.fail(format!("it was not always true: {text}"));
+        }
+    }
+
+    /// Returns the monitor of the run.
+    pub(super) fn monitor(&self) -> &Monitor {
+        &self.inner.monitor
+    }
+
+    /// Returns the objects as they are now, by resource and key.
+    pub(super) fn state(&self) -> BTreeMap<(String, String), Value> {
+        self.inner.monitor.objects()
+    }
+}
+
+/// Returns the operator's client.
+fn client_over(line: Line, environment: Environment) -> Result<Client, Error> {
+    // The name is never resolved: the connector opens pipes.
+    let config = ClientConfig::new("http://in-process.windlass")?.with_namespace("default");
+    Client::builder().config(config).connector(Arc::new(line)).environment(environment).build()
+}

@@ -1,0 +1,140 @@
+//! Operators with a planted bug each, which an exploration finds, and their fixed twins, in which it finds
+//! nothing. The bugs are of the kinds that Sieve found in real operators.
+
+#![allow(clippy::unwrap_used, reason = "workloads of tests, outside of test functions")]
+
+mod failures;
+mod fleet;
+mod members;
+mod records;
+mod rotation;
+mod website;
+
+use std::process::Command;
+use std::time::Duration;
+
+use windlass::testing::{Exploration, ExplorationReport, World};
+
+/// Seeds of the short explorations of fixed operators.
+const SEEDS: [u64; 2] = [1, 7];
+
+/// Explores an operator with its bug until the first finding, and its twin for some runs.
+fn found_in_the_broken_only<W>(workload: impl Fn(World, bool) -> W + Send + Sync)
+where
+    W: Future<Output = ()>,
+{
+    let report = Exploration::new().first_only(true).run(|world| workload(world, false));
+    println!("{report}");
+    assert_ne!(report.findings().len(), 0, "the bug is found: {report}");
+    for seed in SEEDS {
+        clean(seed, 40, &workload);
+    }
+}
+
+/// Explores a fixed operator.
+fn clean<W>(
+    seed: u64,
+    runs: usize,
+    workload: &(impl Fn(World, bool) -> W + Send + Sync),
+) -> ExplorationReport
+where
+    W: Future<Output = ()>,
+{
+    let exploration = Exploration::new().seed(seed).runs(runs).budget(Duration::from_secs(60));
+    let report = exploration.run(|world| workload(world, true));
+    assert_eq!(report.findings().len(), 0, "the fixed one has no bug: {report}");
+    report
+}
+
+#[test]
+fn a_volume_of_a_member_that_is_gone_is_found() {
+    found_in_the_broken_only(members::volumes);
+}
+
+#[test]
+fn a_scale_down_that_nobody_remembers_is_found() {
+    found_in_the_broken_only(members::transitions);
+}
+
+#[test]
+fn a_member_created_twice_is_found() {
+    found_in_the_broken_only(records::generated);
+}
+
+#[test]
+fn a_status_before_its_member_is_found() {
+    found_in_the_broken_only(records::phases);
+}
+
+#[test]
+fn a_creation_that_is_not_tried_again_is_found() {
+    found_in_the_broken_only(failures::creation);
+}
+
+#[test]
+fn a_clean_up_that_ignores_its_failure_is_found() {
+    found_in_the_broken_only(failures::clean_up);
+}
+
+#[test]
+fn a_deletion_by_a_stale_view_is_found() {
+    found_in_the_broken_only(rotation::stale_deletion);
+}
+
+#[test]
+fn a_finding_is_made_again_alone_by_its_text() {
+    let report = Exploration::new().first_only(true).run(|world| failures::creation(world, false));
+    let finding = report.findings().first().unwrap();
+    assert!(finding.to_string().contains("the create of configmaps default/"), "{report}");
+    let name = "the_run_that_a_text_names";
+    let again = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", "--nocapture", name])
+        .env("WINDLASS_EXPLORE", finding.replay())
+        .output()
+        .unwrap();
+    let output = [again.stdout, again.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    let [report, writes] = output;
+    assert!(report.contains("1 findings in 5 runs of 1 plans"), "{report}{writes}");
+    assert!(report.contains(finding.heading()) && report.contains(finding.replay()), "{report}");
+    assert!(writes.contains("disturbed: the create of configmaps default/"), "{writes}");
+    assert!(writes.contains("operator creates"), "{writes}");
+}
+
+#[test]
+#[ignore = "the process that the test of replays starts"]
+fn the_run_that_a_text_names() {
+    println!("{}", Exploration::new().runs(1).run(|world| failures::creation(world, false)));
+}
+
+#[test]
+fn the_website_operator_comes_to_the_same_end_after_every_disturbance() {
+    let report = Exploration::new().budget(Duration::from_secs(20)).run(website::sites);
+    println!("{report}");
+    assert_eq!(report.findings().len(), 0, "{report}");
+    assert!(report.runs() > 4, "{report}");
+}
+
+#[test]
+#[ignore = "all plans of the website: minutes"]
+fn the_website_operator_survives_a_long_exploration() {
+    let report = Exploration::new().budget(Duration::from_secs(900)).run(website::sites);
+    println!("{report}");
+    assert_eq!(report.findings().len(), 0, "{report}");
+}
+
+#[test]
+#[ignore = "twenty seeds of each fixed operator: minutes"]
+fn nothing_is_found_in_fixed_operators_over_twenty_seeds() {
+    for seed in 1..=20 {
+        let reports = [
+            clean(seed, 400, &members::volumes),
+            clean(seed, 400, &members::transitions),
+            clean(seed, 400, &records::generated),
+            clean(seed, 400, &records::phases),
+            clean(seed, 400, &failures::creation),
+            clean(seed, 400, &failures::clean_up),
+            clean(seed, 400, &rotation::stale_deletion),
+        ];
+        reports.iter().for_each(|report| println!("{report}"));
+    }
+}
