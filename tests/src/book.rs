@@ -37,11 +37,11 @@ pub mod controllers_queues_and_backoff {}
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
 
-#[doc = include_str!("../../book/src/controllers/children.md")]
-pub mod controllers_children {}
-
 #[doc = include_str!("../../book/src/controllers/webhooks.md")]
 pub mod controllers_webhooks {}
+
+#[doc = include_str!("../../book/src/controllers/children.md")]
+pub mod controllers_children {}
 
 #[doc = include_str!("../../book/src/controllers/reading-others.md")]
 pub mod controllers_reading_others {}

@@ -79,9 +79,11 @@ impl Managed {
         let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
         for (index, entry) in list.into_iter().flatten().enumerate() {
             let (owner, owned, time) = decode_entry(index, entry)?;
-            if let Some(time) = time {
-                managed.times.insert(owner.clone(), time);
-            }
+            // Of two entries with one key the last one counts, with its time.
+            match time {
+                Some(time) => managed.times.insert(owner.clone(), time),
+                None => managed.times.remove(&owner),
+            };
             managed.owners.insert(owner, owned);
         }
         Ok(managed)

@@ -32,6 +32,7 @@ use crate::typed::TypeSchema;
 use managed::{Managed, Owner};
 use updater::Updater;
 
+pub(crate) use scale::{Change as ScaleChange, track as track_scale};
 pub(crate) use validate::plain as go_plain;
 
 /// One server-side apply.
@@ -226,14 +227,8 @@ pub fn track_update(
     let valid = validate::validate(updater.table, updater.root, &before, true)
         .and_then(|()| validate::validate(updater.table, updater.root, &after, true));
     let owner = Owner::new(manager, false, api_version, subresource.unwrap_or_default());
-    let scaled = subresource == Some(scale::NAME) && old.is_some();
-    let updated = valid.and_then(|()| {
-        if scaled {
-            scale::update(&updater, (&before, &after), &mut managed, &owner, api_version)
-        } else {
-            updater.update((&before, &after), &mut managed, &owner, api_version, now)
-        }
-    });
+    let updated = valid
+        .and_then(|()| updater.update((&before, &after), &mut managed, &owner, api_version, now));
     // A write is never refused for its managed fields: objects without the type keep the old list.
     if updated.is_err() {
         managed = old.map(|old| Managed::decode(old).unwrap_or_default()).unwrap_or_default();

@@ -5,7 +5,7 @@
 //! have no owner, an apply then finds `before-first-apply`, versions read `autoscaling/v1`, and
 //! entries have no time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -41,10 +41,24 @@ pub(crate) fn enter(
         return None;
     }
     let replicas = fields::of(updater.table, updater.root, request.intent).difference(stripped());
-    let all = std::mem::take(&mut managed.owners);
-    let (seen, aside) =
-        all.into_iter().partition(|(_, owned)| !owned.set.intersection(&replicas).is_empty());
-    managed.owners = seen;
+    let mut aside = BTreeMap::new();
+    for (owner, owned) in std::mem::take(&mut managed.owners) {
+        let mine = owned.set.intersection(&replicas);
+        if mine.is_empty() {
+            aside.insert(owner, owned);
+        } else if owner.apply {
+            managed.owners.insert(owner, owned);
+        } else {
+            // An owner by update has another key in the Scale, so that its replicas get their own entry.
+            let key = Owner { api_version: VERSION.to_owned(), ..owner.clone() };
+            let rest = owned.set.difference(&replicas);
+            let mine = Owned { set: mine, ..owned.clone() };
+            managed.owners.insert(key, mine);
+            if !rest.is_empty() {
+                aside.insert(owner, Owned { set: rest, ..owned });
+            }
+        }
+    }
     Some(Scaled { aside, replicas, untracked: managed.owners.is_empty() })
 }
 
@@ -77,25 +91,78 @@ pub(crate) fn shown(request: &ApplyRequest<'_>, mut owner: Owner) -> Owner {
     owner
 }
 
-/// Executes an update of `/scale`: tracked only if the changed fields have an owner.
-///
-/// # Errors
-///
-/// Objects that do not have the type.
-pub(crate) fn update(
-    updater: &Updater<'_>,
-    (old, new): (&Value, &Value),
-    managed: &mut Managed,
-    owner: &Owner,
-    version: &str,
-) -> Result<(), String> {
-    let difference = updater.compare(old, new)?;
-    let changed = difference.removed.union(&difference.modified).union(&difference.added);
-    let changed = changed.difference(stripped());
-    let seen = |owned: &Owned| !owned.set.intersection(&changed).is_empty();
-    if managed.owners.values().any(seen) {
-        updater.update((old, new), managed, owner, version, "")?;
-        managed.times.remove(owner);
+/// What an update of `/scale` makes of the replicas in the Scale, which shows no zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The same replicas.
+    Kept,
+    /// Other replicas.
+    Set,
+    /// Zero replicas, after more.
+    Removed,
+}
+
+impl Change {
+    /// Returns the change from replicas to others.
+    pub(crate) fn between(before: i64, after: i64) -> Self {
+        match after {
+            _ if before == after => Self::Kept,
+            0 => Self::Removed,
+            _ => Self::Set,
+        }
     }
-    Ok(())
+}
+
+/// Returns `new` with the owners of `old` after an update of `/scale`, whose replicas are at `path`.
+///
+/// As upstream does it: the owners of the replicas become those of the Scale, under its version. So an
+/// update that changes nothing still moves the replicas to an entry of their own, without a time, and the
+/// next one loses it, because both entries have one key then.
+pub(crate) fn track(
+    (old, new): (&Value, &Value),
+    path: &[String],
+    change: Change,
+    manager: &str,
+    api_version: &str,
+) -> Value {
+    let mut result = new.clone();
+    // A write is never refused for managed fields that cannot be read.
+    let Ok(managed) = Managed::decode(old) else { return result };
+    let mut replicas = PathSet::default();
+    replicas.insert_fields(&path.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut owners = of_scale(&managed, &replicas);
+    // Replicas without an owner stay without one.
+    if !owners.is_empty() && change != Change::Kept {
+        owners.clear();
+        if change == Change::Set {
+            owners.insert(Owner::new(manager, false, VERSION, NAME));
+        }
+    }
+    let mut next = Managed::default();
+    for (owner, mut owned) in managed.owners {
+        let holds = !owned.set.intersection(&replicas).is_empty();
+        if holds && !owners.remove(&owner) {
+            owned.set = owned.set.difference(&replicas);
+        }
+        if !owned.set.is_empty() || !holds {
+            if let Some(time) = managed.times.get(&owner) {
+                next.times.insert(owner.clone(), time.clone());
+            }
+            next.owners.insert(owner, owned);
+        }
+    }
+    let owned = Owned { set: replicas, api_version: api_version.to_owned() };
+    next.owners.extend(owners.into_iter().map(|owner| (owner, owned.clone())));
+    next.encode(&mut result);
+    result
+}
+
+/// Returns the owners of the replicas as a Scale names them.
+fn of_scale(managed: &Managed, replicas: &PathSet) -> BTreeSet<Owner> {
+    let seen = managed.owners.iter().filter(|(_, it)| !it.set.intersection(replicas).is_empty());
+    seen.map(|(owner, _)| {
+        let version = if owner.apply { "" } else { VERSION };
+        Owner { api_version: version.to_owned(), ..owner.clone() }
+    })
+    .collect()
 }

@@ -16,7 +16,7 @@ use crate::status::{cause, forbidden_field, invalid_value, required};
 
 mod changes;
 
-pub(crate) use changes::check_change;
+pub(crate) use changes::{check_change, finalizer_warnings};
 
 /// Fields of `ObjectMeta`; others are unknown.
 const FIELDS: &[&str] = &[
@@ -110,14 +110,7 @@ pub(crate) fn clean(object: &mut Value) -> Vec<String> {
         // `selfLink` is known but no longer stored.
         !empty && FIELDS.contains(&key.as_str()) && key != "selfLink"
     });
-    for key in ["labels", "annotations"] {
-        if let Some(Value::Object(entries)) = fields.get_mut(key) {
-            for value in entries.values_mut().filter(|value| value.is_null()) {
-                // A null in a map of texts is decoded as the empty text.
-                *value = json!("");
-            }
-        }
-    }
+    fill_nulls(fields);
     let mut unknown: Vec<String> =
         unknown.into_iter().map(|key| format!("metadata.{key}")).collect();
     let owners = fields.get_mut("ownerReferences").and_then(Value::as_array_mut);
@@ -134,6 +127,18 @@ pub(crate) fn clean(object: &mut Value) -> Vec<String> {
     unknown
 }
 
+/// Turns nulls among labels, annotations and finalizers into empty texts, as decoding does.
+fn fill_nulls(fields: &mut Map<String, Value>) {
+    for value in ["labels", "annotations", "finalizers"] {
+        let texts: Vec<&mut Value> = match fields.get_mut(value) {
+            Some(Value::Object(entries)) => entries.values_mut().collect(),
+            Some(Value::Array(items)) => items.iter_mut().collect(),
+            _ => continue,
+        };
+        texts.into_iter().filter(|text| text.is_null()).for_each(|text| *text = json!(""));
+    }
+}
+
 /// Fields of metadata that an apply may store empty.
 const COLLECTIONS: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
@@ -146,16 +151,32 @@ fn is_empty(object: &Value, field: &str) -> bool {
     }
 }
 
-/// Returns the empty collections of an object's metadata. Only an apply to a custom resource stores
-/// them: they are not shown, but the next write that drops them changes the object.
-pub(crate) fn empty(object: &Value) -> Vec<&'static str> {
-    COLLECTIONS.into_iter().filter(|field| is_empty(object, field)).collect()
+/// Whether a field of metadata is a map that has nulls, which are read as empty texts.
+fn has_nulls(object: &Value, field: &str) -> bool {
+    let entries = object["metadata"][field].as_object();
+    entries.is_some_and(|entries| entries.values().any(Value::is_null))
 }
 
-/// Removes the empty collections of an object's metadata.
+/// Returns the collections of an object's metadata that are empty or have nulls. Only an apply to a custom
+/// resource stores them: they are not shown, but the next write that drops them changes the object.
+pub(crate) fn empty(object: &Value) -> Vec<&'static str> {
+    let is_odd = |field: &&str| is_empty(object, field) || has_nulls(object, field);
+    COLLECTIONS.into_iter().filter(is_odd).collect()
+}
+
+/// Removes the empty collections of an object's metadata, and turns nulls in others into empty texts.
 pub(crate) fn drop_empty(object: &mut Value) {
     for field in empty(object) {
-        set(object, field, Value::Null);
+        if is_empty(object, field) {
+            set(object, field, Value::Null);
+            continue;
+        }
+        let entries = object["metadata"][field].as_object_mut();
+        for value in entries.into_iter().flat_map(|entries| entries.values_mut()) {
+            if value.is_null() {
+                *value = Value::String(String::new());
+            }
+        }
     }
 }
 
@@ -190,7 +211,7 @@ fn check_type(prefix: &str, key: &str, value: &Value) -> Option<String> {
         }
         ("labels" | "annotations", other) => Some(mismatch(other, &field, "map[string]string")),
         ("finalizers", Value::Array(items)) => {
-            let wrong = items.iter().find(|item| !item.is_string())?;
+            let wrong = items.iter().find(|item| !item.is_string() && !item.is_null())?;
             Some(mismatch(wrong, &field, "string"))
         }
         ("ownerReferences", Value::Array(items)) => {
@@ -399,18 +420,6 @@ pub(crate) fn restore(old: &Value, new: &mut Value) {
     if old["metadata"][grace].is_i64() && new["metadata"][grace].is_null() {
         copy(old, new, grace);
     }
-}
-
-/// Returns advice about the finalizers of custom resources.
-pub(crate) fn finalizer_warnings(object: &Value) -> Vec<String> {
-    let standard = ["orphan", "foregroundDeletion"];
-    let odd = finalizers(object).into_iter();
-    let odd = odd.filter(|name| !name.contains('/') && !standard.contains(&name.as_str()));
-    odd.map(|name| {
-        let path = if name.contains('.') { " including a path (/)" } else { "" };
-        format!("metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer writers")
-    })
-    .collect()
 }
 
 /// Drops repeated owner references; returns a warning if there were any.

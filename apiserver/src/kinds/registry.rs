@@ -3,7 +3,7 @@
 //! Readers take a snapshot; custom kinds come and go by replacing it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
@@ -25,6 +25,8 @@ pub(crate) struct Table {
     /// name and version.
     pub(crate) served: Vec<Served>,
     builtin_groups: BTreeSet<String>,
+    /// One kind per stored resource, in order.
+    stored: Vec<Arc<Kind>>,
 }
 
 impl Table {
@@ -40,6 +42,7 @@ impl Table {
             let key = (served.group.clone(), served.version.clone(), served.plural.clone());
             table.kinds.insert(key, kind);
         }
+        table.stored = table.one_per_resource();
         table
     }
 
@@ -86,6 +89,10 @@ impl Table {
 
     /// Returns one kind per stored resource, in order.
     pub(crate) fn stored(&self) -> Vec<Arc<Kind>> {
+        self.stored.clone()
+    }
+
+    fn one_per_resource(&self) -> Vec<Arc<Kind>> {
         let mut seen = BTreeSet::new();
         // Both event APIs have one resource in the store: the first of them stands for it.
         let storable = self.kinds.values().filter(|kind| !kind.facts.review);
@@ -98,8 +105,10 @@ impl Table {
 impl Registry {
     /// Returns a registry of the built-in kinds.
     pub(crate) fn new() -> Self {
-        let kinds = builtin::kinds().into_iter().map(Arc::new).collect();
-        Self { table: RwLock::new(Arc::new(Table::of(kinds))) }
+        // Shared by all servers of a process: building it costs more than a short run of a test.
+        static BUILTIN: OnceLock<Arc<Table>> = OnceLock::new();
+        let builtin = || Arc::new(Table::of(builtin::kinds().into_iter().map(Arc::new).collect()));
+        Self { table: RwLock::new(Arc::clone(BUILTIN.get_or_init(builtin))) }
     }
 
     /// Returns the kinds that are served now.

@@ -36,7 +36,14 @@ pub(crate) fn defaults(object: &mut Value) {
     if kind == "LoadBalancer" {
         default(spec, "allocateLoadBalancerNodePorts", json!(true));
     }
-    child(child(object, "status"), "loadBalancer");
+    let balancer = child(child(object, "status"), "loadBalancer");
+    if kind == "LoadBalancer" {
+        for point in items(balancer, "ingress") {
+            if point["ip"].as_str().is_some_and(|address| !address.is_empty()) {
+                default(point, "ipMode", json!("VIP"));
+            }
+        }
+    }
 }
 
 /// Whether a Service has addresses that others route to it.

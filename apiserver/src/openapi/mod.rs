@@ -238,17 +238,15 @@ impl Document {
                 json!({"type": "object", "required": ["items"], "properties": {"items": items}});
             (list, "ListMeta")
         };
-        name_alternatives(&mut schema);
+        complete(&mut schema);
         if let Value::Object(map) = &mut schema {
-            let properties = map.entry("properties").or_insert_with(|| json!({}));
-            properties["apiVersion"] = json!({"type": "string", "description": "APIVersion names the schema of this object: group and version."});
-            properties["kind"] =
-                json!({"type": "string", "description": "Kind names what this object is."});
-            properties["metadata"] = json!({
-                "description": "Standard metadata.",
-                "allOf": [reference(&format!("{META}.{meta}"))],
-            });
+            add_head(map, meta);
             map.insert("x-kubernetes-group-version-kind".to_owned(), json!([gvk(one, kind)]));
+            if kind == one.kind && !one.selectable.is_empty() {
+                let paths = one.selectable.iter().map(|path| path.trim_start_matches('.'));
+                let paths: Vec<Value> = paths.map(|path| json!({"fieldPath": path})).collect();
+                map.insert("x-kubernetes-selectable-fields".to_owned(), paths.into());
+            }
         }
         self.schemas.insert(name.clone(), schema);
         name
@@ -283,9 +281,38 @@ impl Document {
     }
 }
 
-/// Writes the two types of numbers that may be texts, which definitions may leave out.
-fn name_alternatives(schema: &mut Value) {
+/// Adds the fields that every object has to a schema.
+fn add_head(map: &mut Map<String, Value>, meta: &str) {
+    let properties = map.entry("properties").or_insert_with(|| json!({}));
+    properties["apiVersion"] = json!({"type": "string", "description": "APIVersion names the schema of this object: group and version."});
+    properties["kind"] =
+        json!({"type": "string", "description": "Kind names what this object is."});
+    properties["metadata"] = json!({
+        "description": "Standard metadata.",
+        "allOf": [reference(&format!("{META}.{meta}"))],
+    });
+}
+
+/// Adds the fields of an embedded object, which has a type.
+fn add_embedded(map: &mut Map<String, Value>) {
+    add_head(map, "ObjectMeta");
+    let required = map.entry("required").or_insert_with(|| json!([]));
+    for field in ["kind", "apiVersion"] {
+        if let Value::Array(required) = required
+            && !required.iter().any(|one| one == field)
+        {
+            required.push(field.into());
+        }
+    }
+}
+
+/// Writes what definitions may leave out: the two types of numbers that may be texts, and the head of embedded
+/// objects.
+fn complete(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
+    if map.get("x-kubernetes-embedded-resource") == Some(&json!(true)) {
+        add_embedded(map);
+    }
     if map.get("x-kubernetes-int-or-string") == Some(&json!(true)) && !map.contains_key("anyOf") {
         map.remove("type");
         map.insert("anyOf".to_owned(), json!([{"type": "integer"}, {"type": "string"}]));
@@ -293,9 +320,9 @@ fn name_alternatives(schema: &mut Value) {
     for (key, value) in map.iter_mut() {
         match (key.as_str(), value) {
             ("properties", Value::Object(properties)) => {
-                properties.values_mut().for_each(name_alternatives);
+                properties.values_mut().for_each(complete);
             }
-            ("items" | "additionalProperties", inner) => name_alternatives(inner),
+            ("items" | "additionalProperties", inner) => complete(inner),
             _ => {}
         }
     }

@@ -41,7 +41,9 @@ pub(super) fn unconvertible(schema: &TypeSchema, value: &Value) -> Option<String
         top: true,
         converts: true,
     };
-    checker.check(schema.root(), value)
+    let why = checker.check(schema.root(), value)?;
+    let source = if why.starts_with("illegal base64") { "error decoding from json: " } else { "" };
+    Some(format!("{source}{why}"))
 }
 
 /// Returns why the converter cannot make a value of a shape, whose type has this name in Go.

@@ -47,6 +47,7 @@ pub(crate) fn create_decoded(
     if !applied {
         meta::drop_empty(&mut object);
     }
+    decode::forget_empty_data(&call.kind, &mut object);
     admit::namespace(core, call, Some(&object))?;
     admit::definition(core, call, &object)?;
     admit::grants::check(core, call, None, &object)?;
@@ -217,6 +218,7 @@ fn store(
     warnings.extend(hostname_warning(kind, &name));
     warnings.extend(certificate_warning(kind, &object));
     warnings.extend(services::warnings(kind, &object));
+    warnings.extend(meta::finalizer_warnings(kind, None, &object));
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         warnings.extend(format_warnings(&object, None));
     }

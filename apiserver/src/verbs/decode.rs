@@ -97,11 +97,9 @@ impl BodyFault {
         let version = format!("{slash}{}, Kind={}", served.api_version(), served.kind);
         let part = |field: &str| metadata[field].as_str().unwrap_or_default();
         let place = format!("{}/{}; {version}", part("namespace"), part("name"));
-        let source =
-            if text.starts_with("illegal base64") { "error decoding from json: " } else { "" };
         ApiError::unclassified(format!(
             "failed to convert new object ({place}) to proper version: unable to convert unstructured \
-             object to {version}: {source}{text}"
+             object to {version}: {text}"
         ))
     }
 
@@ -151,9 +149,6 @@ pub(crate) fn object(
         }
     }
     warnings.extend(meta::dedup_owners(&mut object, patched));
-    if call.kind.served.custom {
-        warnings.extend(meta::finalizer_warnings(&object));
-    }
     Ok(object)
 }
 
@@ -248,13 +243,40 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
             defaults::empty_texts(kind, object);
             defaults::strip_nulls(object);
         }
+        // Before `stringData` becomes data.
+        let empty = empty_data(kind, object).filter(|_| !call.name.is_empty());
         defaults::apply(kind, object);
         canonicalize(kind, object);
+        // A change to the empty map is one of an immutable object, and is forgotten then.
+        if let Some(field) = empty {
+            defaults::child(object, field);
+        }
     }
     // Typed decoding goes field by field, so the order is that of the paths.
     unknown.dedup();
     meta::clean(object);
     unknown
+}
+
+/// Returns the name of the map of bytes in a ConfigMap or Secret, if it is empty. Only of these the real server
+/// tells an empty map from none.
+fn empty_data(kind: &Kind, object: &Value) -> Option<&'static str> {
+    let field = match kind.name() {
+        _ if !kind.served.group.is_empty() => return None,
+        "Secret" => "data",
+        "ConfigMap" => "binaryData",
+        _ => return None,
+    };
+    object[field].as_object().filter(|map| map.is_empty()).map(|_| field)
+}
+
+/// Removes the empty map of bytes of a ConfigMap or Secret, which is written as none.
+pub(crate) fn forget_empty_data(kind: &Kind, object: &mut Value) {
+    if let Some(field) = empty_data(kind, object)
+        && let Value::Object(fields) = object
+    {
+        fields.remove(field);
+    }
 }
 
 /// Brings an object of a built-in kind into the form in which it is read from the store: empty lists of

@@ -7,7 +7,7 @@ use super::patch::{Form, refused_apply};
 use super::suspend::convert;
 use super::update::{self, NextState, SentVersion};
 use super::{Call, ObjectResponse, admit, fields};
-use crate::apply::ApplyRequest;
+use crate::apply::{ApplyRequest, ScaleChange, track_scale};
 use crate::core::Core;
 use crate::patch;
 use crate::status::{About, ApiError, invalid_value};
@@ -55,15 +55,6 @@ fn write(object: &mut Value, path: &[String], value: Value) {
         held = &mut held[part.as_str()];
     }
     *held = value;
-}
-
-/// Removes the value at a path.
-fn remove(object: &mut Value, path: &[String]) {
-    let Some((last, above)) = path.split_last() else { return };
-    let at = above.iter().try_fold(object, |value, part| value.get_mut(part));
-    if let Some(Value::Object(fields)) = at {
-        fields.remove(last);
-    }
 }
 
 /// Returns the Scale of an object.
@@ -285,19 +276,12 @@ fn store(
             return Err(ApiError::invalid(about, vec![cause]));
         }
         let mut next = held.clone();
-        if replicas == 0 {
-            // A Scale shows no zero: the field has no owner then, unless it was zero before.
-            let mut unowned = held.clone();
-            remove(&mut unowned, &paths.spec);
-            let was_zero = present["spec"]["replicas"].as_i64().unwrap_or(0) == 0;
-            let before = if was_zero { unowned.clone() } else { held.clone() };
-            fields::track(core, call, Some(&before), &mut unowned);
-            next = unowned;
-            write(&mut next, &paths.spec, json!(replicas));
-            return Ok(NextState::Apply(next));
-        }
         write(&mut next, &paths.spec, json!(replicas));
-        Ok(NextState::Update(next))
+        let change =
+            ScaleChange::between(present["spec"]["replicas"].as_i64().unwrap_or(0), replicas);
+        let (manager, version) = (&call.options.manager, call.kind.served.api_version());
+        let next = track_scale((held, &next), &paths.spec, change, manager, &version);
+        Ok(NextState::Apply(next))
     })?;
     Ok(ObjectResponse::ok(scale(call, &answer.value)?).warned(answer.warnings))
 }

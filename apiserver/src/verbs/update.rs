@@ -192,6 +192,7 @@ fn attempt(
     // Kept until the Service is stored: another one could choose the same free address.
     let reservation = addresses::assign(core, call, Some(shown), &mut object)?;
     let (mut causes, mut warnings) = check(call, shown, &object);
+    decode::forget_empty_data(kind, &mut object);
     if causes.is_empty() {
         causes.extend(admit::parameters::check(core, call, Some(shown), &object));
     }
@@ -209,6 +210,7 @@ fn attempt(
     }
     if call.subresource.is_empty() {
         warnings.extend(services::warnings(kind, &object));
+        warnings.extend(meta::finalizer_warnings(kind, Some(shown), &object));
     }
     decode::persist(kind, &mut object);
     // Not stored: a write without a change must wake no watch and use up no version. An object of an

@@ -9,6 +9,7 @@ mod connect;
 pub mod differences;
 pub mod differential;
 mod kubeconfig;
+pub mod measure;
 pub mod normal;
 pub mod play;
 mod protobuf;

@@ -72,6 +72,32 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Sends a request for a watch and reads a number of lines; returns their size.
+    pub(crate) async fn watch(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        lines: usize,
+    ) -> Result<usize, String> {
+        let text = |error: hyper::Error| error.to_string();
+        self.0.ready().await.map_err(text)?;
+        let mut body = self.0.send_request(request).await.map_err(text)?.into_body();
+        let deadline = Instant::now() + DEADLINE;
+        let (mut seen, mut size) = (0, 0);
+        while seen < lines {
+            let frame = tokio::time::timeout_at(deadline, body.frame()).await;
+            let Ok(Some(Ok(frame))) = frame else {
+                return Err(format!("the watch brought {seen} of {lines} events"));
+            };
+            if let Ok(data) = frame.into_data() {
+                seen += data.iter().filter(|byte| **byte == b'\n').count();
+                size += data.len();
+            }
+        }
+        Ok(size)
+    }
+}
+
 /// Reads a body to its end, or until it has a number of lines, or a line with a text.
 async fn read(mut body: Incoming, events: Option<(usize, String)>) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -117,6 +117,33 @@ fn scale_writes_take_the_replicas_and_have_no_time() {
 }
 
 #[test]
+fn scale_writes_without_a_change_move_the_replicas_and_then_lose_their_owner() {
+    let mut world = deployment();
+    world.write("c", json!({ "metadata": { "labels": { "a": "b" } } }));
+    let same = json!({ "spec": { "replicas": world.get("/spec/replicas") } });
+    world.write_to(Some("scale"), "c", same.clone());
+    assert_eq!(world.managers(), ["c/Update", "c/Update"]);
+    assert_eq!(world.entries()[0]["fieldsV1"], json!({ "f:spec": { "f:replicas": {} } }));
+    assert_eq!(world.entries()[0].get("time"), None);
+    world.write_to(Some("scale"), "c", same.clone());
+    assert_eq!(world.managers(), ["c/Update"]);
+    let before = world.object().clone();
+    world.write_to(Some("scale"), "c", same);
+    assert_eq!(*world.object(), before);
+}
+
+#[test]
+fn a_scale_apply_of_the_same_replicas_leaves_them_to_an_entry_of_their_own() {
+    let mut world = deployment();
+    world.write("c", json!({ "metadata": { "labels": { "a": "b" } } }));
+    let same = json!({ "spec": { "replicas": world.get("/spec/replicas") } });
+    world.try_apply_to(Some("scale"), "m", false, same.clone()).expect("nothing changes");
+    assert_eq!(world.managers(), ["m/Apply", "c/Update", "c/Update"]);
+    world.try_apply_to(Some("scale"), "m", false, same).expect("nothing changes");
+    assert_eq!(world.managers(), ["m/Apply", "c/Update"]);
+}
+
+#[test]
 fn a_scale_write_of_replicas_that_nobody_owns_is_not_tracked() {
     let mut world = World::builtin("apps/v1", "Deployment");
     world.write("c", json!({ "metadata": { "labels": { "a": "b" } } }));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{ApplyError, ApplyRequest, apply, track_update};
+use super::{ApplyError, ApplyRequest, ScaleChange, apply, track_scale, track_update};
 use crate::typed::TypeSchema;
 
 /// An object on a server that only applies and tracks.
@@ -93,8 +93,17 @@ impl World {
         let mut new = self.live.clone().unwrap_or_else(|| self.complete(json!({})));
         merge_into(&mut new, body);
         let old = self.live.as_ref();
-        let mut result =
-            track_update(&self.schema, old, &new, manager, self.api_version, subresource, &now);
+        let mut result = match (subresource, old) {
+            (Some("scale"), Some(old)) => {
+                let replicas = |object: &Value| object["spec"]["replicas"].as_i64().unwrap_or(0);
+                let change = ScaleChange::between(replicas(old), replicas(&new));
+                let path = ["spec".to_owned(), "replicas".to_owned()];
+                track_scale((old, &new), &path, change, manager, self.api_version)
+            }
+            _ => {
+                track_update(&self.schema, old, &new, manager, self.api_version, subresource, &now)
+            }
+        };
         result["metadata"]["uid"] = "u".into();
         self.live = Some(result);
     }

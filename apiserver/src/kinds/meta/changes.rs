@@ -85,6 +85,23 @@ pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> 
     causes
 }
 
+/// Returns advice about the new finalizers of custom resources; none for other kinds.
+pub(crate) fn finalizer_warnings(kind: &Kind, old: Option<&Value>, new: &Value) -> Vec<String> {
+    if !kind.served.custom {
+        return Vec::new();
+    }
+    let standard = ["orphan", "foregroundDeletion"];
+    let held: BTreeSet<String> = old.map(finalizers).unwrap_or_default().into_iter().collect();
+    let now: BTreeSet<String> = finalizers(new).into_iter().collect();
+    let odd = now.difference(&held);
+    let odd = odd.filter(|name| !name.contains('/') && !standard.contains(&name.as_str()));
+    odd.map(|name| {
+        let path = if name.contains('.') { " including a path (/)" } else { "" };
+        format!("metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer writers")
+    })
+    .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -29,6 +29,9 @@ pub(crate) fn check_status(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     if kind.custom.is_none() {
         status::check(kind.name(), &object["status"], &mut causes);
+        if kind.is("", "services") {
+            services::status(object, &mut causes);
+        }
     }
     causes
 }

@@ -1,12 +1,14 @@
 //! Checks of Services. Addresses and their families are checked where they are allocated.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
 use super::fields::is_empty;
+use crate::names;
 use crate::served::Cause;
-use crate::status::{cause, forbidden_field, invalid_value, required};
+use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
 
 /// Appends the faults of a Service's type and ports.
 pub(super) fn check(spec: &Value, causes: &mut Vec<Cause>) {
@@ -64,8 +66,60 @@ fn traffic(spec: &Value, causes: &mut Vec<Cause>) {
             let why = "may only be set for externally-accessible services";
             causes.push(invalid_value(at, &policy.into(), why));
         }
-        _ => {}
+        "Cluster" | "Local" => {}
+        _ => causes.push(unsupported(at, policy, &["Cluster", "Local"])),
     }
+}
+
+/// Appends the faults of the addresses that a load balancer has got.
+pub(super) fn status(object: &Value, causes: &mut Vec<Cause>) {
+    let at = "status.loadBalancer.ingress";
+    let given =
+        object["status"]["loadBalancer"]["ingress"].as_array().map_or(&[][..], Vec::as_slice);
+    if object["spec"]["type"] != "LoadBalancer" {
+        if !given.is_empty() {
+            let why = "may only be used when `spec.type` is 'LoadBalancer'";
+            causes.push(forbidden_field(at, why));
+        }
+        return;
+    }
+    for (index, point) in given.iter().enumerate() {
+        given_address(&format!("{at}[{index}]"), point, causes);
+    }
+}
+
+/// Appends the faults of one address.
+fn given_address(at: &str, point: &Value, causes: &mut Vec<Cause>) {
+    let text = |field: &str| point[field].as_str().unwrap_or_default();
+    let at = |field: &str| format!("{at}.{field}");
+    let (address, host) = (text("ip"), text("hostname"));
+    if !address.is_empty() && !is_address(address) {
+        let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+        causes.push(invalid_value(&at("ip"), &address.into(), why));
+    }
+    match (point["ipMode"].as_str(), address) {
+        (None, "") => {}
+        (None, _) => causes.push(required(&at("ipMode"), "must be specified when `ip` is set")),
+        (Some(_), "") => {
+            let why = "may not be specified when `ip` is not set";
+            causes.push(forbidden_field(&at("ipMode"), why));
+        }
+        (Some("VIP" | "Proxy"), _) => {}
+        (Some(other), _) => causes.push(unsupported(&at("ipMode"), other, &["Proxy", "VIP"])),
+    }
+    if !host.is_empty() {
+        let faults = names::subdomain(host);
+        causes.extend(faults.iter().map(|why| invalid_value(&at("hostname"), &host.into(), why)));
+        if is_address(host) {
+            let why = "must be a DNS name, not an IP address";
+            causes.push(invalid_value(&at("hostname"), &host.into(), why));
+        }
+    }
+}
+
+/// Whether a text is an address of IPv4 or IPv6.
+fn is_address(text: &str) -> bool {
+    text.parse::<IpAddr>().is_ok()
 }
 
 /// Appends the faults of ports that others have, or that the type does not allow.
@@ -133,5 +187,27 @@ mod tests {
         assert_eq!(faults(policy), ["spec.externalTrafficPolicy"]);
         let outside = json!({"type": "ClusterIP", "externalTrafficPolicy": "Local", "externalIPs": ["1.2.3.4"]});
         assert_eq!(faults(outside), [""; 0]);
+        let other = json!({"type": "NodePort", "externalTrafficPolicy": "Global"});
+        assert_eq!(faults(other), ["spec.externalTrafficPolicy"]);
+    }
+
+    #[test]
+    fn only_load_balancers_have_addresses_and_their_modes_go_with_the_addresses() {
+        let faults = |kind: &str, point: Value| {
+            let mut causes = Vec::new();
+            let balancer = json!({"ingress": [point]});
+            let service = json!({"spec": {"type": kind}, "status": {"loadBalancer": balancer}});
+            status(&service, &mut causes);
+            causes.into_iter().map(|cause| cause.field).collect::<Vec<_>>()
+        };
+        let at = |field: &str| [format!("status.loadBalancer.ingress[0].{field}")];
+        assert_eq!(faults("ClusterIP", json!({})), ["status.loadBalancer.ingress"]);
+        assert_eq!(faults("LoadBalancer", json!({})), [""; 0]);
+        assert_eq!(faults("LoadBalancer", json!({"ip": "1.2.3.4", "ipMode": "VIP"})), [""; 0]);
+        assert_eq!(faults("LoadBalancer", json!({"ip": "1.2.3.4", "ipMode": "X"})), at("ipMode"));
+        assert_eq!(faults("LoadBalancer", json!({"ip": "1.2.3.4"})), at("ipMode"));
+        assert_eq!(faults("LoadBalancer", json!({"ipMode": "VIP"})), at("ipMode"));
+        assert_eq!(faults("LoadBalancer", json!({"ip": "x", "ipMode": "VIP"})), at("ip"));
+        assert_eq!(faults("LoadBalancer", json!({"hostname": "1.2.3.4"})), at("hostname"));
     }
 }

@@ -48,8 +48,7 @@ pub(super) fn carry_over(before: Option<&Value>, spec: &mut Value) {
     if !is_empty(&before["clusterIPs"]) && is_empty(&spec["clusterIPs"]) && !has_changed {
         spec["clusterIPs"] = before["clusterIPs"].clone();
     }
-    let is_same_list = before["clusterIPs"] == spec["clusterIPs"]
-        || (is_empty(&before["clusterIPs"]) && is_empty(&spec["clusterIPs"]));
+    let is_same_list = before["clusterIPs"] == spec["clusterIPs"] || is_empty(&spec["clusterIPs"]);
     if has_changed && is_same_list {
         // Clients of one address know the older field only.
         if is_unset(&spec["clusterIP"]) {

@@ -105,6 +105,10 @@ fn choose(
     }
     if let Some(before) = before {
         change::drop_needless(before, spec);
+        // What an old balancer has given is no longer true.
+        if spec["type"] != "LoadBalancer" && call.subresource.is_empty() {
+            defaults::child(service, "status")["loadBalancer"] = json!({});
+        }
     }
     Ok(())
 }
@@ -130,7 +134,7 @@ fn cluster_ip(
     let why = if asked.is_empty() {
         unallocatable(name).filter(|_| !dry_run).map(|why| {
             // Upstream makes an object for each address, which refers to the Service by its name.
-            let free = taken.free_address().unwrap_or_default();
+            let free = taken.free_address(name).unwrap_or_default();
             format!("failed to allocate IP: IPAddress.networking.k8s.io {free:?} is invalid: spec.parentRef.name: {why}")
         })
     } else {
@@ -140,7 +144,7 @@ fn cluster_ip(
         let cause = invalid_value("spec.clusterIPs", &json!([asked]), &why);
         return Err(ApiError::invalid(About::kind(&call.kind.served, name), vec![cause]));
     }
-    let address = if asked.is_empty() { taken.free_address()? } else { asked };
+    let address = if asked.is_empty() { taken.free_address(name)? } else { asked };
     spec["clusterIP"] = json!(address);
     spec["clusterIPs"] = json!([address]);
     Ok(())
@@ -207,10 +211,12 @@ impl AllocatedAddresses {
         }
     }
 
-    /// Returns the first free address; 10.0.0.1 belongs to the Service `kubernetes`.
-    fn free_address(&self) -> Result<String, ApiError> {
+    /// Returns the first free address for a Service; 10.0.0.1 belongs to the Service `kubernetes`.
+    fn free_address(&self, name: &str) -> Result<String, ApiError> {
         let mut all = (2..255).map(|last| format!("10.0.0.{last}"));
-        all.find(|address| !self.addresses.contains(address))
-            .ok_or_else(|| ApiError::internal("failed to allocate a serviceIP: range is full"))
+        all.find(|address| !self.addresses.contains(address)).ok_or_else(|| {
+            let why = format!("failed to allocate a serviceIP for Service {name:?}: range is full");
+            ApiError::internal(&why)
+        })
     }
 }

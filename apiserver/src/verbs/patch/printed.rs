@@ -52,7 +52,10 @@ pub(super) fn patched(
         _ if call.kind.custom.is_some() => return object.to_string(),
         Form::Merge => Reached::by_merge(patch),
         Form::Json => Reached::by_operations(patch),
-        Form::Strategic => return as_go(&used(patch, held)),
+        Form::Strategic => {
+            let types = fields::types(call);
+            return as_go(&used(types.table(), Some(types.root()), patch, held));
+        }
         Form::Apply => return object.to_string(),
     };
     let types = fields::types(call);
@@ -62,15 +65,58 @@ pub(super) fn patched(
 }
 
 /// Returns a strategic merge patch as its use leaves it: the merge takes directives, and the lists whose
-/// order they give, out of the maps that the object has.
-fn used(patch: &Value, held: &Value) -> Value {
+/// order they give, out of the maps that the object has; nulls out of maps that it does not have; and merges
+/// items of one key that the object does not have into the first of them.
+fn used(table: &Table, id: Option<Id>, patch: &Value, held: &Value) -> Value {
     const ORDER: &str = "$setElementOrder/";
     let (Value::Object(map), Value::Object(_)) = (patch, held) else { return patch.clone() };
     let is_taken = |key: &str| {
         key == "$retainKeys" || key.starts_with(ORDER) || map.contains_key(&format!("{ORDER}{key}"))
     };
+    let object = id.and_then(|id| table.object(id));
     let left = map.iter().filter(|(key, _)| !is_taken(key));
-    Value::Object(left.map(|(key, value)| (key.clone(), used(value, &held[key]))).collect())
+    let left = left.map(|(key, value)| {
+        let child = object.and_then(|object| Table::child(object, key));
+        let strategy = object.and_then(|object| Some(&object.fields.get(key.as_str())?.strategy));
+        let by = strategy.filter(|it| it.merge).and_then(|it| it.key.as_deref());
+        let value = match (held.get(key), value, by) {
+            (None, _, _) => without_nulls(value),
+            (Some(Value::Array(held)), Value::Array(items), Some(by)) => joined(items, held, by),
+            (Some(held), _, _) => used(table, child, value, held),
+        };
+        (key.clone(), value)
+    });
+    Value::Object(left.collect())
+}
+
+/// Returns a value without the nulls in its maps.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let left = map.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(left.map(|(key, value)| (key.clone(), without_nulls(value))).collect())
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Returns the items of a list in which new ones have got the fields of later ones with the same key.
+fn joined(items: &[Value], held: &[Value], by: &str) -> Value {
+    let mut all: Vec<Value> = items.to_vec();
+    for (at, item) in items.iter().enumerate() {
+        let has_key = |other: &Value| other.is_object() && other[by] == item[by];
+        if held.iter().any(has_key) {
+            continue;
+        }
+        let first = items[..at].iter().position(has_key);
+        if let (Some(first), Value::Object(fields)) = (first, item) {
+            for (key, value) in fields {
+                all[first][key] = value.clone();
+            }
+        }
+    }
+    Value::Array(all)
 }
 
 /// Returns a value as Go's `%v` prints it.
@@ -166,7 +212,27 @@ mod tests {
     fn a_patch_is_shown_without_the_lists_that_its_merge_has_taken_out() {
         let patch = json!({"spec": {"x": 1,
             "$setElementOrder/containers": [{"name": "a"}], "containers": [{"name": "a"}]}});
-        assert_eq!(as_go(&used(&patch, &json!({"spec": {}}))), "map[spec:map[x:1]]");
-        assert_eq!(used(&patch, &json!({})), patch);
+        assert_eq!(as_go(&left(&patch, &json!({"spec": {}}))), "map[spec:map[x:1]]");
+        assert_eq!(left(&patch, &json!({})), patch);
+    }
+
+    #[test]
+    fn a_patch_is_shown_without_nulls_in_new_maps_and_with_new_items_of_one_key_joined() {
+        let patch = json!({"metadata": {"labels": {"a": null, "b": "c"}}});
+        assert_eq!(left(&patch, &json!({"metadata": {"labels": {}}})), patch);
+        assert_eq!(
+            left(&patch, &json!({"metadata": {}})),
+            json!({"metadata": {"labels": {"b": "c"}}})
+        );
+        let patch =
+            json!({"spec": {"ports": [{"port": 1, "name": "a"}, {"port": 1, "name": "b"}]}});
+        let shown = left(&patch, &json!({"spec": {"ports": [{"port": 2}]}}));
+        assert_eq!(shown["spec"]["ports"][0]["name"], "b");
+        assert_eq!(left(&patch, &json!({"spec": {"ports": [{"port": 1}]}})), patch);
+    }
+
+    fn left(patch: &Value, held: &Value) -> Value {
+        let types = crate::typed::TypeSchema::builtin("v1", "Service").unwrap();
+        used(types.table(), Some(types.root()), patch, held)
     }
 }

@@ -75,6 +75,11 @@ fn resource(name: &str, at: &str, causes: &mut Vec<Cause>) {
 /// Appends the faults of an amount.
 fn quantity(name: &str, amount: &Value, at: &str, causes: &mut Vec<Cause>) {
     let Some(held) = Quantity::parse(amount) else { return };
+    // Shown as a text, also where an apply sent a number.
+    let amount = match amount {
+        Value::Number(number) => &Value::String(number.to_string()),
+        other => other,
+    };
     if held.is_negative() {
         causes.push(invalid_value(at, amount, "must be greater than or equal to 0"));
     }
