@@ -384,7 +384,7 @@ impl ApiServer {
     /// Installs an observer of every request and change; a second one is ignored.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.core.faults.observe(Arc::clone(&observer));
-        let tell = move |resource: &str, change: &storage::Change, user: Option<&str>| {
+        let forward = move |resource: &str, change: &storage::Change, user: Option<&str>| {
             observer.changed(&ObservedChange {
                 resource,
                 user,
@@ -393,7 +393,7 @@ impl ApiServer {
                 after: change.after.as_ref().map(|held| &held.value),
             });
         };
-        self.core.store.listen(storage::Listener(Box::new(tell)));
+        self.core.store.listen(storage::Listener(Box::new(forward)));
     }
 
     /// Returns the faults of the server, to add and remove them.

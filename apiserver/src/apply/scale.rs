@@ -5,6 +5,8 @@
 //! have no owner, an apply then finds `before-first-apply`, versions read `autoscaling/v1`, and
 //! entries have no time.
 
+// DESIGN.md, 183: Owners of replicas are carried through a Scale
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;

@@ -250,7 +250,7 @@ impl Store {
     fn report(&self, resource: &str, change: &Change) {
         written::note(resource, change);
         if let Some(listener) = self.listener.get() {
-            listener.tell(resource, change);
+            listener.call(resource, change);
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct Listener(pub(crate) Box<dyn Fn(&str, &Change, Option<&str>) + 
 
 impl Listener {
     /// Reports a write of the thread.
-    pub(super) fn tell(&self, resource: &str, change: &Change) {
+    pub(super) fn call(&self, resource: &str, change: &Change) {
         USER.with_borrow(|user| (self.0)(resource, change, user.as_deref()));
     }
 }

@@ -11,8 +11,8 @@ const PARTS: [&str; 4] = ["Context", "Decision", "Consequences", "Rejected"];
 const LINES: usize = 12;
 
 /// Entries about files that are no Rust: the module of the real server, the commands of the first pages, the
-/// harnesses of compile errors, of mutants and of random sequences, images.
-const ELSEWHERE: [u32; 7] = [7, 88, 94, 107, 120, 152, 154];
+/// harnesses of compile errors, of mutants and of random sequences, images, clients in other languages.
+const ELSEWHERE: [u32; 8] = [7, 88, 94, 107, 120, 152, 154, 184];
 
 /// Returns the entries by number: the title and the lines with text.
 fn entries() -> BTreeMap<u32, (String, Vec<String>)> {

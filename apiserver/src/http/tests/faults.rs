@@ -216,7 +216,7 @@ async fn a_server_from_a_backup_has_its_objects_and_shares_no_later_write() {
     assert_eq!(client.post(CRDS, widgets()).await.code, 201);
     assert_eq!(client.post(WIDGETS, widget("a", json!({"size": 1}))).await.code, 201);
     let backup = first.backup();
-    let second = ApiServer::builder().seed(1).start_from(&backup);
+    let second = ApiServer::builder().seed(1).controllers(false).start_from(&backup);
     assert_eq!(
         second.revision(),
         backup.revision(),
@@ -226,7 +226,7 @@ async fn a_server_from_a_backup_has_its_objects_and_shares_no_later_write() {
     assert_eq!(other.get(WIDGETS).await.names(), ["a"]);
     assert_eq!(other.post(WIDGETS, widget("b", json!({"size": 1}))).await.code, 201);
     assert_eq!(client.get(WIDGETS).await.names(), ["a"]);
-    let third = ApiServer::builder().seed(1).start_from(&backup);
+    let third = ApiServer::builder().seed(1).controllers(false).start_from(&backup);
     let mut third = Client::of(&third).await;
     let uid = third.post(MAPS, map("x")).await.value["metadata"]["uid"].clone();
     assert!(uid.is_string() && uid != client.post(MAPS, map("x")).await.value["metadata"]["uid"]);

@@ -1,5 +1,7 @@
 //! One run: a world of its own on a paused clock, from the workload to the fixpoint.
 
+// DESIGN.md, 198: Runs of explorations share the objects of a prepared server, and have no leader election
+
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
