@@ -79,6 +79,20 @@ fn a_wait_in_vain_ends_with_the_reason_and_every_task_in_order() {
     assert!(!text.contains("panic"), "{text}");
 }
 
+/// Limits around the moment at which the sample becomes ready: whichever side of it a run ends on, its text and
+/// its exit code say the same.
+#[test]
+fn an_end_at_the_limit_tells_ready_from_not_ready() {
+    for limit in ["1ms", "30ms", "60ms", "80ms", "120ms", "200ms"] {
+        let output =
+            website(&["--until-ready", &format!("--ready-timeout={limit}")]).output().unwrap();
+        let text = text(&output);
+        let is_ready = text.contains("Ready after");
+        assert_ne!(is_ready, text.contains("error: not ready after"), "{limit}:\n{text}");
+        assert_eq!(output.status.code(), Some(if is_ready { 0 } else { 69 }), "{limit}:\n{text}");
+    }
+}
+
 /// Output of the running program.
 struct Screen {
     child: Child,

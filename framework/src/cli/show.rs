@@ -94,9 +94,7 @@ impl<'a> Show<'a> {
             if has_changed || checked.is_none_or(|at| now - at >= CHECK_EVERY) {
                 checked = Some(now);
                 if self.why_not().await?.is_none() {
-                    let seconds = (now - self.began).as_secs_f64();
-                    let end = if patient { " Ctrl-C stops." } else { "" };
-                    self.show(&format!("Ready after {seconds:.1} s.{end}")).await?;
+                    self.ready(if patient { " Ctrl-C stops." } else { "" }).await?;
                     return Ok(true);
                 }
             }
@@ -109,6 +107,12 @@ impl<'a> Show<'a> {
             self.clock.sleep(PAUSE).await;
         }
         Ok(false)
+    }
+
+    /// Shows the trees, and the time that the samples took to become ready.
+    pub(super) async fn ready(&mut self, end: &str) -> Result<(), Error> {
+        let seconds = (self.clock.now() - self.began).as_secs_f64();
+        self.show(&format!("Ready after {seconds:.1} s.{end}")).await
     }
 
     /// Shows the trees again after each change, until the operator ends.
