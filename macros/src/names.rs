@@ -53,6 +53,19 @@ pub(crate) fn is_label_value(value: &str) -> bool {
     value.is_empty() || is_qualified(&format!("a/{value}"))
 }
 
+/// Returns the argument of a type that has exactly one, such as `T` of `Maybe<T>`.
+pub(crate) fn only_argument(ty: &syn::Type) -> Option<&syn::Type> {
+    let syn::Type::Path(path) = ty else { return None };
+    let syn::PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments
+    else {
+        return None;
+    };
+    match arguments.args.first()? {
+        syn::GenericArgument::Type(argument) if arguments.args.len() == 1 => Some(argument),
+        _ => None,
+    }
+}
+
 /// Returns a type as it is usually written, without the blanks between tokens.
 pub(crate) fn type_text(ty: &impl quote::ToTokens) -> String {
     let mut text = ty.to_token_stream().to_string();

@@ -101,7 +101,9 @@ impl Writer {
         // In turn, so that either derive meets fields of the other.
         let is_ours = self.named.is_multiple_of(2);
         let derive = if is_ours { "Schema" } else { "JsonSchema" };
-        let body = if is_ours { typed(body) } else { body.to_owned() };
+        // To schemars' derive the addresses are texts (`reference/schema.md` of the book).
+        let schemars = || body.replace("BTreeMap<Ipv4Addr, ", "BTreeMap<String, ");
+        let body = if is_ours { typed(body) } else { schemars() };
         let _ = writeln!(
             self.types,
             "    #[derive(Serialize, Deserialize, {derive})]\n{attributes}    pub(super) {body}"

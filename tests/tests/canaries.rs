@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::json;
 use windlass::api::Api;
-use windlass::client::{Client, ClientConfig, ExecPlugin, Secret};
+use windlass::client::{Client, ClientConfig, ExecPlugin, SecretString};
 use windlass::local::LocalCluster;
 use windlass::resource::{DynamicObject, PartialObject, ResourceInfo};
 use windlass::testing::TestCluster;
@@ -125,6 +125,6 @@ fn no_configuration_of_a_client_prints_its_credentials() {
         let shown = printed(&config) + &printed(&Client::builder().config(config));
         assert!(shown.contains("api.example") && !shown.contains("canary"), "{shown}");
     }
-    let shown = printed(&Secret::from("canary".to_owned()));
+    let shown = printed(&SecretString::from("canary".to_owned()));
     assert!(!shown.contains("canary"), "{shown}");
 }

@@ -9,7 +9,9 @@ pub mod dependents {
 
     pub use crate::dependents::external::ExternalNode;
     pub use crate::dependents::marker::Marker;
-    pub use crate::dependents::node::{AnyKind, AnyNode, DesiredFuture, Marked, Node, OwnedKind};
+    pub use crate::dependents::node::{
+        AnyKind, AnyNode, DesiredFuture, GraphNode, Marked, OwnedKind,
+    };
     pub use crate::dependents::rollout::RolloutNode;
     pub use crate::dependents::run::{Outcome, Outcomes, Run};
 }

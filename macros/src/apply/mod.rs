@@ -142,6 +142,11 @@ fn typed(root: &Root<'_>) -> TokenStream {
                 ::core::convert::Into::into(#kind)
             }
 
+            // Two kinds, or two versions of one, may have the same name.
+            fn schema_id() -> ::std::borrow::Cow<'static, str> {
+                ::std::borrow::Cow::Borrowed(::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident)))
+            }
+
             fn json_schema(_: &mut #p::schemars::SchemaGenerator) -> #p::schemars::Schema {
                 #p::embedded_schema::<Self>()
             }

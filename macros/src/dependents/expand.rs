@@ -236,7 +236,7 @@ fn created(node: &Node) -> TokenStream {
             false => quote!(#found.map(|child| ::std::vec![child])),
         };
         quote! {
-            Node::<Self, #kind>::new(#name, &[#(#after),*], |controller, object, cx| {
+            GraphNode::<Self, #kind>::new(#name, &[#(#after),*], |controller, object, cx| {
                 ::std::boxed::Box::pin(async move { #found })
             })
         }

@@ -322,6 +322,9 @@ fn value(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Value> {
     if input.is_empty() || input.peek(Token![,]) {
         return Err(input.error("expected a value"));
     }
+    if input.peek(Token![-]) && input.peek2(Ident::peek_any) && input.peek3(Token![:]) {
+        return Err(input.error("items stand in brackets: `[{ name: value }]`"));
+    }
     Ok(expression(input.parse()?))
 }
 

@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
-use syn::{Attribute, Token, Type};
+use syn::{Attribute, LitStr, Token, Type};
 
 use crate::errors::Errors;
 use crate::keys::{self, Key, WithSpan, set, unknown};
@@ -53,6 +53,12 @@ impl Attrs {
 
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         if key.name == "of" {
+            if input.peek(Token![=]) && input.peek2(LitStr) {
+                let name = keys::text(key, input)?;
+                let message =
+                    format!("a kind is a type, without quotation marks: `{}`", name.value);
+                return Err(syn::Error::new(name.span, message));
+            }
             set(&mut self.of, key, keys::value(key, input, "Pod")?, errors);
             return Ok(());
         }

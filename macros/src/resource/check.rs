@@ -129,9 +129,11 @@ fn fields(model: &ResourceModel, errors: &mut Errors) {
     if let Some(status) = model.fields.iter().find(|field| field.json.value == "status")
         && !status.optional
     {
+        // Behind an alias of `Option` stands the type that was meant.
+        let meant = names::only_argument(&status.ty).unwrap_or(&status.ty);
         let message = format!(
             "`status` is absent in new objects: make it `Option<{}>`, without an alias",
-            names::type_text(&status.ty)
+            names::type_text(meant)
         );
         errors.at(status.ty.span(), message);
     }

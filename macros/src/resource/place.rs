@@ -58,6 +58,8 @@ fn is_place(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     let has_name = ahead.call(Ident::parse_any).is_ok();
     input.peek(LitStr)
+        // A JSON path without quotation marks: the fault says so.
+        || input.peek(Token![.])
         || has_name
             && (ahead.is_empty()
                 || ahead.peek(Token![,])

@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::bounds::bounds;
-use super::class::{Class, class, element, is_option};
+use super::class::{Class, class, element, is_named, is_option, peeled};
 use super::extend;
 use super::key::{Key, Kind, Many, RulePath};
 use super::model::{Data, Field, Model};
@@ -174,10 +174,18 @@ fn of_field(field: &Field, errors: &mut Errors) {
                     errors.at(path.span(), message);
                 }
             }
+            Kind::Keyword(name, _)
+                if !field.is_replaced() && is_bound_of_a_quantity(name, &field.ty) =>
+            {
+                errors.at(key.span, BOUND_OF_A_QUANTITY);
+            }
             Kind::Keyword(name, value) if !field.is_replaced() => {
                 fits(name, value, class(&field.ty), key, errors)
             }
             Kind::Item(name, value) => match element(&field.ty) {
+                Some(item) if is_bound_of_a_quantity(name, item) => {
+                    errors.at(key.span, BOUND_OF_A_QUANTITY);
+                }
                 Some(item) if class(&field.ty) == Class::List => {
                     fits(name, value, class(item), key, errors)
                 }
@@ -242,6 +250,20 @@ fn contradictions(field: &Field, errors: &mut Errors) {
             _ => {}
         }
     }
+}
+
+/// The text against a bound of Kubernetes' `Quantity`.
+const BOUND_OF_A_QUANTITY: &str = "a quantity is written as a text, which this key does not restrict: write a rule, \
+     such as `rule(\"quantity(string(self)).isGreaterThan(quantity('1Gi'))\")`";
+
+/// Whether a keyword bounds numbers, and the type is Kubernetes' `Quantity`: an API server compares numbers
+/// only, and serde writes a text.
+fn is_bound_of_a_quantity(keyword: &str, ty: &syn::Type) -> bool {
+    let is_bound = matches!(
+        keyword,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf"
+    );
+    is_bound && is_named(peeled(ty), "Quantity")
 }
 
 fn not_for(key: &str, subject: &str, class: Class) -> String {

@@ -110,6 +110,12 @@ pub(super) fn argument(ty: &Type) -> Option<&Type> {
     })
 }
 
+/// Whether the last segment of a type's path is `name`.
+pub(super) fn is_named(ty: &Type, name: &str) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path.segments.last().is_some_and(|segment| segment.ident == name)
+}
+
 /// Returns the last segment of a path that is one of the known names.
 fn last_segment(ty: &Type) -> Option<&'static str> {
     const KNOWN: &[&str] = &[

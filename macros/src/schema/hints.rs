@@ -5,6 +5,7 @@ const WORDS: &[(&str, &str)] = &[
     ("listType", "list(map, keys(name))` or `set` or `atomic"),
     ("list_type", "list(map, keys(name))` or `set` or `atomic"),
     ("listMapKey", "list(map, keys(name))"),
+    ("list_map_key", "list(map, keys(name))"),
     ("list_map_keys", "list(map, keys(name))"),
     ("merge_strategy", "list(map, keys(name))` or `set` or `atomic` or `map(granular)"),
     ("mapType", "map(granular)` or `map(atomic)"),

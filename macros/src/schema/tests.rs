@@ -68,6 +68,7 @@ fn each_mistake_has_one_message() {
         "list_without_schema",
         "option_without_schema",
         "schema_of_a_type_without_one",
+        "type_inside_of_containers",
         "type_without_schema",
     ];
     assert_eq!(silent, expected, "{found:#?}");

@@ -81,7 +81,7 @@ fn validation(
         "properties" => range("properties(min = 1)", ["minProperties", "maxProperties"]),
         "pattern" => one("pattern", pattern(key, input)?),
         "format" => one("format", format(key, input)?),
-        "title" => one("title", expression(key, input, "\"…\"")?),
+        "title" => one("title", title(key, input)?),
         "docs" => {
             let url = keys::text(key, input)?.value;
             one("externalDocs", quote!(__s::json!({ "url": #url })))
@@ -184,6 +184,15 @@ fn expression(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Re
     keys::value::<Expr>(key, input, example).map(ToTokens::into_token_stream)
 }
 
+/// Reads `= "text"` or `= CONSTANT`. A literal of another type would make a schema that cannot be decoded.
+fn title(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    if input.peek(Token![=]) && input.peek2(syn::Lit) {
+        return Ok(keys::text(key, input)?.value.to_token_stream());
+    }
+    let value = expression(key, input, "\"…\"")?;
+    Ok(quote!(::core::convert::AsRef::<str>::as_ref(&#value)))
+}
+
 /// Reads `(min = 1, max = 2)`; `equal` stands for both.
 fn bounds(
     key: &keys::Key,
@@ -195,7 +204,10 @@ fn bounds(
     keys::group(key, input, example, |content| {
         let mut bounds: Vec<Kind> = Vec::new();
         while !content.is_empty() {
-            let name = content.call(Ident::parse_any)?;
+            let start = content.span();
+            let name = content.call(Ident::parse_any).map_err(|_| {
+                syn::Error::new(start, format!("`{}` is written `{example}`", key.name))
+            })?;
             errors.saw(&name);
             let part = keys::Key { name: name.to_string(), span: name.span() };
             let names: &[&str] = match part.name.as_str() {

@@ -239,6 +239,56 @@ fn public_types_are_named_by_known_words() {
     );
 }
 
+/// Kinds that controllers read and write.
+const KINDS: [&str; 28] = [
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ConfigMap",
+    "CronJob",
+    "CustomResourceDefinition",
+    "DaemonSet",
+    "Deployment",
+    "EndpointSlice",
+    "Endpoints",
+    "Ingress",
+    "Job",
+    "Lease",
+    "Namespace",
+    "NetworkPolicy",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "ReplicaSet",
+    "Role",
+    "RoleBinding",
+    "Secret",
+    "Service",
+    "ServiceAccount",
+    "StatefulSet",
+    "StorageClass",
+];
+
+// DESIGN.md, 193: No type of the framework has the name of a kind that controllers use
+#[test]
+fn no_public_type_makes_the_compiler_write_the_path_of_a_kind() {
+    let mut faults = Vec::new();
+    for file in sources("framework") {
+        for (line, name) in public_types(file) {
+            if KINDS.contains(&name) {
+                faults.push(format!("{}: {name}", file.at(line)));
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "errors about the kinds of Kubernetes would name their whole path:\n{}",
+        faults.join("\n")
+    );
+}
+
 #[test]
 fn the_terms_are_sorted_and_lower_case() {
     let list = read(&root().join("tests/terms.txt"));

@@ -7,6 +7,10 @@ use windlass::CustomResource;
 
 type Result<T> = std::result::Result<T, ()>;
 
+/// A pattern of this name would be the constant.
+#[allow(dead_code, non_upper_case_globals)]
+const spec: u8 = 0;
+
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1alpha1", cluster, kind = "Thing", plural = "stuff")]
 #[index(by_object = spec.element?.object[], by_self: u8 = spec.r#type, by_all = spec.element.object)]

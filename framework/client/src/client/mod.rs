@@ -52,7 +52,7 @@ pub use request::{
     Body, ByteStream, Encoded, LogWarnings, NoWarnings, PatchType, Prepared, RawEvent, RawWatch,
     Request, Response, Warning, WarningHandler, WriteWarnings,
 };
-pub use secret::Secret;
+pub use secret::SecretString;
 #[doc(hidden)]
 pub use transport::inflate;
 pub use transport::{

@@ -8,23 +8,24 @@ use std::path::Path;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+// DESIGN.md, 193: No type of the framework has the name of a kind that controllers use
 /// A token, password or key. It has no `Display`, its `Debug` prints `[redacted]`, and its memory
 /// is overwritten when it is dropped. Copies in other types (an HTTP header that is being sent, the
 /// TLS library's key) are not overwritten.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
-/// use windlass::client::Secret;
+/// use windlass::client::SecretString;
 ///
-/// let token = Secret::new("canary");
+/// let token = SecretString::new("canary");
 /// assert_eq!(format!("{token:?}"), "[redacted]");
 /// assert_eq!(token.expose(), "canary");
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
-pub struct Secret(Zeroizing<String>);
+pub struct SecretString(Zeroizing<String>);
 
-impl Secret {
+impl SecretString {
     /// Wraps `value`.
     ///
     /// The text is moved, not copied, when it is a `String`.
@@ -67,19 +68,19 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[redacted]")
     }
 }
 
-impl From<String> for Secret {
+impl From<String> for SecretString {
     fn from(value: String) -> Self {
         Self(Zeroizing::new(value))
     }
 }
 
-impl From<&str> for Secret {
+impl From<&str> for SecretString {
     fn from(value: &str) -> Self {
         Self::new(value)
     }
@@ -94,7 +95,7 @@ mod tests {
         // Freed memory cannot be inspected without `unsafe`; the trait bound shows that the type
         // overwrites it.
         fn overwrites<T: zeroize::ZeroizeOnDrop>(_: &T) {}
-        let secret = Secret::new("canary");
+        let secret = SecretString::new("canary");
         overwrites(&secret.0);
         assert_eq!(format!("{secret:?}"), "[redacted]");
         assert_eq!(secret.expose(), "canary");

@@ -33,7 +33,7 @@ mod files;
 mod kubernetes;
 mod schema;
 pub mod shapes;
-mod verdict;
+pub(crate) mod verdict;
 
 #[doc(inline)]
 pub use compat::{
@@ -42,9 +42,9 @@ pub use compat::{
 #[doc(hidden)]
 pub use definition::places::{column_type_at, field_type_at};
 pub use files::{APPLY_LIMIT, cut_descriptions, definitions_from_yaml, json_size};
-#[doc(hidden)]
-pub(crate) use schema::STRUCTURAL;
 pub use schema::{FORMATS, misfit};
+#[doc(hidden)]
+pub(crate) use schema::{INSIDE, STRUCTURAL};
 pub use schema::{StructuralSchema, structural_schema};
 pub use shapes::{any, conditions, embedded_object, int_or_string, object, objects, optional};
 

@@ -19,7 +19,7 @@ const MOST_ANNOTATED: usize = 256 << 10;
 /// Most letters of a kind, and of the kind of its lists.
 const MOST_LETTERS: usize = 63;
 
-/// Judges a definition; warnings are logged, or collected by [`collect_warnings`].
+/// Judges a definition; warnings are logged, or collected by [`collect`].
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] with everything for which an API server would refuse the definition, in its
@@ -123,33 +123,47 @@ fn size(definition: &Value, faults: &mut Faults) {
     }
 }
 
-thread_local! {
-    /// Receiver of the warnings of definitions on this thread; without one they are logged.
-    static COLLECTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+/// A text about a definition that an API server takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Remark {
+    pub(crate) text: String,
+    /// Whether the author of the type asked for it, so that each start of an operator says it in debug
+    /// logs only.
+    pub(crate) is_note: bool,
 }
 
-/// Calls `derive` and returns the warnings that would be logged.
-pub(super) fn collect_warnings<R>(derive: impl FnOnce() -> R) -> (R, Vec<String>) {
+thread_local! {
+    /// Receiver of the remarks about definitions on this thread; without one they are logged.
+    static COLLECTED: RefCell<Option<Vec<Remark>>> = const { RefCell::new(None) };
+}
+
+/// Calls `derive` and returns the remarks that would be logged.
+pub(crate) fn collect<R>(derive: impl FnOnce() -> R) -> (R, Vec<Remark>) {
     let outer = COLLECTED.with(|it| it.replace(Some(Vec::new())));
     let result = derive();
     let found = COLLECTED.with(|it| it.replace(outer));
     (result, found.unwrap_or_default())
 }
 
-/// Logs a warning, or hands it to `collect_warnings`.
-pub(super) fn warn(tried: &str, warning: String) {
+/// As [`collect`]; returns the texts.
+pub(super) fn collect_warnings<R>(derive: impl FnOnce() -> R) -> (R, Vec<String>) {
+    let (result, found) = collect(derive);
+    (result, found.into_iter().map(|remark| remark.text).collect())
+}
+
+/// Logs a warning, or hands it to [`collect`].
+pub(super) fn warn(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
-        Some(found) => found.push(warning),
-        None => tracing::warn!("{tried}: {warning}"),
+        Some(found) => found.push(Remark { text, is_note: false }),
+        None => tracing::warn!("{tried}: {text}"),
     });
 }
 
-/// Logs a remark, or hands it to `collect_warnings`. The author of the type asked for it, so that each
-/// start of an operator says it in debug logs only.
-pub(super) fn note(tried: &str, note: String) {
+/// Logs a note, or hands it to [`collect`].
+pub(super) fn note(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
-        Some(found) => found.push(note),
-        None => tracing::debug!("{tried}: {note}"),
+        Some(found) => found.push(Remark { text, is_note: true }),
+        None => tracing::debug!("{tried}: {text}"),
     });
 }
 

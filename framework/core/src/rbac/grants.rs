@@ -37,16 +37,18 @@ pub trait CanList<K> {}
 #[diagnostic::do_not_recommend]
 impl<C: Can<verbs::List, K>, K> CanList<K> for C {}
 
-/// `C` may watch objects of kind `K`: [`Can`]`<`[`verbs::Watch`]`, K>`.
+/// `C` may read a cache of kind `K`: [`Can`]`<`[`verbs::List`]`, K>` and
+/// [`Can`]`<`[`verbs::Watch`]`, K>`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` was not granted `watch` on `{K}`",
-    note = "add it to the controller: `#[controller(…, can(watch {K}))]`",
-    note = "reading a cache needs `list` as well; `watches({K}, by = …)` grants both and wakes the controller's objects"
+    message = "`{Self}` was not granted `list` and `watch` on `{K}`, which a cache needs",
+    note = "add them to the controller: `#[controller(…, can(list watch {K}))]`",
+    note = "`watches({K}, by = …)` grants both and wakes the controller's objects"
 )]
-pub trait CanWatch<K> {}
+pub trait CanCache<K> {}
 
+// One trait for both verbs: a cache that was not granted is one mistake, and one error.
 #[diagnostic::do_not_recommend]
-impl<C: Can<verbs::Watch, K>, K> CanWatch<K> for C {}
+impl<C: Can<verbs::List, K> + Can<verbs::Watch, K>, K> CanCache<K> for C {}
 
 /// `C` may create objects of kind `K`: [`Can`]`<`[`verbs::Create`]`, K>`.
 #[diagnostic::on_unimplemented(

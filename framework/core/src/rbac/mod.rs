@@ -21,9 +21,9 @@ pub mod subresources;
 pub mod verbs;
 
 pub use grants::{
-    Can, CanCreate, CanDelete, CanDeleteCollection, CanEvict, CanGet, CanGetScale, CanList,
-    CanPatch, CanPatchScale, CanPatchStatus, CanReadLog, CanRequestToken, CanUpdate,
-    CanUpdateStatus, CanWatch, Owns, OwnsCache,
+    Can, CanCache, CanCreate, CanDelete, CanDeleteCollection, CanEvict, CanGet, CanGetScale,
+    CanList, CanPatch, CanPatchScale, CanPatchStatus, CanReadLog, CanRequestToken, CanUpdate,
+    CanUpdateStatus, Owns, OwnsCache,
 };
 pub use rules::{Rule, event_rules, main_rules, merge, owned_rules, verb_name, watched_rules};
 pub use subresources::SubresourceOf;

@@ -185,7 +185,7 @@ type Describe<C, K> =
     for<'a> fn(&'a C, &'a <C as Reconciler>::Object, &'a Context<C>) -> DesiredFuture<'a, K>;
 
 /// A field of a graph.
-pub struct Node<C: Reconciler, K> {
+pub struct GraphNode<C: Reconciler, K> {
     name: &'static str,
     after: &'static [usize],
     desired: Describe<C, K>,
@@ -197,13 +197,13 @@ pub struct Node<C: Reconciler, K> {
     kind: OwnedKind<K>,
 }
 
-impl<C: Reconciler, K> fmt::Debug for Node<C, K> {
+impl<C: Reconciler, K> fmt::Debug for GraphNode<C, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Node").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("GraphNode").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl<C: Reconciler, K> Node<C, K> {
+impl<C: Reconciler, K> GraphNode<C, K> {
     /// Returns a field with its name, the positions of the fields before it, and its description.
     pub fn new(name: &'static str, after: &'static [usize], desired: Describe<C, K>) -> Self {
         let (when, ready, adopts, kind) = (None, None, None, OwnedKind::new());
@@ -254,7 +254,7 @@ enum Refusal {
     Failed(Failure),
 }
 
-impl<C: Reconciler + Owns<K>, K: Whole> Node<C, K> {
+impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
     /// Applies all children that the controller describes.
     async fn applied(&self, run: Run<'_, C>) -> Result<Outcome> {
         let mut children = (self.desired)(run.controller, run.object, run.cx).await?;
@@ -339,7 +339,7 @@ impl<C: Reconciler + Owns<K>, K: Whole> Node<C, K> {
     }
 }
 
-impl<C: Reconciler + Owns<K>, K: Whole> AnyNode<C> for Node<C, K> {
+impl<C: Reconciler + Owns<K>, K: Whole> AnyNode<C> for GraphNode<C, K> {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -168,6 +168,8 @@ fn constructor(model: &ResourceModel) -> TokenStream {
     let ResourceModel { ident, vis, .. } = model;
     let needed: Vec<&Field> = model.fields.iter().filter(|field| !field.optional).collect();
     let names: Vec<_> = needed.iter().map(|field| &field.ident).collect();
+    // A pattern that is the name of a constant in scope would be that constant.
+    let arguments: Vec<_> = names.iter().map(|name| format_ident!("{}_", name)).collect();
     let types: Vec<_> = needed.iter().map(|field| &field.ty).collect();
     let absent: Vec<_> =
         model.fields.iter().filter(|field| field.optional).map(|field| &field.ident).collect();
@@ -184,7 +186,7 @@ fn constructor(model: &ResourceModel) -> TokenStream {
         let value = quote_spanned!(place=> #p::Meta::named(::core::convert::Into::into(#argument)));
         quote!(Self {
             metadata: #value,
-            #(#names,)*
+            #(#names: #arguments,)*
             #(#absent: ::core::option::Option::None,)*
         })
     } else {
@@ -196,7 +198,7 @@ fn constructor(model: &ResourceModel) -> TokenStream {
             #[doc = #doc]
             #[allow(dead_code, unused_variables, non_snake_case)]
             #[must_use]
-            #vis fn new(#argument: impl ::core::convert::Into<::std::string::String>, #(#names: #types),*) -> Self {
+            #vis fn new(#argument: impl ::core::convert::Into<::std::string::String>, #(#arguments: #types),*) -> Self {
                 #body
             }
         }

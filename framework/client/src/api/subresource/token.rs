@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::api::ApiFuture;
 use crate::api::decode;
 use crate::api::draft::Draft;
-use crate::client::Secret;
+use crate::client::SecretString;
 use windlass_core::error::Error;
 use windlass_core::resource::{Resource, ResourceInfo};
 
@@ -38,7 +38,7 @@ pub struct TokenRequest {
 #[non_exhaustive]
 pub struct Token {
     /// The value to send as `Authorization: Bearer …`.
-    pub token: Secret,
+    pub token: SecretString,
     /// End of its validity; the server may choose another time than the requested one.
     pub expires: Timestamp,
 }
@@ -108,7 +108,7 @@ fn issued(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Token, Error> 
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Status {
-        token: Secret,
+        token: SecretString,
         expiration_timestamp: Timestamp,
     }
     let IssuedToken { status } = decode::value(what, body, info)?;

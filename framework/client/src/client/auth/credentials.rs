@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use zeroize::Zeroizing;
 
 use super::exec::{ExecCredential, ExecPlugin};
-use crate::client::secret::Secret;
+use crate::client::secret::SecretString;
 use crate::client::transport::{Identity, IdentityFuture, IdentitySource, Pool, Tls};
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
@@ -45,11 +45,11 @@ pub(crate) enum AuthSource {
     #[default]
     None,
     /// A token that never changes.
-    Token(Secret),
+    Token(SecretString),
     /// A token file that may be rotated, and the token to use until the file can be read.
-    TokenFile(PathBuf, Option<Secret>),
+    TokenFile(PathBuf, Option<SecretString>),
     /// User and password.
-    Basic(String, Secret),
+    Basic(String, SecretString),
     /// A credential plugin.
     Exec(Arc<ExecPlugin>),
 }
@@ -368,9 +368,9 @@ impl AuthSource {
 }
 
 /// Reads a token file.
-async fn token_from(path: &Path) -> Result<Secret, Error> {
+async fn token_from(path: &Path) -> Result<SecretString, Error> {
     let shown = path.display();
-    let text = Secret::load(path, FILE_LIMIT).await.map_err(|error| {
+    let text = SecretString::load(path, FILE_LIMIT).await.map_err(|error| {
         let text = format!("cannot read the token file {shown}: {error}; correct the path");
         Error::new(ErrorKind::Config, text).because(error)
     })?;
@@ -383,12 +383,12 @@ async fn token_from(path: &Path) -> Result<Secret, Error> {
 }
 
 /// Returns the header of a bearer token; surrounding blanks are removed.
-fn bearer(token: &Secret) -> Result<HeaderValue, Error> {
+fn bearer(token: &SecretString) -> Result<HeaderValue, Error> {
     header(&Zeroizing::new(format!("Bearer {}", token.expose().trim())))
 }
 
 /// Returns the header of a user and a password.
-fn basic(user: &str, password: &Secret) -> Result<HeaderValue, Error> {
+fn basic(user: &str, password: &SecretString) -> Result<HeaderValue, Error> {
     let plain = Zeroizing::new(format!("{user}:{}", password.expose()));
     header(&Zeroizing::new(format!("Basic {}", STANDARD.encode(plain.as_bytes()))))
 }

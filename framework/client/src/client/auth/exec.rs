@@ -18,7 +18,7 @@ use serde_json::Value;
 pub use policy::ExecPolicy;
 pub(crate) use run::ExecCredential;
 
-use crate::client::secret::Secret;
+use crate::client::secret::SecretString;
 use crate::client::transport::Pem;
 
 pub(crate) const V1: &str = "client.authentication.k8s.io/v1";
@@ -58,9 +58,9 @@ pub enum InteractiveMode {
 pub struct ExecPlugin {
     /// Path, or bare name that is searched in `PATH`.
     pub(crate) command: PathBuf,
-    pub(crate) args: Vec<Secret>,
+    pub(crate) args: Vec<SecretString>,
     /// Variables in addition to the inherited ones; secret, because they may hold credentials.
-    pub(crate) env: Vec<(String, Secret)>,
+    pub(crate) env: Vec<(String, SecretString)>,
     /// Version of the input and the output.
     pub(crate) api_version: &'static str,
     pub(crate) interactive: InteractiveMode,
@@ -111,14 +111,14 @@ impl ExecPlugin {
     ///
     /// Arguments follow in the order of the calls.
     #[must_use]
-    pub fn arg(mut self, argument: impl Into<Secret>) -> Self {
+    pub fn arg(mut self, argument: impl Into<SecretString>) -> Self {
         self.args.push(argument.into());
         self
     }
 
     /// Adds a variable to the environment that the plugin inherits.
     #[must_use]
-    pub fn env(mut self, name: &str, value: impl Into<Secret>) -> Self {
+    pub fn env(mut self, name: &str, value: impl Into<SecretString>) -> Self {
         self.env.push((name.to_owned(), value.into()));
         self
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::config_error;
-use crate::client::secret::Secret;
+use crate::client::secret::SecretString;
 use windlass_core::error::Error;
 
 /// Largest file, in bytes; thousands of clusters fit.
@@ -67,9 +67,9 @@ pub(super) struct Cluster {
     #[serde(deserialize_with = "or_default")]
     pub(super) insecure_skip_tls_verify: bool,
     pub(super) certificate_authority: Option<PathBuf>,
-    pub(super) certificate_authority_data: Option<Secret>,
+    pub(super) certificate_authority_data: Option<SecretString>,
     /// URL of a proxy, which may contain a password.
-    pub(super) proxy_url: Option<Secret>,
+    pub(super) proxy_url: Option<SecretString>,
     #[serde(deserialize_with = "or_default")]
     pub(super) disable_compression: bool,
     #[serde(deserialize_with = "or_default")]
@@ -95,14 +95,14 @@ impl fmt::Debug for Extension {
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct User {
     pub(super) client_certificate: Option<PathBuf>,
-    pub(super) client_certificate_data: Option<Secret>,
+    pub(super) client_certificate_data: Option<SecretString>,
     pub(super) client_key: Option<PathBuf>,
-    pub(super) client_key_data: Option<Secret>,
-    pub(super) token: Option<Secret>,
+    pub(super) client_key_data: Option<SecretString>,
+    pub(super) token: Option<SecretString>,
     #[serde(rename = "tokenFile")]
     pub(super) token_file: Option<PathBuf>,
     pub(super) username: Option<String>,
-    pub(super) password: Option<Secret>,
+    pub(super) password: Option<SecretString>,
     pub(super) exec: Option<Exec>,
     #[serde(rename = "auth-provider")]
     pub(super) auth_provider: Option<AuthProvider>,
@@ -135,7 +135,7 @@ pub(super) struct Exec {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) command: String,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) args: Vec<Secret>,
+    pub(super) args: Vec<SecretString>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) env: Vec<ExecEnv>,
     #[serde(default)]
@@ -151,7 +151,7 @@ pub(super) struct Exec {
 pub(super) struct ExecEnv {
     pub(super) name: String,
     #[serde(default)]
-    pub(super) value: Secret,
+    pub(super) value: SecretString,
 }
 
 /// The legacy `auth-provider`; read only to refuse it with a reason.
@@ -172,7 +172,7 @@ impl Kubeconfig {
     /// Reads a file, which is wiped from memory after parsing.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let shown = path.display().to_string();
-        let text = Secret::read(path, FILE_LIMIT).map_err(|error| {
+        let text = SecretString::read(path, FILE_LIMIT).map_err(|error| {
             let text = format!("cannot read kubeconfig {shown}: {error}; correct the path");
             config_error(text).because(error)
         })?;

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::format::{Cluster, Exec, Kubeconfig, NamedEntry, User, find};
 use super::{ClientConfig, Impersonation, config_error, parse_server};
 use crate::client::auth::{AuthSource, ExecPlugin, InteractiveMode, V1, V1BETA1};
-use crate::client::secret::Secret;
+use crate::client::secret::SecretString;
 use crate::client::transport::{Pem, Proxy, ProxyChoice};
 use windlass_core::error::Error;
 
@@ -84,14 +84,14 @@ impl<T> NamedEntry<T> {
     /// Returns PEM text; inline data takes precedence over a file.
     fn pem(
         &self,
-        data: Option<&Secret>,
+        data: Option<&SecretString>,
         file: Option<&PathBuf>,
         what: &str,
         origin: &str,
     ) -> Result<Option<Pem>, Error> {
         if let Some(data) = data.filter(|data| !data.is_empty()) {
             // YAML may fold long base64 over several lines.
-            let packed: Secret =
+            let packed: SecretString =
                 data.expose().split_whitespace().collect::<Vec<_>>().concat().into();
             let text = STANDARD.decode(packed.expose()).ok();
             let text = text.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {

@@ -10,7 +10,7 @@ use http::header::{HeaderName, HeaderValue};
 use super::{ClientConfig, config_error, parse_server};
 use crate::client::auth::{AuthSource, ExecPlugin, ExecPolicy};
 use crate::client::policy::{IMPERSONATION_RULE, is_sent_whole};
-use crate::client::secret::Secret;
+use crate::client::secret::SecretString;
 use crate::client::transport::{Pem, Proxy, ProxyChoice};
 use windlass_core::error::Error;
 
@@ -146,7 +146,7 @@ impl ClientConfig {
     /// Replaces the configuration's credentials, except a client certificate. The token is never
     /// read again: for one that expires use [`with_token_file`](Self::with_token_file).
     #[must_use]
-    pub fn with_token(mut self, token: impl Into<Secret>) -> Self {
+    pub fn with_token(mut self, token: impl Into<SecretString>) -> Self {
         self.auth = AuthSource::Token(token.into());
         self
     }
@@ -164,7 +164,7 @@ impl ClientConfig {
     ///
     /// Kubernetes itself accepts none since 1.19; proxies in front of it may.
     #[must_use]
-    pub fn with_basic_auth(mut self, user: &str, password: impl Into<Secret>) -> Self {
+    pub fn with_basic_auth(mut self, user: &str, password: impl Into<SecretString>) -> Self {
         self.auth = AuthSource::Basic(user.to_owned(), password.into());
         self
     }
@@ -206,7 +206,7 @@ impl ClientConfig {
     /// A PEM that is unusable is an error of
     /// [`ClientBuilder::build`](crate::client::ClientBuilder::build).
     #[must_use]
-    pub fn with_identity(mut self, certificate: &str, key: impl Into<Secret>) -> Self {
+    pub fn with_identity(mut self, certificate: &str, key: impl Into<SecretString>) -> Self {
         self.tls.identity = Some((Pem::Inline(certificate.into()), Pem::Inline(key.into())));
         self
     }

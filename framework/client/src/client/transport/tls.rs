@@ -20,7 +20,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio::time::Instant;
 
-use crate::client::secret::Secret;
+use crate::client::secret::SecretString;
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
 
@@ -33,32 +33,32 @@ const BROKEN_FILE_AGE: Duration = Duration::from_secs(5);
 const FILE_LIMIT: usize = 4 << 20;
 
 /// A client certificate and its key, PEM.
-pub(crate) type Identity = Arc<(Secret, Secret)>;
+pub(crate) type Identity = Arc<(SecretString, SecretString)>;
 
 /// PEM text, or the file that holds it.
 #[derive(Clone, Debug)]
 pub(crate) enum Pem {
-    Inline(Secret),
+    Inline(SecretString),
     File(PathBuf),
 }
 
 impl Pem {
     /// Reads the text; a file with a blocking call.
-    fn read(&self) -> Result<Secret, Error> {
+    fn read(&self) -> Result<SecretString, Error> {
         match self {
             Self::Inline(text) => Ok(text.clone()),
             Self::File(path) => {
-                Secret::read(path, FILE_LIMIT).map_err(|error| self.unreadable(error))
+                SecretString::read(path, FILE_LIMIT).map_err(|error| self.unreadable(error))
             }
         }
     }
 
     /// As `read`, without blocking the thread.
-    pub(crate) async fn load(&self) -> Result<Secret, Error> {
+    pub(crate) async fn load(&self) -> Result<SecretString, Error> {
         match self {
             Self::Inline(text) => Ok(text.clone()),
             Self::File(path) => {
-                let read = Secret::load(path, FILE_LIMIT).await;
+                let read = SecretString::load(path, FILE_LIMIT).await;
                 read.map_err(|error| self.unreadable(error))
             }
         }
@@ -102,8 +102,8 @@ pub(crate) struct TlsSettings {
 /// Contents of the PEM texts and files when they were last read.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Material {
-    ca: Option<Secret>,
-    identity: Option<(Secret, Secret)>,
+    ca: Option<SecretString>,
+    identity: Option<(SecretString, SecretString)>,
 }
 
 /// Factory of TLS configurations; notices changes of the files behind them.
@@ -294,7 +294,7 @@ impl Tls {
     fn make(
         &self,
         roots: Arc<RootCertStore>,
-        identity: Option<&(Secret, Secret)>,
+        identity: Option<&(SecretString, SecretString)>,
     ) -> Result<ClientConfig, Error> {
         let builder = builder(&self.provider)?;
         let builder = if self.settings.insecure {
@@ -412,7 +412,7 @@ fn no_system_roots() -> Error {
 }
 
 /// Adds the certificates of `pem` to the trusted roots.
-fn add_roots(roots: &mut RootCertStore, pem: &Secret, called: &str) -> Result<(), Error> {
+fn add_roots(roots: &mut RootCertStore, pem: &SecretString, called: &str) -> Result<(), Error> {
     for certificate in certificates(pem, called)? {
         roots.add(certificate).map_err(|error| {
             let text = format!("{called} holds a certificate that is no CA: {error}; replace it");
@@ -423,7 +423,7 @@ fn add_roots(roots: &mut RootCertStore, pem: &Secret, called: &str) -> Result<()
 }
 
 /// Parses the certificates of `pem`.
-fn certificates(pem: &Secret, called: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
+fn certificates(pem: &SecretString, called: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
     // The parser's errors may quote a line of the input, which may be part of a key.
     let found: Result<Vec<_>, _> =
         CertificateDer::pem_slice_iter(pem.expose().as_bytes()).collect();
@@ -436,7 +436,7 @@ fn certificates(pem: &Secret, called: &str) -> Result<Vec<CertificateDer<'static
 }
 
 /// Parses the first private key of `pem`.
-fn private_key(pem: &Secret, called: &str) -> Result<PrivateKeyDer<'static>, Error> {
+fn private_key(pem: &SecretString, called: &str) -> Result<PrivateKeyDer<'static>, Error> {
     PrivateKeyDer::from_pem_slice(pem.expose().as_bytes()).map_err(|_| {
         config(format!(
             "{called} holds no PEM private key; it must begin with -----BEGIN PRIVATE KEY----- (or \

@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::keys::{Keys, Node, object_of};
+use super::keys::{Keys, SchemaNode, object_of};
 use super::merge::flatten;
 use super::shape::{Flat, Shape};
 use crate::crd::shapes::NEEDED;
@@ -152,9 +152,9 @@ impl<'g> Fields<'g> {
 
     /// Ends the fields: further keys apply to the object.
     #[must_use]
-    pub fn whole(mut self) -> Node {
+    pub fn whole(mut self) -> SchemaNode {
         self.close();
-        Node(self.object)
+        SchemaNode(self.object)
     }
 
     /// Returns the finished schema.

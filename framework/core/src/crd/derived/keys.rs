@@ -119,9 +119,9 @@ fn allows_null(node: &Map<String, Value>) -> bool {
 
 /// The schema of a type or a value as a whole.
 #[derive(Clone, Debug, Default)]
-pub struct Node(pub(super) Map<String, Value>);
+pub struct SchemaNode(pub(super) Map<String, Value>);
 
-impl Node {
+impl SchemaNode {
     /// Marks a value that serde converts into another type, which may refuse some of them.
     #[must_use]
     pub fn parsed(mut self, name: &str) -> Self {
@@ -137,15 +137,15 @@ impl Node {
     }
 }
 
-impl Keys for Node {
+impl Keys for SchemaNode {
     fn node(&mut self) -> &mut Map<String, Value> {
         &mut self.0
     }
 }
 
 /// Begins the schema of a type that is written as another one.
-pub fn same_as(generator: &mut SchemaGenerator, shape: Shape) -> Node {
-    Node(object_of((shape.schema)(generator)))
+pub fn same_as(generator: &mut SchemaGenerator, shape: Shape) -> SchemaNode {
+    SchemaNode(object_of((shape.schema)(generator)))
 }
 
 /// The schema as an object: `true` is one without keywords.

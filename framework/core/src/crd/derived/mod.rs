@@ -31,7 +31,7 @@ pub use kept::{
     embedded, embedded_list, embedded_map, int_or_string, int_or_string_list, int_or_string_map,
     opaque, opaque_list, opaque_map,
 };
-pub use keys::{Keys, Node, same_as};
+pub use keys::{Keys, SchemaNode, same_as};
 pub use shape::{
     Flat, FullSchema, HasSchema, NoSchemaInside, Of, Probe, ProbeAbsence, Shape, full,
 };

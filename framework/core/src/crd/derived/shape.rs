@@ -238,7 +238,7 @@ impl<T: DeserializeOwned> ProbeAbsence for &Of<T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no schema",
     label = "the schema of this field is unknown",
-    note = "derive `windlass::Schema` for it, beside serde's derives",
+    note = "derive `windlass::Schema` for it and for the types inside of it, beside serde's derives",
     note = "a type of another crate: in a struct that derives `Schema`, `#[schema(with = Type)]` gives the field the schema of another type, \
             `#[schema(opaque)]` keeps its value unchecked"
 )]

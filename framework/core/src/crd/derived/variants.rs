@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
-use super::keys::{Keys, Node, object_of};
+use super::keys::{Keys, SchemaNode, object_of};
 use super::shape::Shape;
 
 /// The place of a variant's name in JSON.
@@ -28,7 +28,7 @@ pub struct Variants<'g> {
     closed: bool,
     /// Names of external variants without content and remarks, which become one `enum`.
     names: Vec<Value>,
-    branches: Vec<Node>,
+    branches: Vec<SchemaNode>,
     /// Whether several branches may match.
     overlap: bool,
 }
@@ -62,7 +62,7 @@ impl<'g> Variants<'g> {
             Tagging::Adjacent(tag, _) => adjacent(None, tag, name, self.closed),
             Tagging::Untagged => null,
         };
-        self.branches.push(Node(node));
+        self.branches.push(SchemaNode(node));
         self
     }
 
@@ -86,7 +86,7 @@ impl<'g> Variants<'g> {
             Tagging::Adjacent(tag, key) => adjacent(Some((key, content)), tag, name, self.closed),
             Tagging::Untagged => object_of(content),
         };
-        self.branches.push(Node(node));
+        self.branches.push(SchemaNode(node));
         self
     }
 
@@ -95,7 +95,7 @@ impl<'g> Variants<'g> {
     pub fn untagged(mut self, content: impl FnOnce(Content<'_>) -> Schema) -> Self {
         self.overlap = true;
         let content = self.content(content, false);
-        self.branches.push(Node(object_of(content)));
+        self.branches.push(SchemaNode(object_of(content)));
         self
     }
 
@@ -124,15 +124,15 @@ impl<'g> Variants<'g> {
 
     /// Ends the variants: further keys apply to the enum.
     #[must_use]
-    pub fn whole(self) -> Node {
-        Node(object_of(self.finish()))
+    pub fn whole(self) -> SchemaNode {
+        SchemaNode(object_of(self.finish()))
     }
 }
 
 impl Keys for Variants<'_> {
     fn node(&mut self) -> &mut Map<String, Value> {
         if self.branches.is_empty() {
-            self.branches.push(Node::default());
+            self.branches.push(SchemaNode::default());
         }
         let last = self.branches.len() - 1;
         &mut self.branches[last].0
@@ -161,9 +161,9 @@ impl<'g> Content<'g> {
 
     /// One value.
     #[must_use]
-    pub fn newtype(self, shape: Shape) -> Node {
+    pub fn newtype(self, shape: Shape) -> SchemaNode {
         let schema = if self.is_internal { shape.inline } else { shape.schema };
-        Node(object_of(schema(self.generator)))
+        SchemaNode(object_of(schema(self.generator)))
     }
 
     /// Several values without names.
@@ -183,20 +183,20 @@ impl<'g> Content<'g> {
 #[derive(Debug)]
 pub struct Items<'g> {
     generator: &'g mut SchemaGenerator,
-    items: Vec<Node>,
+    items: Vec<SchemaNode>,
 }
 
 impl Items<'_> {
     /// Adds a value.
     #[must_use]
     pub fn value(mut self, shape: Shape) -> Self {
-        self.items.push(Node(object_of((shape.schema)(self.generator))));
+        self.items.push(SchemaNode(object_of((shape.schema)(self.generator))));
         self
     }
 
     /// Ends the values: further keys apply to the tuple.
     #[must_use]
-    pub fn whole(self) -> Node {
+    pub fn whole(self) -> SchemaNode {
         let mut node = Map::new();
         node.insert("type".to_owned(), "array".into());
         let count = self.items.len();
@@ -206,7 +206,7 @@ impl Items<'_> {
             node.insert("minItems".to_owned(), count.into());
         }
         node.insert("maxItems".to_owned(), count.into());
-        Node(node)
+        SchemaNode(node)
     }
 
     /// Returns the finished schema.
@@ -219,7 +219,7 @@ impl Items<'_> {
 impl Keys for Items<'_> {
     fn node(&mut self) -> &mut Map<String, Value> {
         if self.items.is_empty() {
-            self.items.push(Node::default());
+            self.items.push(SchemaNode::default());
         }
         let last = self.items.len() - 1;
         &mut self.items[last].0

@@ -105,6 +105,16 @@ impl<'a> Lower<'a> {
         self.faults.note(format!("{place}: {message}"));
     }
 
+    /// Adds a remark about a place below the current position, with which the text begins.
+    pub(super) fn remark(&mut self, below: &str, is_note: bool) {
+        let text = format!("{}{below}", self.place());
+        if is_note {
+            self.faults.note(text);
+        } else {
+            self.faults.warn(text);
+        }
+    }
+
     /// Steps to the current position.
     pub(super) fn path(&self) -> &[String] {
         &self.path

@@ -29,6 +29,10 @@ const PARSED: &str = "x-windlass-parsed";
 /// values serde refuses.
 pub(in crate::crd) const UNCHECKED: &str = "x-windlass-unchecked";
 
+/// Mark of a kind inside of another; its value has the faults of the kind's definition and the remarks about
+/// it, at paths that begin at the kind.
+pub(crate) const INSIDE: &str = "x-windlass-inside";
+
 /// Keywords by which a schema says what a conversion accepts.
 const CONDITIONS: [&str; 14] = [
     "pattern",
@@ -107,6 +111,7 @@ impl Lower<'_> {
         if let Some(Value::String(text)) = raw.get(UNCHECKED) {
             self.note(text);
         }
+        self.inside(&raw.get(INSIDE).cloned().unwrap_or_default());
         for key in [COLUMN, SELECTABLE] {
             let Some(value) = raw.get(key) else { continue };
             // API servers show and select by single fields. The type may stand outside of a list, too.
@@ -118,6 +123,18 @@ impl Lower<'_> {
             // A position may be translated more than once.
             if !self.marks.contains(&mark) {
                 self.marks.push(mark);
+            }
+        }
+    }
+
+    /// Reports what was found about the kind inside, at its place.
+    fn inside(&mut self, mark: &Value) {
+        if let Some(fault) = mark["fault"].as_str() {
+            self.fault(&format!("the kind inside has faults: {fault}"));
+        }
+        for (key, is_note) in [("warnings", false), ("notes", true)] {
+            for text in mark[key].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                self.remark(text, is_note);
             }
         }
     }

@@ -27,6 +27,7 @@ pub(super) use keywords::{EACH, OWN_FORMAT};
 
 use lower::Lower;
 pub(crate) use lower::STRUCTURAL;
+pub(crate) use marks::INSIDE;
 pub(super) use marks::Mark;
 pub(in crate::crd) use marks::{UNCHECKED, parsed};
 pub(super) use merge::{second_type, tighten};
@@ -53,10 +54,19 @@ pub struct StructuralSchema {
 pub fn structural_schema<T: JsonSchema>() -> Result<StructuralSchema, Error> {
     let mut faults = Faults::default();
     // Without a kind there is nothing that could have columns.
-    let (schema, _) = field_schema("", SchemaGenerator::subschema_for::<T>, &mut faults);
+    let (schema, _) = field_schema("", with_marked_keys::<T>, &mut faults);
     let tried = format!("derive the schema of {}", T::schema_name());
     let warnings = faults.into_warnings(&tried)?;
     Ok(StructuralSchema { schema: Value::Object(schema), warnings })
+}
+
+/// The schema of a type, with the mark of a map's keys that `derive(Schema)` leaves on fields.
+fn with_marked_keys<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = generator.subschema_for::<T>();
+    if schema.get("$ref").is_none() {
+        mark_keys(&mut schema, &T::schema_id());
+    }
+    schema
 }
 
 /// The reason for which a value does not fit a structural schema; `None` if it fits.

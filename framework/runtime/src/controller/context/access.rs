@@ -11,7 +11,7 @@ use windlass_cache::store::Store;
 use windlass_client::api::{Api, ApiFuture, Delete, Patch};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::{
-    CanCreate, CanDelete, CanGet, CanList, CanPatch, CanUpdate, CanWatch, OwnsCache,
+    CanCache, CanCreate, CanDelete, CanGet, CanList, CanPatch, CanUpdate, OwnsCache,
 };
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, Selector, Whole};
 
@@ -263,7 +263,7 @@ impl<C: Reconciler> Context<C> {
     /// Own writes to these objects are visible at once.
     pub fn watched<K: Resource>(&self) -> Store<K>
     where
-        C: CanList<K> + CanWatch<K>,
+        C: CanCache<K>,
     {
         self.shared.informers.pinned::<K>().store()
     }

@@ -13,7 +13,7 @@ use rcgen::{
 };
 
 use super::failed;
-use windlass_client::client::Secret;
+use windlass_client::client::SecretString;
 use windlass_core::error::Error;
 
 /// A client certificate and its key, PEM.
@@ -24,7 +24,7 @@ pub struct ClientCertificate {
     /// As [`ClientConfig`](windlass_client::client::ClientConfig) takes it.
     pub certificate: String,
     /// Its key.
-    pub key: Secret,
+    pub key: SecretString,
 }
 
 /// A certificate authority.

@@ -18,7 +18,7 @@ use tokio::process::Command;
 use zeroize::Zeroizing;
 
 use super::{ExecPlugin, InteractiveMode};
-use crate::client::secret::Secret;
+use crate::client::secret::SecretString;
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::wire::times;
@@ -37,9 +37,9 @@ const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecCredential {
     /// Bearer token.
-    pub(crate) token: Option<Secret>,
+    pub(crate) token: Option<SecretString>,
     /// Client certificate and key, PEM.
-    pub(crate) identity: Option<(Secret, Secret)>,
+    pub(crate) identity: Option<(SecretString, SecretString)>,
     /// Expiry; `None` never.
     pub(crate) expires: Option<Timestamp>,
 }
@@ -60,9 +60,9 @@ struct PluginOutput {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ExecCredentialStatus {
-    token: Option<Secret>,
-    client_certificate_data: Option<Secret>,
-    client_key_data: Option<Secret>,
+    token: Option<SecretString>,
+    client_certificate_data: Option<SecretString>,
+    client_key_data: Option<SecretString>,
     expiration_timestamp: Option<Timestamp>,
 }
 
@@ -102,7 +102,7 @@ impl ExecPlugin {
         tracing::debug!(program = %program.display(), input, "asking the credential plugin");
         let mut command = Command::new(program);
         command
-            .args(self.args.iter().map(Secret::expose))
+            .args(self.args.iter().map(SecretString::expose))
             .envs(self.env.iter().map(|(name, value)| (name, value.expose())))
             .env("KUBERNETES_EXEC_INFO", self.exec_info(input).await?.expose())
             .stdin(if input { Stdio::inherit() } else { Stdio::null() })
@@ -171,7 +171,7 @@ impl ExecPlugin {
     }
 
     /// Returns the input of the plugin. A secret, because it may contain a proxy's password.
-    async fn exec_info(&self, input: bool) -> Result<Secret, Error> {
+    async fn exec_info(&self, input: bool) -> Result<SecretString, Error> {
         let mut spec = json!({ "interactive": input });
         if let Some(cluster) = &self.cluster {
             spec["cluster"] = cluster.spec.clone();
@@ -207,7 +207,7 @@ impl ExecPlugin {
         }
         let status = output.status.unwrap_or_default();
         let token = status.token.filter(|token| !token.is_empty());
-        let given = |pem: Option<Secret>| pem.filter(|pem| !pem.is_empty());
+        let given = |pem: Option<SecretString>| pem.filter(|pem| !pem.is_empty());
         let certificate = given(status.client_certificate_data);
         let identity = match (certificate, given(status.client_key_data)) {
             (Some(certificate), Some(key)) => Some((certificate, key)),

@@ -298,7 +298,7 @@ async fn no_secret_is_in_anything_that_is_printed() {
     let pki = Pki::new();
     let key = pki.sign("x", ExtendedKeyUsagePurpose::ClientAuth).1;
     let guard = tracing::subscriber::set_default(printed.clone());
-    printed.value(&Secret::new("canary"));
+    printed.value(&SecretString::new("canary"));
     printed.value(&ExecPlugin::new("plugin").arg("canary").env("A", "canary"));
     printed.value(&Impersonation::user("jane"));
     successes(&pki, &folder, &printed).await;

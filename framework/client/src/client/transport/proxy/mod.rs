@@ -15,7 +15,7 @@ use std::sync::Arc;
 use http::Uri;
 use percent_encoding::percent_decode_str;
 
-use crate::client::secret::Secret;
+use crate::client::secret::SecretString;
 use env_vars::Variables;
 use windlass_core::error::Error;
 
@@ -64,9 +64,9 @@ pub(crate) struct Proxy {
     pub(crate) host: String,
     pub(crate) port: u16,
     /// User and password.
-    pub(crate) login: Option<(String, Secret)>,
+    pub(crate) login: Option<(String, SecretString)>,
     /// Complete URL, for credential plugins.
-    url: Secret,
+    url: SecretString,
     /// Source of the address, for error texts.
     named_by: String,
 }
@@ -102,7 +102,7 @@ impl Proxy {
         let login = login.map(|login| {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));
             let plain = |text| percent_decode_str(text).decode_utf8().map(|text| text.into_owned());
-            Ok::<_, std::str::Utf8Error>((plain(user)?, Secret::from(plain(password)?)))
+            Ok::<_, std::str::Utf8Error>((plain(user)?, SecretString::from(plain(password)?)))
         });
         let proxy = Self {
             scheme,
@@ -116,7 +116,7 @@ impl Proxy {
     }
 
     /// Returns the complete URL with user and password.
-    pub(crate) fn url(&self) -> &Secret {
+    pub(crate) fn url(&self) -> &SecretString {
         &self.url
     }
 

@@ -159,6 +159,9 @@ fn keys_of_maps_that_only_serde_checks_are_warned_of() {
         ]
     );
     assert!(!found.schema.to_string().contains("x-windlass"), "{}", found.schema);
+    let alone = crate::crd::structural_schema::<Box<BTreeMap<std::net::Ipv4Addr, bool>>>().unwrap();
+    let expected = ": an API server does not check that the keys of a map are IP addresses";
+    assert!(alone.warnings.iter().any(|warning| warning.ends_with(expected)), "{alone:?}");
 }
 
 #[derive(Serialize, Deserialize, Schema)]

@@ -14,7 +14,7 @@ use crate::controller::state::{Found, ReadTarget};
 use windlass_cache::store::{Cached, Index, IndexValue, Store};
 use windlass_client::api::ApiFuture;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::rbac::{CanList, CanWatch};
+use windlass_core::rbac::CanCache;
 use windlass_core::resource::{Resource, Selector};
 
 /// A way to read objects by a value of the type `Q`, for [`Context::watch_by`]: an [`Index`] by one of its values, or
@@ -235,7 +235,7 @@ impl<C: Reconciler> Context<C> {
     where
         B: WatchTarget<Q> + 'a,
         Q: ?Sized + Sync,
-        C: CanList<B::Kind> + CanWatch<B::Kind>,
+        C: CanCache<B::Kind>,
     {
         Box::pin(async move {
             let (source, near) = (self.read_source(), self.key.namespace());

@@ -22,7 +22,7 @@ use crate::controller::{Context, Reconciler};
 use windlass_cache::store::Cached;
 use windlass_client::api::ApiFuture;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::rbac::{CanList, CanWatch};
+use windlass_core::rbac::CanCache;
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
 
 /// Longest wait of a read for a cache that is not filled.
@@ -200,7 +200,7 @@ impl<C: Reconciler> Context<C> {
     /// When `K` is known at run time only.
     pub fn watch<'a, K: Resource>(&'a self, name: &'a str) -> WatchRead<'a, C, K>
     where
-        C: CanList<K> + CanWatch<K>,
+        C: CanCache<K>,
     {
         WatchRead { cx: self, namespace: None, name, kind: PhantomData }
     }

@@ -1,0 +1,20 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Serialize};
+use windlass::{CustomResource, Schema};
+
+type Maybe<T> = Option<T>;
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+pub struct Website {
+    pub metadata: ObjectMeta,
+    pub spec: WebsiteSpec,
+    pub status: Maybe<WebsiteSpec>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
+pub struct WebsiteSpec {
+    pub host: String,
+}
+
+fn main() {}
