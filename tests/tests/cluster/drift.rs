@@ -1,5 +1,7 @@
 //! Children of many kinds, as a server stores them: an operator that restarts finds them as intended.
 
+mod lists;
+
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};

@@ -14,6 +14,7 @@ use windlass::controller::{
 use windlass::manager::{Plan, PlanOptions};
 use windlass::prelude::*;
 use windlass::testing::TestCluster;
+use windlass_apiserver::faults::{Action as FaultAction, Fault};
 
 use crate::bench::Bench;
 use crate::gadget::{FINALIZER, Gadget, gadget};
@@ -262,6 +263,52 @@ async fn requests_that_bypass_the_context_are_dry_runs_and_planned() {
         assert!(found.iter().any(|line| line == expected), "{expected:?} is not in {found:#?}");
     }
     assert_eq!(bench.children.list().labels("kind=scrap").await.unwrap().items.len(), 2);
+}
+
+#[tokio::test]
+async fn values_of_a_secret_are_masked_when_its_state_before_is_not_known() {
+    let bench = Bench::on(TestCluster::builder().embedded().start().await).await;
+    bench.gadgets.create(&gadget("home", "blue")).await.unwrap();
+    bench.run().await;
+    bench.change("home", json!({ "color": "red" })).await;
+    let fault = Fault::new(FaultAction::Answer(403)).on("get").resource("secrets").always();
+    let fault = bench.cluster.server().faults().add(fault);
+    let home = bench.planned_of("home").await;
+    fault.remove();
+    let key = home.changes.iter().find(|change| change.resource == "secrets").unwrap();
+    assert!(key.note.as_deref().unwrap().contains("not known"), "{key:?}");
+    let token = key.fields.iter().find(|field| field.path == ".data.token").unwrap();
+    assert_eq!(token.to.as_deref(), Some("***"));
+    assert!(!format!("{home:?}").contains("dG9rZW4"), "{home:?}");
+}
+
+#[tokio::test]
+async fn the_deletion_of_an_object_that_is_being_deleted_is_no_change() {
+    let bench = Bench::start().await;
+    let hold = json!(["example.dev/hold"]);
+    bench.map("shared", json!({})).await;
+    bench.map("scrap-1", json!({ "labels": { "kind": "scrap" }, "finalizers": hold })).await;
+    bench.map("scrap-2", json!({ "labels": { "kind": "scrap" } })).await;
+    bench.gadgets.create(&gadget("all", "directly")).await.unwrap();
+    let one = bench.gadgets.create(&gadget("one", "red")).await.unwrap();
+    let info = windlass::resource::ResourceInfo::of::<Gadget>();
+    let reference = one.controller_reference(&info).unwrap();
+    bench.map("old", json!({ "ownerReferences": [reference], "finalizers": hold })).await;
+    let is_there = |found: &[String], line: &str| found.iter().any(|it| it == line);
+    let found = lines(&bench.planned_of("one").await);
+    assert!(is_there(&found, "delete configmaps old "), "{found:#?}");
+    for name in ["scrap-1", "old"] {
+        bench.children.delete(name).await.unwrap();
+    }
+    let found = lines(&bench.planned_of("one").await);
+    assert!(!is_there(&found, "delete configmaps old "), "{found:#?}");
+    let found = lines(&bench.planned_of("all").await);
+    assert!(is_there(&found, "delete configmaps scrap-2 "), "{found:#?}");
+    assert!(!is_there(&found, "delete configmaps scrap-1 "), "{found:#?}");
+    for name in ["scrap-1", "old"] {
+        let free = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+        bench.children.patch(name, free).await.unwrap();
+    }
 }
 
 #[tokio::test]

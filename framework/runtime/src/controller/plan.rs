@@ -55,22 +55,17 @@ impl<C: Reconciler> ControllerSpec<C> {
     /// Checks the conditions of the handlers.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for one that the controller does not keep, and for one that is true in a bad state.
+    /// [`ErrorKind::Usage`] for one that the controller does not keep.
     pub(super) fn check_handlers(&self) -> std::result::Result<(), Error> {
         let declared = self.options.conditions.map(|kept| kept.declared);
         for ChangeHandler { field, condition, .. } in &self.options.on_change {
             let Some(type_) = condition else { continue };
-            let advice = match &declared {
-                Some(declared) if declared.stalled_on.contains(&type_.as_str()) => {
-                    "while a condition of `stalled_on(…)` is true, nothing helps but a change: name one that \
-                     is true after a success"
-                }
-                Some(declared) if declared.contains(type_) => continue,
-                _ => "the controller does not keep it: declare it by `conditions(…)`",
-            };
+            if declared.is_some_and(|declared| declared.contains(type_)) {
+                continue;
+            }
             let text = format!(
-                "cannot show the outcome of the handler of {field} in the condition `{type_}` of {}: \
-                 {advice}",
+                "cannot show the outcome of the handler of {field} in the condition `{type_}` of {}: the \
+                 controller does not keep it; declare it by `conditions(…)`",
                 self.info.kind
             );
             return Err(Error::new(ErrorKind::Usage, text));

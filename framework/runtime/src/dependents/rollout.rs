@@ -149,3 +149,40 @@ where
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_field_is_as_far_as_its_rollout() {
+        let text = || "late".to_owned();
+        for (phase, expected) in [
+            (RolloutPhase::Complete, "Ready"),
+            (RolloutPhase::Partitioned, "Ready"),
+            (RolloutPhase::Progressing, "InProgress RollingOut 1 of 3 updated, 2 ready"),
+            (
+                RolloutPhase::Paused(Some(Duration::ZERO)),
+                "InProgress CanaryPaused 1 of 3 updated, 2 ready",
+            ),
+            (RolloutPhase::RolledBack(text()), "Failed RolledBack late"),
+            (RolloutPhase::Stalled(text()), "Failed RolloutStalled late"),
+        ] {
+            let revision = "r".to_owned();
+            let status = RolloutStatus { revision, total: 3, updated: 1, ready: 2, phase };
+            let found = match state(&status) {
+                DependentState::Ready => "Ready".to_owned(),
+                DependentState::NotReady(Readiness::InProgress { reason, message }) => {
+                    format!("InProgress {reason} {message}")
+                }
+                DependentState::NotReady(Readiness::Failed { reason, message }) => {
+                    format!("Failed {reason} {message}")
+                }
+                other => format!("{other:?}"),
+            };
+            assert_eq!(found, expected);
+        }
+    }
+}

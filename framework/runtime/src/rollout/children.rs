@@ -3,13 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Canary, Rollout, RolloutStatus, Settings};
+use super::settings::{Settings, rollout_settings};
+use super::{Rollout, RolloutStatus};
 use crate::controller::{Context, Reconciler};
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
@@ -112,33 +112,5 @@ impl<C: Reconciler, K: Whole> RolloutChildren<C, K> {
         Self { names, settings: Settings::default(), apply }
     }
 
-    /// As [`Rollout::max_unavailable`].
-    pub fn max_unavailable(mut self, count: usize) -> Self {
-        self.settings.max_unavailable = count.max(1);
-        self
-    }
-
-    /// As [`Rollout::partition`].
-    pub fn partition(mut self, count: usize) -> Self {
-        self.settings.partition = count;
-        self
-    }
-
-    /// As [`Rollout::canary`].
-    pub fn canary(mut self, canary: Canary) -> Self {
-        self.settings.canary = Some(canary).filter(|canary| canary.count > 0);
-        self
-    }
-
-    /// As [`Rollout::deadline`].
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.settings.deadline = Some(deadline);
-        self
-    }
-
-    /// As [`Rollout::history`].
-    pub fn history(mut self, count: usize) -> Self {
-        self.settings.history = count;
-        self
-    }
+    rollout_settings!();
 }

@@ -31,11 +31,13 @@ mod children;
 mod decision;
 mod revisions;
 mod run;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use self::children::RolloutChildren;
 pub(crate) use self::children::RolloutPass;
+pub use self::settings::Canary;
 
 use std::fmt;
 use std::time::Duration;
@@ -44,6 +46,7 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::settings::{Settings, rollout_settings};
 use crate::controller::{Action, Context, Failure, Reconciler, Result as ReconcileResult};
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
@@ -69,31 +72,6 @@ pub const UPDATED_READY_AT: &str = "windlass.dev/updated-ready-at";
 pub const ROLLED_BACK: &str = "windlass.dev/rolled-back";
 /// Annotation of the reconciled object with the name of the revision whose canary is approved.
 pub const PROMOTE: &str = "windlass.dev/promote";
-
-/// Children that get a change before the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Canary {
-    count: usize,
-    pause: Option<Duration>,
-}
-
-impl Canary {
-    /// The last `count` children get the change first, and the others when these have been ready for `pause`.
-    ///
-    /// The pause begins anew when one of them stops being ready.
-    pub fn pause_for(count: usize, pause: Duration) -> Self {
-        Self { count, pause: Some(pause) }
-    }
-
-    /// The last `count` children get the change first, and the others when a person approves it: by the annotation
-    /// [`PROMOTE`] of the object, with the name of the revision. It counts while the canaries are ready, and each time
-    /// that the revision is wanted: remove it afterwards.
-    ///
-    /// [`RolloutStatus::revision`] is that name; it belongs into a condition or an Event.
-    pub fn until_promoted(count: usize) -> Self {
-        Self { count, pause: None }
-    }
-}
 
 /// A rolling change of the children of one object, for one reconcile.
 ///
@@ -136,22 +114,6 @@ pub struct Rollout<'a, C: Reconciler, S> {
     is_field: bool,
 }
 
-/// Settings of a rollout.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
-    max_unavailable: usize,
-    partition: usize,
-    canary: Option<Canary>,
-    deadline: Option<Duration>,
-    history: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { max_unavailable: 1, partition: 0, canary: None, deadline: None, history: 10 }
-    }
-}
-
 impl<C: Reconciler, S> fmt::Debug for Rollout<'_, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, settings, .. } = self;
@@ -171,47 +133,7 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
         Self { cx, name, state, settings: Settings::default(), is_field: false }
     }
 
-    /// Sets the most children that may be unready while a ready one is updated. Default: 1. Zero counts as 1.
-    ///
-    /// Children that are not ready for other reasons count, too.
-    pub fn max_unavailable(mut self, count: usize) -> Self {
-        self.settings.max_unavailable = count.max(1);
-        self
-    }
-
-    /// Leaves the first `count` children at their revisions. Default: 0.
-    ///
-    /// A child below the partition that is missing is made from the last revision in which all children were ready.
-    pub fn partition(mut self, count: usize) -> Self {
-        self.settings.partition = count;
-        self
-    }
-
-    /// Updates some children before the others. Default: none.
-    ///
-    /// The first revision of an object has no canaries, and neither has a rollback.
-    pub fn canary(mut self, canary: Canary) -> Self {
-        self.settings.canary = Some(canary).filter(|canary| canary.count > 0);
-        self
-    }
-
-    /// Rolls the change back when a child is not ready that long after it got the revision. Default: never.
-    ///
-    /// All children go back to the last revision in which all of them were ready; without one the change stops until
-    /// all children that have it are ready. A child that was ready in the revision, and a refused apply, count for
-    /// nothing here. Reported by an Event `RolledBack`. The same state is not tried again; see [`ROLLED_BACK`].
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.settings.deadline = Some(deadline);
-        self
-    }
-
-    /// Sets the number of revisions that are kept beside those in use. Default: 10, as of a `StatefulSet`.
-    ///
-    /// The revision that a rollback leads to is always kept.
-    pub fn history(mut self, count: usize) -> Self {
-        self.settings.history = count;
-        self
-    }
+    rollout_settings!();
 
     /// Applies the children `names`, as far as the rules permit it now. `desired` makes a child from its name and a
     /// state; `is_ready` judges a child of the cache. Children of this rollout whose names are not among `names` are

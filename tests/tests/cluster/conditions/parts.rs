@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass::api::{Api, Patch};
-use windlass::controller::{Controller, Failure, Steps};
+use windlass::controller::{ControllerBuilder, Failure, Steps};
 use windlass::prelude::*;
 use windlass::testing::{RunningOperator, TestCluster};
 
@@ -47,6 +47,7 @@ enum ShopCondition {
 #[controller(for = Shop, conditions(ShopCondition), retry(base = "10ms", cap = "1s"))]
 #[controller(on_change(spec.host = rehost, condition = HostReady))]
 #[controller(on_change(spec.size = resize, condition = Sized), loop_guard(most = 1000, within = "1m"))]
+#[controller(on_change(spec.certificate = inspect, condition = Invalid))]
 struct Shops;
 
 impl Shops {
@@ -58,8 +59,26 @@ impl Shops {
         if shop.spec.size < 0 { Err(Failure::from("a negative size")) } else { Ok(()) }
     }
 
+    async fn inspect(&self, shop: &Shop, _: &Context<Self>) -> Result<()> {
+        match shop.spec.certificate.as_str() {
+            "forged" => Err(Failure::terminal("signed by nobody")),
+            "unreachable" => Err(Failure::from("no answer")),
+            "slow" => Err(Failure::wait_for("Inspection", "1 of 2 signatures")),
+            _ => Ok(()),
+        }
+    }
+
     async fn certificate(&self, shop: &Shop) -> Result<()> {
         act(&shop.spec.certificate)
+    }
+
+    async fn limit(&self, shop: &Shop) -> Result<()> {
+        match shop.spec.size {
+            101.. => Err(Failure::terminal("more than 100")),
+            100 => Err(Failure::from("no answer")),
+            99 => Err(Failure::wait_for("Inspection", "of the size")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -78,7 +97,8 @@ impl Reconciler for Shops {
 
     async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
         let steps = Steps::new(cx).step("certificate", self.certificate(shop));
-        steps.sets(&ShopCondition::Certified).run().await
+        let steps = steps.sets(&ShopCondition::Certified).step("limit", self.limit(shop));
+        steps.sets(&ShopCondition::Invalid).run().await
     }
 }
 
@@ -190,15 +210,83 @@ async fn all_parts_of_a_reconcile_are_one_status_write_and_none_when_nothing_cha
     bench.running.stop().await;
 }
 
+fn stalls(shop: &Value) -> [String; 4] {
+    ["Invalid", "Ready", "Stalled", "Reconciling"].map(|type_| shown(shop, type_))
+}
+
 #[tokio::test]
-async fn a_handler_with_a_condition_that_is_true_in_a_bad_state_does_not_start() {
+async fn a_terminal_failure_of_a_handler_stalls_the_object_until_its_field_changes() {
+    let bench = Bench::start(TestCluster::start().await).await;
+    let fine = ["absent", "True Reconciled ", "absent", "absent"];
+    assert_eq!(stalls(&bench.after(json!({})).await), fine);
+    let shop = bench.after(json!({ "certificate": "forged" })).await;
+    let [invalid, ready] =
+        ["True", "False"].map(|it| format!("{it} HandlerFailed signed by nobody"));
+    assert_eq!(stalls(&shop), [&invalid, &ready, &invalid, "absent"]);
+    // Another field does not help.
+    let shop = bench.after(json!({ "size": 2 })).await;
+    assert_eq!(stalls(&shop), [&invalid, &ready, &invalid, "absent"]);
+    assert_eq!(stalls(&bench.after(json!({ "certificate": "b" })).await), fine);
+    bench.after(json!({ "certificate": "forged" })).await;
+    let shop = bench.after(json!({ "certificate": "a" })).await;
+    assert_eq!(stalls(&shop), fine, "as at the last success, without a run of the handler");
+    bench.running.stop().await;
+}
+
+#[tokio::test]
+async fn a_failure_that_may_pass_neither_stalls_the_object_nor_ends_its_stall() {
+    let bench = Bench::start(TestCluster::start().await).await;
+    bench.after(json!({})).await;
+    for (certificate, invalid) in [("unreachable", "absent"), ("slow", "absent")] {
+        let shop = bench.after(json!({ "certificate": certificate })).await;
+        assert_eq!(stalls(&shop)[0], invalid, "{certificate}");
+        assert_eq!(stalls(&shop)[2], "absent", "{certificate}");
+    }
+    bench.after(json!({ "certificate": "forged" })).await;
+    let shop = bench.after(json!({ "certificate": "unreachable" })).await;
+    let [invalid, ready, stalled, reconciling] = stalls(&shop);
+    assert_eq!(invalid, "True HandlerFailed signed by nobody", "it is not known to be over");
+    assert!(ready.starts_with("False ReconcileFailed") && ready.contains("no answer"), "{ready}");
+    assert!(reconciling.starts_with("True ReconcileFailed"), "{reconciling}");
+    assert_eq!(stalled, "absent");
+    assert_eq!(stalls(&bench.after(json!({ "certificate": "slow" })).await)[0], "absent");
+    bench.running.stop_anyway().await;
+}
+
+#[tokio::test]
+async fn a_step_with_a_stalling_condition_is_shown_as_a_handler_is() {
+    let bench = Bench::start(TestCluster::start().await).await;
+    bench.after(json!({})).await;
+    let shop = bench.after(json!({ "size": 101 })).await;
+    let [invalid, ready] = ["True", "False"].map(|it| format!("{it} StepFailed more than 100"));
+    assert_eq!(stalls(&shop), [&invalid, &ready, &invalid, "absent"]);
+    let shop = bench.after(json!({ "size": 100 })).await;
+    assert_eq!(stalls(&shop)[0], "absent", "the handler of the certificate has succeeded");
+    assert!(stalls(&shop)[1].starts_with("False ReconcileFailed"), "{shop:#}");
+    let shop = bench.after(json!({ "size": 99 })).await;
+    assert_eq!(
+        stalls(&shop)[..3],
+        ["absent", "False Inspection step \"limit\": of the size", "absent"]
+    );
+    let shop = bench.after(json!({ "size": 3 })).await;
+    assert_eq!(stalls(&shop), ["absent", "True Reconciled ", "absent", "absent"]);
+    bench.running.stop().await;
+}
+
+#[tokio::test]
+async fn a_handler_with_a_condition_that_the_controller_does_not_keep_does_not_start() {
     let cluster = TestCluster::builder().embedded().start().await;
     cluster.install::<Shop>().await;
-    let builder = Shops::wiring().change_condition(&ShopCondition::Invalid);
+    let builder = ControllerBuilder::<Shops>::new().on_change(
+        "spec.size",
+        |old, new| old.spec.size == new.spec.size,
+        |shops, shop, cx| Box::pin(shops.resize(shop, cx)),
+    );
+    let builder = builder.change_condition(&ShopCondition::Sized);
     let manager = Manager::new(cluster.client()).controller_with(Shops, builder);
     let run = manager.without_leader_election().on_free_ports().run();
     let run = tokio::time::timeout(Duration::from_secs(60), run).await.expect("it refuses");
     let error = run.unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("`Invalid` of Shop") && text.contains("spec.size"), "{text}");
+    assert!(text.contains("`Sized` of Shop") && text.contains("spec.size"), "{text}");
 }

@@ -6,17 +6,20 @@ use std::sync::{Arc, Mutex};
 use windlass::external::{
     CreateError, CreateOutcome, External, ExternalObject, ExternalState, Externals, Observed,
 };
+use windlass_apiserver::faults::{Action as FaultAction, Fault};
 
 use super::restarts::crash_at;
 use super::*;
 
 /// A bank with accounts, outside of the cluster.
 #[derive(Clone, Debug, Default)]
-struct Bank {
+pub(super) struct Bank {
     /// Token of each account, by its id.
     accounts: Arc<Mutex<BTreeMap<String, String>>>,
     /// Ids of accounts whose deletion is begun, and does not end yet.
     closing: Arc<Mutex<bool>>,
+    /// Whether accounts are shown without their tokens.
+    hides_tokens: Arc<Mutex<bool>>,
     calls: Arc<Mutex<Vec<String>>>,
 }
 
@@ -29,13 +32,18 @@ impl Bank {
         self.accounts.lock().unwrap().len()
     }
 
+    /// Returns all calls that change something.
+    pub(super) fn made(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
+    }
+
     fn calls(&self, call: &str) -> usize {
         self.calls.lock().unwrap().iter().filter(|it| *it == call).count()
     }
 }
 
 /// Accounts of shops.
-struct Accounts(Bank);
+pub(super) struct Accounts(Bank);
 
 impl External for Accounts {
     type Object = Shop;
@@ -44,7 +52,9 @@ impl External for Accounts {
 
     async fn observe(&self, _: &ExternalObject<'_, Shop>, id: &str) -> Result<Observed<String>> {
         let accounts = self.0.accounts.lock().unwrap();
-        let found = accounts.get(id).cloned();
+        let hides_token = *self.0.hides_tokens.lock().unwrap();
+        let shown = |token: &String| if hides_token { String::new() } else { token.clone() };
+        let found = accounts.get(id).map(shown);
         Ok(found.map_or(Observed::Missing, Observed::UpToDate))
     }
 
@@ -99,8 +109,14 @@ struct TillParts {
 
 #[derive(Controller)]
 #[controller(for = Shop, dependents(TillParts), name = "tills")]
-struct Tills {
+pub(super) struct Tills {
     accounts: Externals<Accounts>,
+}
+
+impl Tills {
+    pub(super) fn of(bank: &Bank) -> Self {
+        Self { accounts: Externals::new(Accounts(bank.clone())) }
+    }
 }
 
 impl DesiredTillParts for Tills {
@@ -131,8 +147,7 @@ impl Reconciler for Tills {
 }
 
 fn tills(world: &World, bank: &Bank) -> RunningOperator {
-    let accounts = Externals::new(Accounts(bank.clone()));
-    world.cluster.spawn(Manager::new(world.cluster.client()).controller(Tills { accounts }))
+    world.cluster.spawn(Manager::new(world.cluster.client()).controller(Tills::of(bank)))
 }
 
 impl World {
@@ -142,7 +157,7 @@ impl World {
         conditions.get("Ready").map_or_else(String::new, |ready| ready.message.clone())
     }
 
-    async fn expose(&self, exposed: bool) {
+    pub(super) async fn expose(&self, exposed: bool) {
         self.patch("shop", json!({ "spec": { "exposed": exposed } })).await;
     }
 
@@ -226,4 +241,50 @@ async fn a_crash_between_any_two_writes_makes_no_second_resource_and_leaves_none
         // The next world pauses the clock anew.
         tokio::time::resume();
     }
+}
+
+#[tokio::test]
+async fn an_external_resource_is_not_made_before_what_it_comes_after() {
+    let (world, bank) = (World::embedded().await, Bank::default());
+    let refusing = Fault::new(FaultAction::Answer(403)).on("patch").resource("secrets").always();
+    let refusing = world.cluster.server().faults().add(refusing);
+    world.create("shop", &[]).await;
+    world.expose(true).await;
+    let running = tills(&world, &bank);
+    world
+        .eventually("it is told", async || {
+            world
+                .message("shop")
+                .await
+                .contains("account: waits for login; till: waits for account")
+        })
+        .await;
+    world.pass(60).await;
+    assert_eq!(bank.made(), Vec::<String>::new());
+    refusing.remove();
+    world.eventually("all is there", async || world.owned::<ConfigMap>().await == ["shop"]).await;
+    assert_eq!(bank.made(), ["create"]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_external_resource_is_judged_by_its_rule_and_observed_again() {
+    let (world, bank) = (World::embedded().await, Bank::default());
+    *bank.hides_tokens.lock().unwrap() = true;
+    world.create("shop", &[]).await;
+    world.expose(true).await;
+    let running = tills(&world, &bank);
+    let text = "account-0: account: not ready; till: waits for account";
+    world.eventually("it is told", async || world.message("shop").await == text).await;
+    assert!(world.owned::<ConfigMap>().await.is_empty());
+    *bank.hides_tokens.lock().unwrap() = false;
+    world.eventually("all is there", async || world.owned::<ConfigMap>().await == ["shop"]).await;
+    running.settled().await;
+    assert_eq!(world.message("shop").await, "account-0: ");
+
+    // Nothing but its interval shows that somebody has closed the account.
+    bank.accounts.lock().unwrap().clear();
+    world.pass(3600).await;
+    assert_eq!((bank.count(), bank.made()), (1, vec!["create".to_owned(); 2]));
+    running.stop().await;
 }

@@ -151,3 +151,76 @@ async fn a_description_that_waits_is_asked_again_after_the_delay_that_it_sets() 
     assert!(looks > 15, "{looks}");
     running.stop().await;
 }
+
+/// A graph whose descriptions wait, or fail, for different times.
+mod slow {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use windlass::controller::Failure;
+
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(by = Slow)]
+    struct SlowParts {
+        late: ConfigMap,
+        soon: ConfigMap,
+    }
+
+    #[derive(Controller, Clone, Default)]
+    #[controller(for = Shop, dependents(SlowParts), name = "slow")]
+    pub(super) struct Slow(Arc<AtomicUsize>);
+
+    impl Slow {
+        pub(super) fn runs(&self) -> usize {
+            self.0.load(Ordering::SeqCst)
+        }
+
+        fn end(shop: &Shop, seconds: u64) -> Result<ConfigMap> {
+            let delay = Duration::from_secs(seconds);
+            if shop.label("fails") == Some("yes") {
+                return Err(Failure::retry_after(delay, "no answer"));
+            }
+            Err(Failure::wait_for("Answer", "none yet").check_after(delay))
+        }
+    }
+
+    impl DesiredSlowParts for Slow {
+        async fn late(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Self::end(shop, 40)
+        }
+
+        async fn soon(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Self::end(shop, 20)
+        }
+    }
+
+    impl Reconciler for Slow {
+        type Object = Shop;
+
+        async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            SlowParts::apply(self, shop, cx).await?.action()
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_several_waits_and_of_several_failures_the_shortest_delay_counts() {
+    for fails in ["no", "yes"] {
+        let (world, slow) = (World::embedded().await, slow::Slow::default());
+        world.create("shop", &[]).await;
+        world.patch("shop", json!({ "metadata": { "labels": { "fails": fails } } })).await;
+        let running =
+            world.cluster.spawn(Manager::new(world.cluster.client()).controller(slow.clone()));
+        world.eventually("it has begun", async || slow.runs() > 0).await;
+        world.pass(15).await;
+        assert_eq!(slow.runs(), 1, "fails: {fails}");
+        world.pass(15).await;
+        assert_eq!(slow.runs(), 2, "fails: {fails}");
+        running.stop_anyway().await;
+        // The next world pauses the clock anew.
+        tokio::time::resume();
+    }
+}

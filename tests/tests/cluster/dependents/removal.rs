@@ -61,6 +61,73 @@ async fn a_child_that_is_held_by_a_finalizer_is_shown_as_being_deleted() {
     running.stop().await;
 }
 
+#[tokio::test]
+async fn a_field_that_is_not_wanted_any_more_is_being_deleted_until_it_is_gone() {
+    let world = World::start().await;
+    let running = world.spawn();
+    world.create("shop", &[]).await;
+    world.patch("shop", json!({ "spec": { "exposed": true } })).await;
+    running.settled().await;
+    world.open("shop").await;
+    running.settled().await;
+    let hold = json!({ "metadata": { "finalizers": ["example.dev/hold"] } });
+    world.api::<Route>().patch("shop", Patch::Merge(hold)).await.unwrap();
+    world.patch("shop", json!({ "spec": { "exposed": false } })).await;
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "route: is being deleted");
+    let free = json!({ "metadata": { "finalizers": null } });
+    world.api::<Route>().patch("shop", Patch::Merge(free)).await.unwrap();
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "ready");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_child_that_is_being_deleted_is_not_deleted_once_more() {
+    let world = World::embedded().await;
+    world.cluster.install::<Route>().await;
+    let running = world.spawn();
+    world.create("shop", &["a"]).await;
+    running.settled().await;
+    world.open("shop").await;
+    running.settled().await;
+    let hold = json!({ "metadata": { "finalizers": ["example.dev/hold"] } });
+    world.api::<Secret>().patch("shop-a", Patch::Merge(hold)).await.unwrap();
+    world.patch("shop", json!({ "spec": { "shards": [] } })).await;
+    running.settled().await;
+    world.cluster.server().clear_requests();
+    for round in 0..3 {
+        let label = json!({ "metadata": { "labels": { "round": round.to_string() } } });
+        world.patch("shop", label).await;
+        world.pass(5).await;
+    }
+    let requests = world.cluster.server().requests();
+    assert!(requests.iter().all(|it| it.verb != "delete"), "{requests:?}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_wanted_child_that_is_being_deleted_is_not_ready_and_is_made_anew() {
+    let world = World::start().await;
+    let running = world.spawn();
+    world.create("shop", &[]).await;
+    running.settled().await;
+    world.open("shop").await;
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "ready");
+    let hold = json!({ "metadata": { "finalizers": ["example.dev/hold"] } });
+    let config = world.api::<ConfigMap>().patch("shop-config", Patch::Merge(hold)).await.unwrap();
+    world.api::<ConfigMap>().delete("shop-config").await.unwrap();
+    running.settled().await;
+    let told = world.told("shop").await;
+    assert_eq!(told, "shards: waits for app; app: waits for config; config: is being deleted");
+    let free = json!({ "metadata": { "finalizers": null } });
+    world.api::<ConfigMap>().patch("shop-config", Patch::Merge(free)).await.unwrap();
+    world.eventually("it is ready", async || world.told("shop").await == "ready").await;
+    assert_ne!(world.api::<ConfigMap>().get("shop-config").await.unwrap().uid(), config.uid());
+    running.stop().await;
+}
+
 /// The next version of the operator: the shards are gone, the app has another field, and the rest is new.
 mod next {
     use super::super::*;
@@ -85,7 +152,10 @@ mod next {
         type Object = Shop;
 
         async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
-            Parts::apply(self, shop, cx).await?.action()
+            let parts = Parts::apply_each(self, shop, cx).await;
+            let condition = if parts.all_ready() { met } else { unmet };
+            cx.set_condition(condition("Ready", "Parts", parts.summary())).await?;
+            parts.action()
         }
     }
 }
@@ -101,9 +171,16 @@ async fn children_of_kinds_and_fields_that_a_new_version_lacks_are_deleted() {
     running.settled().await;
     let app = world.api::<ConfigMap>().get("shop-app").await.unwrap();
     running.stop().await;
+    let hold = json!({ "metadata": { "finalizers": ["example.dev/hold"] } });
+    world.api::<Secret>().patch("shop-a", Patch::Merge(hold)).await.unwrap();
     let manager = Manager::new(world.cluster.client()).controller(next::Shops);
     let running = world.cluster.spawn(manager);
     running.settled().await;
+    assert_eq!(world.told("shop").await, "1 object is being deleted", "of a retired kind");
+    let free = json!({ "metadata": { "finalizers": null } });
+    world.api::<Secret>().patch("shop-a", Patch::Merge(free)).await.unwrap();
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "ready");
     assert_eq!(world.owned::<Secret>().await, ["shop-notes"], "made beside the graph");
     assert_eq!(world.owned::<ConfigMap>().await, ["shop-app"], "and not the config");
     let left = world.api::<ConfigMap>().get("shop-app").await.unwrap();

@@ -57,15 +57,19 @@ fn is_free(room: &ConfigMap) -> bool {
 #[controller(for = Office, dependents(Places), name = "offices")]
 struct Offices;
 
+fn rooms(office: &Office) -> Vec<ConfigMap> {
+    let namespace = &office.spec.place;
+    let room = |name: &String| object!(ConfigMap { metadata: { name, namespace }, data: { color: "white" } });
+    office.spec.rooms.iter().map(room).collect()
+}
+
 impl DesiredPlaces for Offices {
     async fn rank(&self, office: &Office, _: &Context<Self>) -> Result<PriorityClass> {
         Ok(object!(PriorityClass { metadata: { name: office.rank() }, value: 5 }))
     }
 
     async fn rooms(&self, office: &Office, _: &Context<Self>) -> Result<Vec<ConfigMap>> {
-        let namespace = &office.spec.place;
-        let room = |name: &String| object!(ConfigMap { metadata: { name, namespace }, data: { color: "white" } });
-        Ok(office.spec.rooms.iter().map(room).collect())
+        Ok(rooms(office))
     }
 
     async fn sign(&self, office: &Office, _: &Context<Self>) -> Result<Secret> {
@@ -400,6 +404,52 @@ async fn a_crash_between_any_two_writes_leaves_neither_orphans_nor_duplicates_el
         // The next world pauses the clock anew.
         tokio::time::resume();
     }
+}
+
+/// The next version of the operator, without ranks.
+mod next {
+    use super::*;
+
+    #[derive(Dependents)]
+    #[dependents(by = Offices, retired(PriorityClass))]
+    pub(super) struct Places {
+        #[dependent(scope = cluster)]
+        rooms: Vec<ConfigMap>,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Office, dependents(Places), name = "offices")]
+    pub(super) struct Offices;
+
+    impl DesiredPlaces for Offices {
+        async fn rooms(&self, office: &Office, _: &Context<Self>) -> Result<Vec<ConfigMap>> {
+            Ok(rooms(office))
+        }
+    }
+
+    impl Reconciler for Offices {
+        type Object = Office;
+
+        async fn reconcile(&self, office: &Office, cx: &Context<Self>) -> Result {
+            Places::apply(self, office, cx).await?.action()
+        }
+    }
+}
+
+#[tokio::test]
+async fn marked_children_of_a_kind_that_a_new_version_lacks_are_deleted() {
+    let city = City::start().await;
+    let office = city.open(&["a"], true).await;
+    let running = city.spawn();
+    running.settled().await;
+    running.stop().await;
+    assert!(city.has_rank(&office).await);
+    let manager = Manager::new(city.world.cluster.client()).controller(next::Offices);
+    let running = city.world.cluster.spawn(manager);
+    running.settled().await;
+    assert!(!city.has_rank(&office).await);
+    assert_eq!(city.marked().await, ["a"]);
+    running.stop().await;
 }
 
 /// Graphs whose fields have another scope than their kinds.

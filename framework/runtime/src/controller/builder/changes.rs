@@ -88,11 +88,20 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// | has panicked, or was dropped at the deadline of the reconcile | unknown, `HandlerNotFinished` |
     /// | was not reached, because one before it failed | as before |
     ///
+    /// A condition of `stalled_on(…)`, which is true in a bad state, shows the failures that only a change of the object
+    /// helps against:
+    ///
+    /// | handler | condition of `stalled_on(…)` |
+    /// |---|---|
+    /// | has succeeded, or had nothing to do since its last success | absent |
+    /// | has failed with [`Failure::terminal`](crate::controller::Failure::terminal) | true, `HandlerFailed`, with the error; `Stalled` and `Ready` follow |
+    /// | waits | absent |
+    /// | has failed otherwise, has panicked, was dropped, or was not reached | as before |
+    ///
     /// It is written with all others at the end of the reconcile, and `Ready` follows if the condition is one of
     /// `ready(all(…))`. Several handlers may share a condition: the last one that ran counts, and one that fails
     /// is the last. What the reconciler sets afterwards in the same condition takes the place of the outcome. A
-    /// controller whose handler has a condition of `stalled_on(…)`, of which true is the bad state, or one that the
-    /// controller does not keep, does not start.
+    /// controller whose handler has a condition that the controller does not keep does not start.
     ///
     /// The derive writes it as `on_change(spec.host = rehost, condition = HostReady)`.
     pub fn change_condition<T: ConditionSet>(mut self, condition: &T) -> Self

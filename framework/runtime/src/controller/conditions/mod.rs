@@ -17,7 +17,7 @@ pub(super) mod summary;
 
 pub(super) use collected::{Change, Collected};
 pub use declares::{OwnsConditions, SetCondition};
-pub(super) use parts::{failed, not_finished, outcome_of, succeeded};
+pub(super) use parts::{PartCondition, failed, succeeded};
 pub(super) use summary::{Outcome, State};
 
 use serde_json::Value;

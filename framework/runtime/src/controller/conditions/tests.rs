@@ -95,6 +95,22 @@ fn the_same_outcome_again_changes_nothing() {
 }
 
 #[test]
+fn a_pause_keeps_a_stall_and_ends_it_when_the_object_has_changed_meanwhile() {
+    let stalled =
+        Run { changes: &[], outcome: &outcome(State::Stalled), generation: Some(1), now: at(1) };
+    let before = summarize(&TYPES, &Conditions::new(), stalled);
+    let shown = |generation| {
+        let paused = outcome(State::Paused);
+        let run = Run { outcome: &paused, generation: Some(generation), ..stalled };
+        let after = summarize(&TYPES, &before, run);
+        ["Ready", "Stalled", "Reconciling", "Paused"]
+            .map(|type_| after.get(type_).map_or("-".to_owned(), |it| it.status.clone()))
+    };
+    assert_eq!(shown(1), ["False", "True", "-", "True"]);
+    assert_eq!(shown(2), ["Unknown", "-", "True", "True"], "the stall is of the object before");
+}
+
+#[test]
 fn a_placeholder_is_no_transition_and_the_end_of_a_stall_is_one() {
     let stalled =
         Run { changes: &[], outcome: &outcome(State::Stalled), generation: Some(1), now: at(1) };

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::status::unreadable_conditions;
 use crate::controller::conditions::summary::{self, Run};
-use crate::controller::conditions::{Change, Outcome, State};
+use crate::controller::conditions::{Change, Outcome, PartCondition, State};
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
 use windlass_core::conditions::Condition;
@@ -42,6 +42,12 @@ impl<C: Reconciler> Context<C> {
             return;
         }
         self.attempt.cancel.collected().add(change);
+    }
+
+    /// Returns a declared condition that shows the outcome of a part of the reconcile.
+    pub(in crate::controller) fn part_condition<'b>(&self, type_: &'b str) -> PartCondition<'b> {
+        let declared = self.shared.conditions.as_ref().map(|kept| &kept.declared);
+        PartCondition::of(type_, declared)
     }
 
     /// Returns the condition as the API server accepts it: all conditions are one write, so that a refused

@@ -17,6 +17,8 @@ const MOST_DELETED: usize = 1_000;
 const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 /// Groups of Events; others may have a kind of that plural, too.
 const EVENTS: [&str; 2] = ["", "events.k8s.io"];
+/// Remark on an update of an object that has a time of deletion.
+const TERMINATING: &str = "the object is being deleted";
 
 /// Changes of one reconcile so far.
 struct Comparison<'a> {
@@ -114,7 +116,10 @@ impl Comparison<'_> {
         let after = json(&write.answer);
         let mut change = change(write, PlannedAction::Update);
         let (before, after) = match self.before(write, &after).await {
-            Ok(Some(before)) => with_equal_parts(write, before, after),
+            Ok(Some(before)) => {
+                change.note = is_terminating(&before).then(|| TERMINATING.to_owned());
+                with_equal_parts(write, before, after)
+            }
             // Deleted since.
             Ok(None) => return,
             Err(error) => {
@@ -147,7 +152,8 @@ impl Comparison<'_> {
             _ => named.iter().any(|name| is_within(path, name)),
         };
         old.fields.retain(|field| !is_named(&field.path));
-        let is_empty = old.fields.is_empty() && old.more_fields == 0 && old.note.is_none();
+        let is_remarkable = old.note.as_deref().is_some_and(|note| note != TERMINATING);
+        let is_empty = old.fields.is_empty() && old.more_fields == 0 && !is_remarkable;
         // Else the new differences take the place.
         if is_empty && new.fields.is_empty() {
             self.changes.remove(place);
@@ -158,7 +164,7 @@ impl Comparison<'_> {
     async fn deleted(&mut self, write: &AnsweredDryRun) {
         let mut change = change(write, PlannedAction::Delete);
         match self.stored(&write.path).await {
-            Ok(Some(before)) if before["metadata"]["deletionTimestamp"].is_null() => {}
+            Ok(Some(before)) if !is_terminating(&before) => {}
             Ok(_) => return,
             Err(error) => change.note = Some(format!("the state before is not known: {error}")),
         }
@@ -184,7 +190,7 @@ impl Comparison<'_> {
             }
         };
         let items = listed["items"].as_array().into_iter().flatten();
-        for item in items.filter(|item| item["metadata"]["deletionTimestamp"].is_null()) {
+        for item in items.filter(|item| !is_terminating(item)) {
             let text = |name: &str| item["metadata"][name].as_str();
             let mut change = change(write, PlannedAction::Delete);
             change.key = ObjectKey::new(text("namespace"), text("name").unwrap_or_default());
@@ -337,6 +343,11 @@ fn with_equal_parts(write: &AnsweredDryRun, mut before: Value, mut after: Value)
         }
     }
     (before, after)
+}
+
+/// Whether an object is marked for deletion.
+fn is_terminating(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
 }
 
 fn version(object: &Value) -> Option<&str> {

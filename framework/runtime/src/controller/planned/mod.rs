@@ -104,7 +104,7 @@ pub struct PlannedChange {
     pub fields: Vec<PlannedField>,
     /// Number of further differences, beyond 512.
     pub more_fields: usize,
-    /// A remark, such as the reason for which the state before is not known.
+    /// A remark: the reason for which the state before is not known, or that the updated object is being deleted.
     pub note: Option<String>,
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::object_task::Tasks;
 use crate::controller::action::Wait;
-use crate::controller::conditions::{Change, Outcome, not_finished, outcome_of, succeeded};
+use crate::controller::conditions::{Outcome, PartCondition};
 use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
 use crate::controller::plan::{ControllerSpec, Finalizer};
 use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
@@ -24,7 +24,6 @@ use crate::controller::{Action, Failure, Reconciler};
 use crate::events::Warning;
 use crate::finalizer::{self, Left};
 use windlass_cache::store::{Cached, Invalid, Store};
-use windlass_core::conditions::Condition;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceExt};
 
@@ -335,20 +334,17 @@ impl<C: Reconciler> ObjectStep<C> {
         let before = cx.before().and_then(|before| before.get().ok());
         for handler in &self.plan.options.on_change {
             let is_same = before.as_ref().is_some_and(|old| (handler.is_same)(old, cx.object()));
-            let show = |state: fn(&str) -> Condition| {
-                handler.condition.iter().for_each(|type_| cx.collect(Change::Set(state(type_))));
-            };
+            let condition = handler.condition.as_deref().map(|type_| cx.part_condition(type_));
+            let show = |change: Option<_>| change.into_iter().for_each(|change| cx.collect(change));
             if is_same {
                 // The field was handled before the last success; the condition is about this generation, too.
-                show(succeeded);
+                show(condition.map(PartCondition::succeeded));
                 continue;
             }
             // Replaced by the outcome, unless the handler panics or is dropped.
-            show(not_finished);
+            show(condition.and_then(PartCondition::begun));
             let run = (handler.run)(&self.controller, cx.object(), cx).await;
-            if let Some(type_) = &handler.condition {
-                cx.collect(Change::Set(outcome_of(type_, &run)));
-            }
+            show(condition.and_then(|condition| condition.ended(&run)));
             run.map_err(|failure| failure.tried(format!("handling {}", handler.field)))?;
         }
         Ok(())

@@ -41,12 +41,15 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::controller::conditions::{Change, failed, succeeded};
+use crate::controller::conditions::{Change, PartCondition, failed, succeeded};
 use crate::controller::failure::Retry;
 use crate::controller::{Action, Context, Failure, OwnsConditions, Reconciler, Result};
 use windlass_core::conditions::{Condition, ConditionSet, unmet};
 use windlass_core::error::Error;
 use windlass_core::panics::{caught, panic_text};
+
+/// Reason of a condition after the failure of its step.
+const STEP_FAILED: &str = "StepFailed";
 
 /// Continuation of a sequence after a step.
 ///
@@ -194,7 +197,8 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     /// `ready(all(…))`.
     ///
     /// For a step that is not reached, and for one that panics, the condition stays as it is. A condition of
-    /// `stalled_on(…)` is not for steps: it would say that a success stalls the object.
+    /// `stalled_on(…)` is true after a [terminal](Failure::terminal) failure of the step, with the error, and goes when
+    /// the step succeeds, waits or stops; another failure leaves it as it is.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -293,8 +297,10 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<NamedStep<'_>>
     let mut failures = Vec::new();
     let mut unwritten: Option<Error> = None;
     for (step, end) in group.into_iter().zip(ends) {
-        if let Some(type_) = &step.declared {
-            cx.collect(Change::Set(condition(type_, &end)));
+        if let Some(type_) = &step.declared
+            && let Some(change) = change(cx.part_condition(type_), &end)
+        {
+            cx.collect(change);
         }
         // Written one after the other: writes at the same time would conflict.
         if let Some(type_) = step.condition
@@ -349,6 +355,16 @@ async fn all_ended(group: &mut [NamedStep<'_>]) -> Vec<Result<Flow>> {
     ends.into_iter().flatten().collect()
 }
 
+/// Returns the change of a declared condition after a step; `None` if its end says nothing about it.
+fn change(part: PartCondition<'_>, end: &Result<Flow>) -> Option<Change> {
+    match end {
+        _ if !part.is_stalling => Some(Change::Set(condition(part.type_, end))),
+        Ok(Flow::Continue | Flow::Again(_)) => Some(part.succeeded()),
+        Ok(Flow::Stop(_)) => None,
+        Err(failure) => part.failed(failure, STEP_FAILED),
+    }
+}
+
 /// Returns the condition for the end of a step.
 fn condition(type_: &str, end: &Result<Flow>) -> Condition {
     match end {
@@ -357,7 +373,7 @@ fn condition(type_: &str, end: &Result<Flow>) -> Condition {
             unmet(type_, &wait.reason, wait.text.clone())
         }
         Ok(Flow::Stop(_)) => unmet(type_, "Waiting", ""),
-        Err(failure) => failed(type_, failure, "StepFailed"),
+        Err(failure) => failed(type_, failure, STEP_FAILED),
     }
 }
 

@@ -381,4 +381,24 @@ mod tests {
         let (changes, _) = differences(&info, (Some(&before), &after), ChangeLog::Summary);
         assert!(changes.iter().all(|it| it.from.is_none() && it.to.is_none()));
     }
+
+    #[test]
+    fn the_newest_records_are_kept_and_the_oldest_ones_go() {
+        let log = Changelog::new(ChangeLog::Summary);
+        let record = |number: usize| ChangeRecord {
+            at: Timestamp::UNIX_EPOCH,
+            owner: ObjectKey::new(Some("shop"), "home"),
+            reasons: Vec::new(),
+            verb: "apply",
+            resource: "configmaps".to_owned(),
+            key: ObjectKey::new(Some("shop"), &number.to_string()),
+            changes: Vec::new(),
+            more: 0,
+            is_compared: true,
+        };
+        (0..RECORDS + 3).for_each(|number| log.add(record(number)));
+        let kept = log.snapshot(usize::MAX);
+        let names = [&kept[0], &kept[RECORDS - 1]].map(|it| it.key.name().to_owned());
+        assert_eq!((kept.len(), names), (RECORDS, [(RECORDS + 2).to_string(), "3".to_owned()]));
+    }
 }

@@ -103,3 +103,17 @@ async fn children_that_are_not_wanted_any_more_are_deleted_and_others_are_left_a
         maps.iter().map(ResourceExt::name).filter(|it| !it.starts_with("kube")).collect();
     assert_eq!(names, ["a-0", "other"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_being_deleted_is_not_ready() {
+    let world = World::start(Fleets::default(), 3).await;
+    world.make_all_ready().await;
+    assert_eq!(world.status().phase, RolloutPhase::Complete);
+    let hold = json!({ "metadata": { "finalizers": ["example.dev/hold"] } });
+    world.api::<ConfigMap>().patch("a-0", Patch::Merge(hold)).await.unwrap();
+    world.api::<ConfigMap>().delete("a-0").await.unwrap();
+    world.rest().await;
+    assert_eq!((world.status().phase, world.status().ready), (RolloutPhase::Progressing, 2));
+    world.set_image("2").await;
+    assert_eq!(world.images().await, "2? 1 1", "no other one is taken away beside it");
+}

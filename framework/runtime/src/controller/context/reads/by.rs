@@ -1,6 +1,7 @@
 //! Ways to read several objects that become watches: by the value of an index, or by labels.
 
 // DESIGN.md, 175: `watch_by` takes the way to read as a value, and labels are one
+// DESIGN.md, 189: A read of several objects is woken by own writes
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -222,7 +223,9 @@ impl<C: Reconciler> Context<C> {
     /// change, appears or disappears, this object is reconciled again. In everything else as
     /// [`watch`](Self::watch); one value, and one selector, counts as one read. Returned in key order.
     ///
-    /// A write of this reconcile to an object that matches wakes this object once more.
+    /// A write of this reconcile to an object that matches, this object included, wakes this object once more: what was
+    /// read is older than the write, so that a number of ready objects, say, would miss this one. The next reconcile
+    /// reads what was written, and the wakes end with a reconcile that writes nothing.
     ///
     /// # Errors
     /// As [`watch`](Self::watch), and for an index those of

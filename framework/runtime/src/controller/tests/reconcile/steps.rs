@@ -217,3 +217,14 @@ async fn steps_within_a_step_are_one_of_its_steps() {
         running.stop.cancel();
     }
 }
+
+#[test]
+fn of_failures_at_the_same_time_the_one_that_is_tried_again_first_counts() {
+    let after = |seconds| Failure::retry_after(Duration::from_secs(seconds), format!("{seconds}"));
+    let first = |failures| soonest(failures).map(|failure: Failure| failure.to_string());
+    let (terminal, backoff) = (|| Failure::terminal("no"), || Failure::from("soon"));
+    assert_eq!(first(vec![after(50), after(10)]).as_deref(), Some("10; 50"));
+    assert_eq!(first(vec![terminal(), after(10)]).as_deref(), Some("10; no"));
+    assert_eq!(first(vec![after(1), backoff()]).as_deref(), Some("soon; 1"));
+    assert_eq!(first(Vec::new()), None);
+}

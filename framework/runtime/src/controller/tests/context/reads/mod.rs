@@ -12,6 +12,7 @@ mod cost;
 mod ends;
 mod kinds;
 mod labels;
+mod own_kind;
 mod races;
 mod unfilled;
 
