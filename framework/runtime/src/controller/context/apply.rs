@@ -444,7 +444,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             )),
             (None, None) => Err(self.taken(
                 "it is there already, and is none of its children; choose another name, delete it, or \
-                 take it over by `cx.apply_owned(…).adopt()`",
+                 take it over by `cx.apply_owned(…).adopt()`, in a graph by `adopt_if`",
             )),
         }
     }
