@@ -134,6 +134,9 @@ fn values_that_are_owned_as_a_whole_may_have_the_servers_defaults_and_spelling()
     let owned = json!({ "f:template": { "f:securityContext": {} } });
     assert_eq!(app(empty.clone(), empty.clone(), owned.clone()), None);
     assert!(app(empty, json!({ "template": {} }), owned).is_some(), "it was removed");
+    let map = json!({ "template": { "nodeSelector": {} } });
+    let owned = json!({ "f:template": { "f:nodeSelector": {} } });
+    assert_eq!(app(map, json!({ "template": {} }), owned), None, "an empty map is left out");
 }
 
 #[test]
