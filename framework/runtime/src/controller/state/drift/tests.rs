@@ -208,3 +208,19 @@ fn the_hash_of_what_was_applied_changes_with_it_and_with_nothing_else() {
     let fewer = fields("v1", json!({ "f:a": {} }));
     assert_ne!(owned_content(&fewer, &live), before);
 }
+
+#[test]
+fn an_empty_object_that_an_apply_removed_is_lost_and_an_empty_map_is_not() {
+    let intent = |pod: Value| json!({ "spec": { "containers": [pod] } });
+    let owned = json!({ "f:spec": { "f:containers": { "k:{\"name\":\"web\"}": {
+        ".": {}, "f:name": {}, "f:securityContext": {}, "f:nodeSelector": {} } } } });
+    let applied = FieldTree { api_version: "apps/v1".into(), fields: owned };
+    let info = ResourceInfo::of::<k8s_openapi::api::apps::v1::Deployment>();
+    let lost =
+        |wanted: Value, live: Value| has_lost(&info, &intent(wanted), &intent(live), &applied);
+    let bare = json!({ "name": "web" });
+    assert!(lost(json!({ "name": "web", "securityContext": {} }), bare.clone()));
+    let kept = json!({ "name": "web", "securityContext": {} });
+    assert!(!lost(kept.clone(), kept), "it is there");
+    assert!(!lost(json!({ "name": "web", "nodeSelector": {} }), bare), "the server leaves it out");
+}

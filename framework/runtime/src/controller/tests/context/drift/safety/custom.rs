@@ -125,11 +125,11 @@ enum Mode {
 }
 
 pub(super) fn gadget(choices: &Choices) -> Value {
-    let mut spec = json!({ "name": choices.of(&[json!(""), json!("a")]) });
+    let count = choices.of(&[json!(0), json!(1), json!(2)]);
+    let mut spec = json!({ "name": choices.of(&[json!(""), json!("a")]), "count": count });
     choices.put(&mut spec, "note", &[json!(""), json!("b")]);
     choices.put(&mut spec, "size", &[json!(0), json!(1)]);
     choices.put(&mut spec, "isOn", &[json!(false), json!(true)]);
-    choices.put(&mut spec, "count", &[json!(0), json!(1), json!(2)]);
     let ports = [
         json!({ "port": 80, "protocol": "Tcp" }),
         json!({ "port": 80, "protocol": "Udp", "note": "x" }),
