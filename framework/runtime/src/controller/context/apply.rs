@@ -18,6 +18,7 @@
 
 // DESIGN.md, 14: `apply_owned` creates or owns a child; adoption is explicit
 // DESIGN.md, 168: A child is compared with its intent by the fields that were applied
+// DESIGN.md, 191: An apply that lost an empty object of the intent is sent once more
 // DESIGN.md, 76: `apply_owned` sends uid and resourceVersion as preconditions
 
 use std::fmt;
@@ -249,7 +250,6 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                     };
                     refused = Some(error);
                 }
-                // DESIGN.md, 191: An apply that lost an empty object of the intent is repeated once
                 Ok(child) if !is_repeated && had_applied && self.has_lost(&child) => {
                     is_repeated = true;
                     found = FoundObject::Owned(Version::of(&child));

@@ -9,6 +9,7 @@
 //! So everything that it does not understand is a difference.
 
 // DESIGN.md, 168: A child is compared with its intent by the fields that were applied
+// DESIGN.md, 191: An apply that lost an empty object of the intent is sent once more
 
 mod lists;
 mod spelling;
