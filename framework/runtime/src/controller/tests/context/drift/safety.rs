@@ -176,12 +176,15 @@ impl<K: Resource> Walk<'_, K> {
             let remembered = comparable(&last).zip(applied_in(&last, US)).filter(|_| is_same);
             let remembered = remembered.map(|(state, fields)| owned_content(&fields, &state));
             let found = self.difference(&before, &intent, remembered);
-            let Ok(after) = self.api.apply("x", &intent).manager(US).force().await else {
+            let after = match self.api.apply("x", &intent).manager(US).force().await {
+                Ok(after) => after,
                 // Refused, as two edits together may be; the comparison must not call that settled.
-                assert!(found.path.is_some(), "refused: {intent}");
-                verdicts.refused += 1;
-                is_same = false;
-                continue;
+                Err(error) => {
+                    assert!(found.path.is_some(), "{error}: {intent}, of {}", json!(before));
+                    verdicts.refused += 1;
+                    is_same = false;
+                    continue;
+                }
             };
             self.judge(&found, (&before, &after), &intent, verdicts);
             (last, is_same) = (self.repeated(after, &intent).await, true);

@@ -31,6 +31,7 @@ pub(super) fn config_map(choices: &Choices) -> Value {
     map
 }
 
+/// Without `stringData`, which `apply_owned` moves into `data`.
 pub(super) fn secret(choices: &Choices) -> Value {
     let mut secret = json!({ "metadata": metadata(choices) });
     choices.keep(&mut secret, "type", &[json!("Opaque"), json!("x.io/y"), json!(""), Value::Null]);
@@ -39,9 +40,6 @@ pub(super) fn secret(choices: &Choices) -> Value {
         "data",
         &[json!({ "a": "MQ==" }), json!({ "a": "MQ==", "b": "" }), json!({})],
     );
-    if choices.one_in(4) {
-        secret["stringData"] = choices.of(&[json!({ "a": "1" }), json!({ "c": "2" }), json!({})]);
-    }
     choices.put(&mut secret, "immutable", &[json!(false)]);
     secret
 }
