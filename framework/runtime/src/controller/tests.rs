@@ -147,6 +147,20 @@ impl Connect for Pipe {
     }
 }
 
+/// Creates a definition, and waits until its kind is served.
+async fn define(client: &Client, definition: &CustomResourceDefinition) {
+    let api = client.all::<CustomResourceDefinition>();
+    api.create(definition).await.expect("a definition");
+    loop {
+        let now = api.get(definition.name()).await.expect("it exists");
+        let conditions = now.status.and_then(|status| status.conditions).unwrap_or_default();
+        if conditions.iter().any(|c| c.type_ == "Established" && c.status == "True") {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 /// An API server with namespace `shop` and the kind `Site`.
 struct World {
     server: ApiServer,
@@ -170,16 +184,8 @@ impl World {
         let namespace = serde_json::from_value(json!({ "metadata": { "name": "shop" } }));
         let namespace: k8s_openapi::api::core::v1::Namespace = namespace.expect("a namespace");
         world.client.all().create(&namespace).await.expect("a namespace");
-        world.client.all().create(&definition).await.expect("a definition");
-        let api = world.client.all::<CustomResourceDefinition>();
-        loop {
-            let now = api.get(definition.name()).await.expect("it exists");
-            let conditions = now.status.and_then(|status| status.conditions).unwrap_or_default();
-            if conditions.iter().any(|c| c.type_ == "Established" && c.status == "True") {
-                return world;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        define(&world.client, &definition).await;
+        world
     }
 
     async fn run(&self, handle: Arc<dyn ErasedController>) -> Running {

@@ -18,6 +18,7 @@
 
 // DESIGN.md, 14: `apply_owned` creates or owns a child; adoption is explicit
 // DESIGN.md, 168: A child is compared with its intent by the fields that were applied
+// DESIGN.md, 191: An apply that lost an empty object of the intent is sent once more
 // DESIGN.md, 76: `apply_owned` sends uid and resourceVersion as preconditions
 
 use std::fmt;
@@ -29,7 +30,7 @@ use serde_json::{Value, json};
 use super::children::Ownership;
 use crate::controller::state::{
     ChangeLog, ChildHashes, ChildVersion, Recalled, WriteEffect, applied_in, comparable,
-    difference, differences, fingerprint, owned_content,
+    difference, differences, fingerprint, has_lost, owned_content,
 };
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
@@ -220,7 +221,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             }
             _ => FoundObject::Absent,
         };
-        let mut refused = None;
+        let (mut refused, mut is_repeated) = (None, false);
         for _ in 0..TRIES {
             was_ours |= matches!(found, FoundObject::Owned(_));
             let upon = match (found, refused.take()) {
@@ -237,6 +238,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                     None
                 }
             };
+            let had_applied = upon.is_some();
             match self.send(upon).await {
                 Err(error) if error.code() == Some(409) => {
                     let live = self.api().get_opt(key.name()).await?;
@@ -247,6 +249,10 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                         live => self.classify(live),
                     };
                     refused = Some(error);
+                }
+                Ok(child) if !is_repeated && had_applied && self.has_lost(&child) => {
+                    is_repeated = true;
+                    found = FoundObject::Owned(Version::of(&child));
                 }
                 answer => return answer,
             }
@@ -322,6 +328,14 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             }
         }
         true
+    }
+
+    /// Whether the answer to an apply lacks an empty object or list of the intent.
+    fn has_lost(&self, answer: &K) -> bool {
+        let fields = applied_in(answer, &self.cx.shared.controller);
+        let state = comparable(answer).filter(|_| !self.cx.is_dry_run());
+        let both = fields.zip(state);
+        both.is_some_and(|(fields, state)| has_lost(&self.child.0, &self.intent, &state, &fields))
     }
 
     /// Whether `live` is a child of the reconciled object.

@@ -7,6 +7,9 @@
 //! write that follows carries the uid and the version of the child that was checked, and a cache
 //! without the child is followed by a read.
 
+// DESIGN.md, 192: Texts of a Secret are applied as its data
+
+use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
@@ -453,6 +456,9 @@ fn complete(intent: &mut Value, info: &ResourceInfo, namespace: Option<String>, 
     object.insert("apiVersion".into(), info.api_version().into());
     object.insert("kind".into(), info.kind.as_ref().into());
     object.remove("status");
+    if info.group.is_empty() && info.kind == "Secret" {
+        encode_texts(object);
+    }
     let metadata = object.entry("metadata").or_insert_with(|| Map::new().into());
     let Value::Object(metadata) = metadata else { return };
     for field in SERVER_FIELDS {
@@ -481,6 +487,20 @@ fn complete(intent: &mut Value, info: &ResourceInfo, namespace: Option<String>, 
     if let Value::Array(owners) = owners {
         owners.retain(|other| other.get("uid").and_then(Value::as_str) != Some(&owner.uid));
         owners.extend(serde_json::to_value(owner));
+    }
+}
+
+/// Moves `stringData` of a Secret into `data`, as the API server does. It keeps no `stringData`, so that neither a change of
+/// these values by others would show nor their removal from the intent.
+fn encode_texts(secret: &mut Map<String, Value>) {
+    let Some(Value::Object(texts)) = secret.remove("stringData") else { return };
+    for (key, text) in texts {
+        let bytes = ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
+        let data = secret.entry("data").or_insert_with(|| Map::new().into());
+        if !data.is_object() {
+            *data = Map::new().into();
+        }
+        data[key] = serde_json::to_value(bytes).unwrap_or_default();
     }
 }
 
@@ -524,5 +544,15 @@ mod tests {
             "spec": { "replicas": 2 },
         });
         assert_eq!(intent, expected);
+    }
+
+    #[test]
+    fn texts_of_a_secret_are_applied_as_its_data() {
+        let mut secret = json!({ "data": { "a": "MQ==" }, "stringData": { "a": "2", "b": "3" } });
+        encode_texts(secret.as_object_mut().expect("an object"));
+        assert_eq!(secret, json!({ "data": { "a": "Mg==", "b": "Mw==" } }));
+        let mut secret = json!({ "stringData": {} });
+        encode_texts(secret.as_object_mut().expect("an object"));
+        assert_eq!(secret, json!({}));
     }
 }

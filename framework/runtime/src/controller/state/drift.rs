@@ -9,6 +9,7 @@
 //! So everything that it does not understand is a difference.
 
 // DESIGN.md, 168: A child is compared with its intent by the fields that were applied
+// DESIGN.md, 191: An apply that lost an empty object of the intent is sent once more
 
 mod lists;
 mod spelling;
@@ -64,6 +65,51 @@ pub(crate) fn difference(
     let comparison = Comparison { is_builtin: is_builtin(&info.group) };
     let outcome = comparison.node(Place::default(), &intent, Some(live), &applied.fields);
     outcome.err()
+}
+
+/// Whether an apply has lost an empty object or list of the intent: where the controller had applied something before, the
+/// API server removes that, and with it what is then empty. The same apply once more brings it back.
+pub(crate) fn has_lost(
+    info: &ResourceInfo,
+    intent: &Value,
+    live: &Value,
+    applied: &FieldTree,
+) -> bool {
+    is_lost(is_builtin(&info.group), ("", intent), Some(live), &applied.fields)
+}
+
+fn is_lost(
+    is_builtin: bool,
+    (name, intent): (&str, &Value),
+    live: Option<&Value>,
+    fields: &Value,
+) -> bool {
+    match (intent, live, children(fields)) {
+        (Value::Object(members), None | Some(Value::Null), _) => {
+            members.is_empty() && !(is_builtin && is_zero(name, intent))
+        }
+        (Value::Array(items), None | Some(Value::Null), _) => items.is_empty() && !is_builtin,
+        (Value::Object(intent), Some(Value::Object(live)), Some(below)) => {
+            below.iter().any(|(key, fields)| {
+                let name = key.strip_prefix("f:").unwrap_or_default();
+                let value = intent.get(name);
+                value
+                    .is_some_and(|value| is_lost(is_builtin, (name, value), live.get(name), fields))
+            })
+        }
+        (Value::Array(intent), Some(Value::Array(live)), Some(below)) => {
+            let Some(items) = Items::of(below) else { return false };
+            let (places, named) = (items.places(live).unwrap_or_default(), items.named(intent));
+            intent.iter().any(|item| {
+                let found = items.wanted(item, &named);
+                let found = found.and_then(|(key, fields)| Some((places.get(key)?, fields)));
+                found.is_some_and(|(place, fields)| {
+                    is_lost(is_builtin, (name, item), live.get(*place), fields)
+                })
+            })
+        }
+        _ => false,
+    }
 }
 
 /// Returns a hash of the applied fields and of their values in a child: while it stays the same, nobody has
@@ -137,7 +183,7 @@ impl Comparison {
         match (children(fields), intent, live) {
             (None, ..) if !fields.is_object() => difference(),
             (None, intent, Some(live)) if self.is_same(at, intent, live) => Ok(()),
-            (None, intent, None) if self.is_builtin && is_zero(intent) => Ok(()),
+            (None, intent, None) if self.is_builtin && is_zero(at.name, intent) => Ok(()),
             (Some(below), Value::Object(intent), Some(Value::Object(live))) => {
                 self.members(at, intent, live, below)
             }

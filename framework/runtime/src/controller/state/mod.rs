@@ -22,7 +22,7 @@ pub use self::change_log::ChangeLog;
 pub(super) use self::change_log::{Change, ChangeRecord, Changelog, differences, every_difference};
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;
-pub(super) use self::drift::{applied_in, difference, owned_content};
+pub(super) use self::drift::{applied_in, difference, has_lost, owned_content};
 pub use self::expectations::Pending;
 pub(super) use self::expectations::{ObservedChild, ParentRef, WriteEffect, WrittenKind};
 pub use self::last_error::LastError;

@@ -40,6 +40,18 @@ const DEFAULTS: [(&str, &str, &str); 11] = [
     ("volumeClaimTemplates", "apiVersion", "v1"),
     ("volumeClaimTemplates", "kind", "PersistentVolumeClaim"),
 ];
+/// Fields whose values are maps wherever they stand: an empty one is left out.
+const MAPS: [&str; 9] = [
+    "annotations",
+    "binaryData",
+    "data",
+    "labels",
+    "limits",
+    "matchLabels",
+    "nodeSelector",
+    "requests",
+    "stringData",
+];
 /// Default lifetime of a projected token, in seconds.
 const TOKEN_LIFETIME: u64 = 3600;
 
@@ -59,15 +71,16 @@ pub(super) fn is_builtin(group: &str) -> bool {
     GROUPS.contains(&group)
 }
 
-/// Whether the API server leaves this value out.
-pub(super) fn is_zero(value: &Value) -> bool {
+/// Whether the API server leaves this value of a field out.
+pub(super) fn is_zero(name: &str, value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
-        // An empty object is left out if it is a map, and stays if it has a type.
-        Value::Object(_) | Value::Null => false,
+        // An empty object that has a type stays.
+        Value::Object(members) => members.is_empty() && MAPS.contains(&name),
+        Value::Null => false,
     }
 }
 

@@ -168,6 +168,9 @@ fn values_that_are_owned_as_a_whole_may_have_the_servers_defaults_and_spelling()
     let owned = json!({ "f:template": { "f:securityContext": {} } });
     assert_eq!(app(empty.clone(), empty.clone(), owned.clone()), None);
     assert!(app(empty, json!({ "template": {} }), owned).is_some(), "it was removed");
+    let map = json!({ "template": { "nodeSelector": {} } });
+    let owned = json!({ "f:template": { "f:nodeSelector": {} } });
+    assert_eq!(app(map, json!({ "template": {} }), owned), None, "an empty map is left out");
 }
 
 #[test]
@@ -238,4 +241,20 @@ fn the_hash_of_what_was_applied_changes_with_it_and_with_nothing_else() {
     }
     let fewer = fields("v1", json!({ "f:a": {} }));
     assert_ne!(owned_content(&fewer, &live), before);
+}
+
+#[test]
+fn an_empty_object_that_an_apply_removed_is_lost_and_an_empty_map_is_not() {
+    let intent = |pod: Value| json!({ "spec": { "containers": [pod] } });
+    let owned = json!({ "f:spec": { "f:containers": { "k:{\"name\":\"web\"}": {
+        ".": {}, "f:name": {}, "f:securityContext": {}, "f:nodeSelector": {} } } } });
+    let applied = FieldTree { api_version: "apps/v1".into(), fields: owned };
+    let info = ResourceInfo::of::<k8s_openapi::api::apps::v1::Deployment>();
+    let lost =
+        |wanted: Value, live: Value| has_lost(&info, &intent(wanted), &intent(live), &applied);
+    let bare = json!({ "name": "web" });
+    assert!(lost(json!({ "name": "web", "securityContext": {} }), bare.clone()));
+    let kept = json!({ "name": "web", "securityContext": {} });
+    assert!(!lost(kept.clone(), kept), "it is there");
+    assert!(!lost(json!({ "name": "web", "nodeSelector": {} }), bare), "the server leaves it out");
 }

@@ -4,6 +4,7 @@ use super::*;
 use windlass_cache::store::Transform;
 use windlass_client::api::Api;
 
+mod emptied;
 mod safety;
 
 /// Returns the writes to children since the last call.
