@@ -247,6 +247,7 @@ impl Operator {
         // A token of its own, not the operator's: these runnables stop after the caches.
         let early =
             self.start_runnables(Stage::BeforeCaches, &self.client, CancellationToken::new());
+        self.until_stop(early.started()).await;
         let outcome = self.with_definitions().await;
         // The stages may have ended by an error, without a request to stop.
         self.stop.cancel();

@@ -5,6 +5,7 @@ mod changes;
 mod cluster;
 mod failures;
 mod reviews;
+mod server;
 mod stricter;
 
 use bytes::Bytes;
@@ -38,6 +39,7 @@ impl Validate for Rules {
                 "twice" => (0..2).for_each(|_| response.forbidden("data[twice]", text)),
                 "panic" => panic!("{text}"),
                 "hang" => std::future::pending().await,
+                "slow" => tokio::time::sleep(std::time::Duration::from_secs(1)).await,
                 "user" if cx.user.username != *text => {
                     response.forbidden("data[user]", "not yours")
                 }

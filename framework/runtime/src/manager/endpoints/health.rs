@@ -203,6 +203,7 @@ impl OperatorStatus {
             });
         }
         for runnable in &self.runnables {
+            checks.extend(runnable.checks());
             // Cloned, so that the runnable does not wait for this lock while the text is built.
             let record = runnable.record.lock().clone();
             if let (RunState::Restarting, Some(why)) = (record.state, record.last_error) {
