@@ -8,5 +8,5 @@ mod objects;
 mod registration;
 
 pub use self::objects::{ConfigurationOptions, Configurations};
-pub use self::registration::{FailurePolicy, Registration};
 pub(crate) use self::registration::Registered;
+pub use self::registration::{FailurePolicy, Registration};

@@ -177,7 +177,8 @@ impl Webhooks {
         for hook in hooks {
             let entry = entry(hook, options)?;
             if !names.insert((hook.is_mutating, entry.name.clone())) {
-                let why = format!("another one is called {:?}; set `Registration::name`", entry.name);
+                let why =
+                    format!("another one is called {:?}; set `Registration::name`", entry.name);
                 return Err(refused(hook, &why));
             }
             match hook.is_mutating {
@@ -190,8 +191,10 @@ impl Webhooks {
             validating: filled(!validating.is_empty()).map(|metadata| {
                 ValidatingWebhookConfiguration { metadata, webhooks: Some(validating) }
             }),
-            mutating: filled(!mutating.is_empty())
-                .map(|metadata| MutatingWebhookConfiguration { metadata, webhooks: Some(mutating) }),
+            mutating: filled(!mutating.is_empty()).map(|metadata| MutatingWebhookConfiguration {
+                metadata,
+                webhooks: Some(mutating),
+            }),
         })
     }
 }
@@ -221,10 +224,12 @@ fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<Entry, Err
     }
     let timeout = keys.timeout.unwrap_or(TIMEOUT);
     if !(1..=30).contains(&timeout.as_secs()) || timeout.subsec_nanos() > 0 {
-        let why = format!("its time-out is {timeout:?}; 1 s to 30 s are possible, in whole seconds");
+        let why =
+            format!("its time-out is {timeout:?}; 1 s to 30 s are possible, in whole seconds");
         return Err(refused(hook, &why));
     }
-    let is_own = hook.info.as_ref().is_some_and(|info| options.own.contains(&info.group_resource()));
+    let is_own =
+        hook.info.as_ref().is_some_and(|info| options.own.contains(&info.group_resource()));
     let usual = if is_own { FailurePolicy::Fail } else { FailurePolicy::Ignore };
     Ok(Entry {
         name,

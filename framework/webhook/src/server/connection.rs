@@ -4,10 +4,11 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -160,11 +161,18 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let asked = progress.asked();
     let (parts, body) = request.into_parts();
+    let is_broken = AtomicBool::new(false);
     let read = async |limit: Duration| {
-        let read = shared.bodies.read(body, &shared.clock, limit.min(BODY)).await?;
-        Ok((read.bytes, read.memory))
+        let read = shared.bodies.read(body, &shared.clock, limit.min(BODY)).await;
+        let is_cut = read.as_ref().is_err_and(|failure| failure.code == StatusCode::BAD_REQUEST);
+        // `Relaxed`: read by the same task.
+        is_broken.store(is_cut, Ordering::Relaxed);
+        read.map(|read| (read.bytes, read.memory))
     };
     let answer = shared.handler.answer_read(&parts, read).await;
-    asked.answered();
+    // A request that was taken back often ends as a body that is cut off.
+    if !is_broken.load(Ordering::Relaxed) {
+        asked.answered();
+    }
     Ok(answer.map(Full::new))
 }

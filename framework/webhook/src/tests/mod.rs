@@ -3,6 +3,7 @@
 mod bounds;
 mod changes;
 mod cluster;
+mod configurations;
 mod failures;
 mod reviews;
 mod server;
@@ -14,7 +15,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use windlass_core::environment::Environment;
 
-use crate::{Admission, AdmissionHandler, AdmissionResponse, Mutate, Validate, Webhooks};
+use crate::{
+    Admission, AdmissionHandler, AdmissionResponse, Mutate, Registration, Validate, Webhooks,
+};
 
 /// Path of the validating webhook of ConfigMaps.
 const VALIDATE: &str = "/validate--v1-configmap";
