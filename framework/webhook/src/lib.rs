@@ -42,7 +42,11 @@ mod tests;
 mod webhooks;
 
 pub use admission::{Admission, Operation, User};
-pub use certificates::{CertificateSource, Maintaining, MountedFiles, ServingCertificate};
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+pub use certificates::OwnCertificates;
+pub use certificates::{
+    CertificateContext, CertificateSource, Maintaining, MountedFiles, ServingCertificate,
+};
 pub use configuration::{ConfigurationOptions, Configurations, FailurePolicy, Registration};
 pub use field::Field;
 pub use handlers::{Mutate, Validate};

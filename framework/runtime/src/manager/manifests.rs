@@ -142,8 +142,7 @@ fn checked<'a>(
 /// Returns the parts of the manifests that runnables add.
 fn attached(manager: &Manager, name: &str, namespace: &str) -> Result<Attachment, Error> {
     let labels = pod::labels(name);
-    let installed = manager.definitions.iter().flatten().chain(&manager.described);
-    let definitions: Vec<String> = installed.map(|one| one.name().to_owned()).collect();
+    let definitions = manager.definition_names();
     let place = Place { name, namespace, labels: &labels, definitions: &definitions };
     let mut all = Attachment::default();
     for runnable in &manager.runnables {

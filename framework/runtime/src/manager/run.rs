@@ -30,7 +30,7 @@ use tracing::{debug, error, info, warn};
 
 use super::endpoints::http::{Endpoints, bind, is_one, serve};
 use super::endpoints::{OperatorStatus, SharedStatus};
-use super::runnable::{RunnableGroup, Stage};
+use super::runnable::{OperatorNames, RunnableGroup, Stage};
 use super::running::{Addresses, Running};
 use super::{Bind, Exit, Manager, install, planning, signals};
 use crate::controller::ChangeLog;
@@ -173,6 +173,7 @@ fn set_up(
         planning::refuse_writes(&manager.clusters);
     }
     let name = manager.display_name().to_owned();
+    let names = OperatorNames { name: name.clone(), definitions: manager.definition_names() };
     let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
     let informers = InformerRegistry::new(client.clone(), namespaces);
     let mut caches = caches.into_iter();
@@ -190,6 +191,7 @@ fn set_up(
     }
     let status = OperatorStatus {
         name,
+        names: Arc::new(names),
         began: client.environment().clock.now(),
         client,
         stop: stop.clone(),
@@ -316,7 +318,10 @@ impl Operator {
                     status.synced().await;
                 }
             };
-            group.start(Arc::clone(runnable), place, ready, move |error| first_error.set(error));
+            let names = Arc::clone(&self.status.names);
+            group.start(Arc::clone(runnable), place, names, ready, move |error| {
+                first_error.set(error)
+            });
         }
         group
     }

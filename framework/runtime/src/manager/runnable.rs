@@ -96,6 +96,17 @@ pub struct RunContext {
     stop: CancellationToken,
     /// Cancelled once the runnable has started.
     started: CancellationToken,
+    names: Arc<OperatorNames>,
+}
+
+/// Names of an operator, for runnables with objects of their own.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct OperatorNames {
+    /// Name in the manifests.
+    pub name: String,
+    /// Names of the definitions that the operator installs or prints: `websites.example.dev`.
+    pub definitions: Vec<String>,
 }
 
 impl RunContext {
@@ -136,6 +147,12 @@ impl RunContext {
     /// server listens. Later calls change nothing.
     pub fn started(&self) {
         self.started.cancel();
+    }
+
+    /// Returns the names of the operator.
+    #[doc(hidden)]
+    pub fn names(&self) -> &OperatorNames {
+        &self.names
     }
 
     /// Returns the same request to stop as a token.
@@ -440,17 +457,17 @@ impl RunnableGroup {
     pub(super) fn start(
         &mut self,
         runnable: Arc<Runnable>,
-        place: (Client, InformerRegistry),
+        (client, informers): (Client, InformerRegistry),
+        names: Arc<OperatorNames>,
         ready: impl Future<Output = ()> + Send + 'static,
         on_error: impl FnOnce(Error) + Send + 'static,
     ) {
-        let (client, informers) = place;
         let (clock, stop) = (self.clock.clone(), self.stop.clone());
         let started = CancellationToken::new();
         if runnable.awaited {
             self.awaited.push(started.clone());
         }
-        let cx = RunContext { client, informers, clock, stop: stop.clone(), started };
+        let cx = RunContext { client, informers, clock, stop: stop.clone(), started, names };
         let span = error_span!("runnable", runnable = runnable.name());
         let work = async move {
             // `biased`: a stop goes first, so that no work starts only to be cancelled.

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
-use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 use zeroize::Zeroizing;
 
-use super::{CertificateSource, Maintaining, ServingCertificate};
+use super::{CertificateContext, CertificateSource, Maintaining, ServingCertificate};
 
 /// Pause between two readings. The kubelet itself takes up to a minute to update a mounted Secret.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -59,10 +58,10 @@ impl CertificateSource for MountedFiles {
     fn maintain<'a>(
         &'a self,
         certificate: &'a ServingCertificate,
-        client: &'a Client,
+        cx: &'a CertificateContext,
     ) -> Maintaining<'a> {
         Box::pin(async move {
-            let clock = &client.environment().clock;
+            let clock = &cx.client.environment().clock;
             let mut last = None;
             let mut told = String::new();
             loop {

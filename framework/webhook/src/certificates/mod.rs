@@ -3,6 +3,8 @@
 // DESIGN.md, 201: Certificates are put into a place that handshakes read
 
 mod files;
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+mod own;
 mod validity;
 
 use std::fmt;
@@ -17,6 +19,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::clock::Clock;
@@ -26,6 +29,10 @@ use windlass_runtime::manager::Check;
 
 pub use self::files::MountedFiles;
 pub(crate) use self::files::read_bounded;
+#[cfg(test)]
+pub(crate) use self::own::OVERLAP;
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+pub use self::own::OwnCertificates;
 use self::validity::Validity;
 
 /// Part of a certificate's life, in percent, below which readiness warns.
@@ -33,6 +40,32 @@ const WARN_BELOW: i64 = 20;
 
 /// Future of [`CertificateSource::maintain`].
 pub type Maintaining<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
+/// The operator whose server needs a certificate.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CertificateContext {
+    /// The client of the operator, with its clock.
+    pub client: Client,
+    /// Name of the operator in its manifests.
+    pub operator: String,
+    /// Namespace of the operator: `POD_NAMESPACE`, else that of the client.
+    pub namespace: String,
+}
+
+impl CertificateContext {
+    /// Returns the context of an operator.
+    pub(crate) fn new(client: &Client, operator: &str) -> Self {
+        let of_pod = std::env::var("POD_NAMESPACE").ok().filter(|value| !value.is_empty());
+        let namespace = of_pod.unwrap_or_else(|| client.default_namespace().to_owned());
+        Self { client: client.clone(), operator: operator.to_owned(), namespace }
+    }
+}
+
+/// Returns the name of the Secret of an operator's own certificates.
+pub(crate) fn secret_name(operator: &str) -> String {
+    format!("{operator}-webhook-certificates")
+}
 
 /// Keeps the certificate of a server current.
 ///
@@ -49,8 +82,14 @@ pub trait CertificateSource: Send + Sync + 'static {
     fn maintain<'a>(
         &'a self,
         certificate: &'a ServingCertificate,
-        client: &'a Client,
+        cx: &'a CertificateContext,
     ) -> Maintaining<'a>;
+
+    /// Whether the server writes the authorities into the configurations.
+    #[doc(hidden)]
+    fn is_own(&self) -> bool {
+        false
+    }
 
     /// Returns the Secret that the manifests mount, and the path; `None` without a mount.
     #[doc(hidden)]
@@ -67,6 +106,8 @@ pub struct ServingCertificate {
     state: Mutex<State>,
     /// Cancelled once a certificate is shown.
     is_set: CancellationToken,
+    /// Wakes the task that writes configurations.
+    trusted: Notify,
 }
 
 #[derive(Default)]
@@ -74,6 +115,8 @@ struct State {
     shown: Option<(Arc<CertifiedKey>, Validity)>,
     /// Reason why the certificate could not be replaced at the last attempt.
     problem: Option<String>,
+    /// Authorities that clients are to trust, PEM.
+    authorities: Option<String>,
 }
 
 impl fmt::Debug for ServingCertificate {
@@ -91,7 +134,7 @@ impl ServingCertificate {
     /// Returns an empty place: handshakes fail until a certificate is set.
     pub(crate) fn new(provider: Arc<CryptoProvider>, clock: Clock, metrics: Metrics) -> Self {
         let (state, is_set) = (Mutex::default(), CancellationToken::new());
-        Self { provider, clock, metrics, state, is_set }
+        Self { provider, clock, metrics, state, is_set, trusted: Notify::new() }
     }
 
     /// Shows this certificate, PEM with its chain, in handshakes from now on.
@@ -107,7 +150,7 @@ impl ServingCertificate {
                 let end = validity.not_after.as_second() as f64;
                 self.metrics.set(&names::CERTIFICATE_EXPIRES, &[], end);
                 tracing::info!(not_after = %validity.not_after, "a serving certificate is shown");
-                *state = State { shown: Some((key, validity)), problem: None };
+                (state.shown, state.problem) = (Some((key, validity)), None);
                 self.is_set.cancel();
                 Ok(())
             }
@@ -126,6 +169,25 @@ impl ServingCertificate {
     /// Waits until a certificate is shown.
     pub(crate) async fn shown(&self) {
         self.is_set.cancelled().await;
+    }
+
+    /// Lets the server write these authorities, PEM, into the configurations of its webhooks.
+    pub(crate) fn trust(&self, authorities: &str) {
+        let mut state = self.state.lock();
+        if state.authorities.as_deref() != Some(authorities) {
+            state.authorities = Some(authorities.to_owned());
+            self.trusted.notify_one();
+        }
+    }
+
+    /// Returns the authorities.
+    pub(crate) fn authorities(&self) -> Option<String> {
+        self.state.lock().authorities.clone()
+    }
+
+    /// Waits until the authorities change. For one task.
+    pub(crate) async fn authorities_changed(&self) {
+        self.trusted.notified().await;
     }
 
     /// Forgets the reason that was reported: the certificate that is shown is the right one.

@@ -107,6 +107,8 @@ impl Registration {
             api_groups: list(group),
             api_versions: list(version),
             resources: list(plural),
+            // Written as API servers write the default, so that stored configurations can be compared.
+            scope: Some("*".to_owned()),
             ..RuleWithOperations::default()
         });
         self

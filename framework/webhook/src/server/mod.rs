@@ -1,7 +1,7 @@
 //! The server of webhooks: a runnable of the manager that answers API servers over TLS.
 //!
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
-//! `body` bounds what it sends, `tls` has the settings of handshakes.
+//! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps configurations.
 
 // DESIGN.md, 199: The webhook server is a runnable that is given to the manager
 // DESIGN.md, 200: Bounds of the webhook server hold for each connection and for all together
@@ -10,6 +10,8 @@ mod body;
 mod connection;
 mod listener;
 mod progress;
+mod repair;
+mod roles;
 mod tls;
 
 use std::fmt;
@@ -24,13 +26,15 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
-use windlass_runtime::manager::{Attachment, Check, Place, RunContext, Runnable, bind};
+use windlass_runtime::manager::{
+    Attachment, Check, OperatorNames, Place, RunContext, Runnable, bind,
+};
 
 use self::body::BodyMemory;
 use self::connection::Shared;
 pub use self::listener::{Accepting, Listen};
 use self::tls::{ServerTls, TlsSettings};
-use crate::certificates::{CertificateSource, ServingCertificate};
+use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
 use crate::configuration::ConfigurationOptions;
 use crate::webhooks::Webhooks;
 
@@ -62,7 +66,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 ///
 /// | setting | default |
 /// |---|---|
-/// | [`certificates`](Self::certificates) | none: required |
+/// | [`certificates`](Self::certificates) | the operator's own, `OwnCertificates` |
 /// | [`listen`](Self::listen) | `[::]:9443` |
 /// | [`connections`](Self::connections) | 256 |
 /// | [`client_ca`](Self::client_ca) | none: any client may ask |
@@ -105,7 +109,7 @@ impl WebhookServer {
     pub fn new(webhooks: Webhooks) -> Self {
         Self {
             webhooks,
-            source: None,
+            source: own_certificates(),
             address: (Ipv6Addr::UNSPECIFIED, PORT).into(),
             listener: None,
             connections: CONNECTIONS,
@@ -115,7 +119,8 @@ impl WebhookServer {
         }
     }
 
-    /// Sets the source of the serving certificate. Without one the operator ends with
+    /// Sets the source of the serving certificate. Default: the operator's own, `OwnCertificates`;
+    /// built with neither `ring` nor `aws-lc-rs` there is no default, and the operator ends with
     /// [`ErrorKind::Config`].
     pub fn certificates(mut self, source: impl CertificateSource) -> Self {
         self.source = Some(Arc::new(source));
@@ -207,6 +212,9 @@ impl WebhookServer {
         let mounted = self.source.as_ref().and_then(|source| source.mounted());
         let mounted = mounted.map(|(secret, path)| ("webhook-certificate", secret, path));
         parts.secrets.extend(mounted);
+        if self.source.as_ref().is_some_and(|source| source.is_own()) {
+            parts.roles.extend(roles::of(place, &options.service(), &self.webhooks));
+        }
         parts.ports.push((PORT_NAME, self.address.port()));
         parts.objects.push(service(place, &options.service()));
         let made = self.webhooks.configurations(&options)?;
@@ -220,7 +228,7 @@ impl WebhookServer {
     /// Serves until `stop`, and reports the start by `started`.
     pub(crate) async fn run(
         &self,
-        client: &Client,
+        (client, names): (&Client, &OperatorNames),
         stop: CancellationToken,
         status: &Status,
         started: impl FnOnce(),
@@ -248,16 +256,46 @@ impl WebhookServer {
             started();
             std::future::pending::<()>().await
         };
+        let cx = CertificateContext::new(client, &names.name);
+        let repaired = self.keep_configurations(&cx, names, &certificate);
         let served = listener::run(listener, self.connections, Arc::clone(&shared));
         tokio::select! {
             biased;
-            () = maintain(&**source, &certificate, client) => {}
+            () = maintain(&**source, &certificate, &cx) => {}
             () = shared.tls.follow_client_ca() => {}
             () = starting => {}
+            () = repaired => {}
             () = served => {}
         }
         Ok(())
     }
+
+    /// Keeps the configurations of an operator with certificates of its own; others are left alone.
+    async fn keep_configurations(
+        &self,
+        cx: &CertificateContext,
+        names: &OperatorNames,
+        certificate: &ServingCertificate,
+    ) {
+        if !self.source.as_ref().is_some_and(|source| source.is_own()) {
+            return std::future::pending().await;
+        }
+        let options = ConfigurationOptions::new(&cx.operator, &cx.namespace);
+        let options = options.own_kinds(&names.definitions);
+        repair::repair(&self.webhooks, &options, certificate, &cx.client).await;
+    }
+}
+
+/// Returns the default source.
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+fn own_certificates() -> Option<Arc<dyn CertificateSource>> {
+    Some(Arc::new(crate::certificates::OwnCertificates::new()))
+}
+
+/// Returns no default source: there is no cryptography to make certificates.
+#[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
+fn own_certificates() -> Option<Arc<dyn CertificateSource>> {
+    None
 }
 
 /// Returns the Service by which API servers reach the Pods.
@@ -288,14 +326,14 @@ fn printed(object: impl Serialize) -> Result<Value, Error> {
 async fn maintain(
     source: &dyn CertificateSource,
     certificate: &ServingCertificate,
-    client: &Client,
+    cx: &CertificateContext,
 ) {
     loop {
-        if let Err(error) = source.maintain(certificate, client).await {
+        if let Err(error) = source.maintain(certificate, cx).await {
             tracing::warn!(%error, again_in = ?AGAIN, "the source of certificates failed");
             certificate.report(&error);
         }
-        client.environment().clock.sleep(AGAIN).await;
+        cx.client.environment().clock.sleep(AGAIN).await;
     }
 }
 
@@ -331,7 +369,8 @@ impl From<WebhookServer> for Runnable {
         let runnable = Runnable::new("webhooks", move |cx: RunContext| {
             let (server, status) = (running.clone(), Arc::clone(&status));
             async move {
-                server.run(cx.client(), cx.stop(), &status, || cx.started()).await?;
+                let names = (cx.client(), cx.names());
+                server.run(names, cx.stop(), &status, || cx.started()).await?;
                 Ok(())
             }
         });

@@ -53,6 +53,7 @@ fn the_defaults_spare_the_namespaces_that_the_operator_needs_and_kinds_of_others
                 "key": "kubernetes.io/metadata.name", "operator": "NotIn",
                 "values": ["kube-system", "shop-system"],
             }] },
+            "objectSelector": {},
             "rules": [{
                 "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
                 "scope": "Namespaced", "operations": ["CREATE", "UPDATE"],
@@ -117,7 +118,7 @@ fn every_key_reaches_its_entry() {
             },
             {
                 "apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["deployments/status"],
-                "operations": ["DELETE", "CONNECT"],
+                "scope": "*", "operations": ["DELETE", "CONNECT"],
             },
         ],
         "sideEffects": "NoneOnDryRun",
@@ -207,4 +208,45 @@ fn a_server_on_loopback_is_not_printed() {
     let server = WebhookServer::new(Webhooks::new().validating(Rules));
     let error = manifests(server.listen(([127, 0, 0, 1], 9443).into())).unwrap_err().to_string();
     assert!(error.contains("no API server reaches webhooks at 127.0.0.1:9443"), "{error}");
+}
+
+#[test]
+fn rights_for_own_certificates_and_configurations_are_by_name() {
+    let text = manifests(WebhookServer::new(Webhooks::new().validating(Rules))).unwrap();
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let of = |kind: &str| {
+        let is_it =
+            |one: &&Value| one["kind"] == kind && one["metadata"]["name"] == "shop-webhooks";
+        documents.iter().find(is_it).unwrap()
+    };
+    assert_eq!(
+        of("Role")["rules"],
+        json!([
+            { "apiGroups": [""], "resources": ["secrets"], "verbs": ["create"] },
+            {
+                "apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "update"],
+                "resourceNames": ["shop-webhook-certificates"],
+            },
+        ])
+    );
+    assert_eq!(
+        of("ClusterRole")["rules"],
+        json!([{
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "resources": ["validatingwebhookconfigurations"],
+            "verbs": ["get", "update"], "resourceNames": ["shop-webhooks"],
+        }])
+    );
+    for (binding, role) in [("RoleBinding", "Role"), ("ClusterRoleBinding", "ClusterRole")] {
+        assert_eq!(of(binding)["roleRef"]["kind"], role);
+        assert_eq!(of(binding)["subjects"][0]["name"], "shop");
+    }
+    assert_eq!(of("Role")["metadata"]["namespace"], "shop-system");
+}
+
+#[test]
+fn with_mounted_certificates_the_operator_gets_no_rights() {
+    let server = WebhookServer::new(Webhooks::new().validating(Rules));
+    let text = manifests(server.certificates(MountedFiles::new("/tls"))).unwrap();
+    assert!(!text.contains("secrets") && !text.contains("validatingwebhookconfigurations"));
 }

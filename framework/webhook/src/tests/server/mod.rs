@@ -2,6 +2,7 @@
 
 mod certificates;
 mod hostile;
+mod own;
 mod pki;
 mod serving;
 
@@ -20,12 +21,15 @@ use tokio_util::sync::CancellationToken;
 use windlass_client::client::{BoxIo, Client};
 use windlass_core::Error;
 use windlass_core::metrics::{Metrics, names};
+use windlass_runtime::manager::OperatorNames;
 
 use self::pki::Authority;
 use super::*;
 use crate::certificates::Maintaining;
 use crate::server::Status;
-use crate::{Accepting, CertificateSource, Listen, ServingCertificate, WebhookServer};
+use crate::{
+    Accepting, CertificateContext, CertificateSource, Listen, ServingCertificate, WebhookServer,
+};
 
 /// A listener that accepts pipes.
 struct Pipes(Mutex<mpsc::Receiver<BoxIo>>);
@@ -48,7 +52,7 @@ impl CertificateSource for Fixed {
     fn maintain<'a>(
         &'a self,
         certificate: &'a ServingCertificate,
-        _: &'a Client,
+        _: &'a CertificateContext,
     ) -> Maintaining<'a> {
         Box::pin(async {
             certificate.set(self.0.as_bytes(), self.1.as_bytes())?;
@@ -86,7 +90,10 @@ impl Hooks {
         let started = CancellationToken::new();
         let task = tokio::spawn({
             let (stop, status, started) = (stop.clone(), Arc::clone(&status), started.clone());
-            async move { server.run(&client, stop, &status, || started.cancel()).await }
+            async move {
+                let names = OperatorNames::default();
+                server.run((&client, &names), stop, &status, || started.cancel()).await
+            }
         });
         started.cancelled().await;
         Self { authority, dial, metrics, stop, status, task }
