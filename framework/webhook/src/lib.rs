@@ -45,7 +45,7 @@ pub use admission::{Admission, Operation, User};
 #[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
 pub use certificates::OwnCertificates;
 pub use certificates::{
-    CertificateContext, CertificateSource, Maintaining, MountedFiles, ServingCertificate,
+    CertificateContext, CertificateSource, MountedFiles, ServingCertificate, SourceFuture,
 };
 pub use configuration::{ConfigurationOptions, Configurations, FailurePolicy, Registration};
 pub use field::Field;

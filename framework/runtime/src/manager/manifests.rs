@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
-use super::{Attachment, Bind, Manager, Place};
+use super::{Bind, Manager, ManifestContext, RunnableManifest};
 use crate::leader::{Fenced, LeaderElection, fence_policy};
 use windlass_core::crd::compat::plain_numbers;
 use windlass_core::crd::cut_descriptions;
@@ -139,12 +139,18 @@ fn checked<'a>(
     })
 }
 
+/// Returns the names of the definitions that are installed or printed.
+pub(super) fn definition_names(manager: &Manager) -> Vec<String> {
+    let all = manager.definitions.iter().flatten().chain(&manager.described);
+    all.map(|one| one.name().to_owned()).collect()
+}
+
 /// Returns the parts of the manifests that runnables add.
-fn attached(manager: &Manager, name: &str, namespace: &str) -> Result<Attachment, Error> {
+fn attached(manager: &Manager, name: &str, namespace: &str) -> Result<RunnableManifest, Error> {
     let labels = pod::labels(name);
-    let definitions = manager.definition_names();
-    let place = Place { name, namespace, labels: &labels, definitions: &definitions };
-    let mut all = Attachment::default();
+    let definitions = definition_names(manager);
+    let place = ManifestContext { name, namespace, labels: &labels, definitions: &definitions };
+    let mut all = RunnableManifest::default();
     for runnable in &manager.runnables {
         let one = runnable.attachment(&place)?;
         all.ports.extend(one.ports);
@@ -235,7 +241,7 @@ struct ManifestBuilder<'a> {
     own_namespace_only: bool,
     manager: &'a Manager,
     /// Parts of the runnables.
-    attached: Attachment,
+    attached: RunnableManifest,
 }
 
 impl ManifestBuilder<'_> {

@@ -39,7 +39,7 @@ pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
 pub use planning::{Plan, PlanOptions};
 #[doc(hidden)]
-pub use runnable::{Attachment, OperatorNames, Place};
+pub use runnable::{ManifestContext, OperatorInfo, RunnableManifest};
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 
@@ -59,14 +59,12 @@ use windlass_client::client::Client;
 use windlass_core::crd::CustomResource;
 use windlass_core::error::Error;
 use windlass_core::rbac::{self, Rule};
-use windlass_core::resource::{Resource, ResourceExt, ResourceInfo};
+use windlass_core::resource::{Resource, ResourceInfo};
 
 #[doc(hidden)]
 pub use endpoints::http::bind;
 #[doc(hidden)]
-pub use install::definition_of;
-#[doc(hidden)]
-pub use install::install_all;
+pub use install::{definition_of, install_all};
 #[doc(hidden)]
 pub use signals::exit_at_second_signal;
 #[doc(hidden)]
@@ -562,12 +560,6 @@ impl Manager {
         let read = self.caches.iter().flat_map(|(info, _)| rbac::watched_rules(info));
         let events = if self.caches.is_empty() { Vec::new() } else { rbac::event_rules() };
         read.chain(events)
-    }
-
-    /// Returns the names of the definitions that are installed or printed.
-    pub(crate) fn definition_names(&self) -> Vec<String> {
-        let all = self.definitions.iter().flatten().chain(&self.described);
-        all.map(|one| ResourceExt::name(one).to_owned()).collect()
     }
 
     /// Returns the operator's name in manifests.

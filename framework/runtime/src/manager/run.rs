@@ -30,9 +30,9 @@ use tracing::{debug, error, info, warn};
 
 use super::endpoints::http::{Endpoints, bind, is_one, serve};
 use super::endpoints::{OperatorStatus, SharedStatus};
-use super::runnable::{OperatorNames, RunnableGroup, Stage};
+use super::runnable::{OperatorInfo, RunnableGroup, Stage};
 use super::running::{Addresses, Running};
-use super::{Bind, Exit, Manager, install, planning, signals};
+use super::{Bind, Exit, Manager, install, manifests, planning, signals};
 use crate::controller::ChangeLog;
 use crate::leader::{Elector, Term};
 use windlass_cache::informer::InformerRegistry;
@@ -173,7 +173,8 @@ fn set_up(
         planning::refuse_writes(&manager.clusters);
     }
     let name = manager.display_name().to_owned();
-    let names = OperatorNames { name: name.clone(), definitions: manager.definition_names() };
+    let names =
+        OperatorInfo { name: name.clone(), definitions: manifests::definition_names(&manager) };
     let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
     let informers = InformerRegistry::new(client.clone(), namespaces);
     let mut caches = caches.into_iter();

@@ -53,12 +53,12 @@ type Work = dyn Fn(RunContext) -> Boxed + Send + Sync;
 /// Function that returns checks of readiness.
 type Checks = dyn Fn() -> Vec<Check> + Send + Sync;
 /// Function that returns parts of the manifests.
-type Attaching = dyn Fn(&Place<'_>) -> Result<Attachment, Error> + Send + Sync;
+type Attaching = dyn Fn(&ManifestContext<'_>) -> Result<RunnableManifest, Error> + Send + Sync;
 
 /// Name and namespace of an operator in its manifests.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct ManifestContext<'a> {
     pub name: &'a str,
     pub namespace: &'a str,
     /// Labels of the operator's Pods.
@@ -70,7 +70,7 @@ pub struct Place<'a> {
 /// Parts of the manifests that a runnable needs.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
-pub struct Attachment {
+pub struct RunnableManifest {
     /// Ports that the container serves, by name.
     pub ports: Vec<(&'static str, u16)>,
     /// Secrets that are mounted: name of the volume, name of the Secret, path.
@@ -96,13 +96,13 @@ pub struct RunContext {
     stop: CancellationToken,
     /// Cancelled once the runnable has started.
     started: CancellationToken,
-    names: Arc<OperatorNames>,
+    names: Arc<OperatorInfo>,
 }
 
 /// Names of an operator, for runnables with objects of their own.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
-pub struct OperatorNames {
+pub struct OperatorInfo {
     /// Name in the manifests.
     pub name: String,
     /// Names of the definitions that the operator installs or prints: `websites.example.dev`.
@@ -151,7 +151,7 @@ impl RunContext {
 
     /// Returns the names of the operator.
     #[doc(hidden)]
-    pub fn names(&self) -> &OperatorNames {
+    pub fn names(&self) -> &OperatorInfo {
         &self.names
     }
 
@@ -332,7 +332,7 @@ impl Runnable {
     #[doc(hidden)]
     pub fn attaching(
         mut self,
-        parts: impl Fn(&Place<'_>) -> Result<Attachment, Error> + Send + Sync + 'static,
+        parts: impl Fn(&ManifestContext<'_>) -> Result<RunnableManifest, Error> + Send + Sync + 'static,
     ) -> Self {
         self.attached = Some(Box::new(parts));
         self
@@ -344,8 +344,11 @@ impl Runnable {
     }
 
     /// Returns the parts of the manifests.
-    pub(super) fn attachment(&self, place: &Place<'_>) -> Result<Attachment, Error> {
-        self.attached.as_ref().map_or_else(|| Ok(Attachment::default()), |parts| parts(place))
+    pub(super) fn attachment(
+        &self,
+        place: &ManifestContext<'_>,
+    ) -> Result<RunnableManifest, Error> {
+        self.attached.as_ref().map_or_else(|| Ok(RunnableManifest::default()), |parts| parts(place))
     }
 
     /// Name in logs and errors.
@@ -458,7 +461,7 @@ impl RunnableGroup {
         &mut self,
         runnable: Arc<Runnable>,
         (client, informers): (Client, InformerRegistry),
-        names: Arc<OperatorNames>,
+        names: Arc<OperatorInfo>,
         ready: impl Future<Output = ()> + Send + 'static,
         on_error: impl FnOnce(Error) + Send + 'static,
     ) {

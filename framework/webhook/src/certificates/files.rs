@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use windlass_core::{Error, ErrorKind};
 use zeroize::Zeroizing;
 
-use super::{CertificateContext, CertificateSource, Maintaining, ServingCertificate};
+use super::{CertificateContext, CertificateSource, ServingCertificate, SourceFuture};
 
 /// Pause between two readings. The kubelet itself takes up to a minute to update a mounted Secret.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ impl CertificateSource for MountedFiles {
         &'a self,
         certificate: &'a ServingCertificate,
         cx: &'a CertificateContext,
-    ) -> Maintaining<'a> {
+    ) -> SourceFuture<'a> {
         Box::pin(async move {
             let clock = &cx.client.environment().clock;
             let mut last = None;

@@ -39,7 +39,7 @@ use self::validity::Validity;
 const WARN_BELOW: i64 = 20;
 
 /// Future of [`CertificateSource::maintain`].
-pub type Maintaining<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+pub type SourceFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 /// The operator whose server needs a certificate.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub trait CertificateSource: Send + Sync + 'static {
         &'a self,
         certificate: &'a ServingCertificate,
         cx: &'a CertificateContext,
-    ) -> Maintaining<'a>;
+    ) -> SourceFuture<'a>;
 
     /// Whether the server writes the authorities into the configurations.
     #[doc(hidden)]

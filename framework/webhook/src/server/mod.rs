@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::{
-    Attachment, Check, OperatorNames, Place, RunContext, Runnable, bind,
+    Check, ManifestContext, OperatorInfo, RunContext, Runnable, RunnableManifest, bind,
 };
 
 use self::body::BodyMemory;
@@ -192,7 +192,7 @@ impl WebhookServer {
     }
 
     /// Returns the parts of the manifests.
-    fn attachment(&self, place: &Place<'_>) -> Result<Attachment, Error> {
+    fn attachment(&self, place: &ManifestContext<'_>) -> Result<RunnableManifest, Error> {
         let mut options = ConfigurationOptions::new(place.name, place.namespace);
         options = options.own_kinds(place.definitions);
         for (key, value) in &self.annotations {
@@ -201,7 +201,7 @@ impl WebhookServer {
         if let Some(pem) = &self.ca_bundle {
             options = options.ca_bundle(pem.clone());
         }
-        let mut parts = Attachment::default();
+        let mut parts = RunnableManifest::default();
         if self.address.ip().is_loopback() || self.address.port() == 0 {
             parts.problem = Some(format!(
                 "no API server reaches webhooks at {}; serve them at all addresses and a fixed port by \
@@ -228,7 +228,7 @@ impl WebhookServer {
     /// Serves until `stop`, and reports the start by `started`.
     pub(crate) async fn run(
         &self,
-        (client, names): (&Client, &OperatorNames),
+        (client, names): (&Client, &OperatorInfo),
         stop: CancellationToken,
         status: &Status,
         started: impl FnOnce(),
@@ -274,7 +274,7 @@ impl WebhookServer {
     async fn keep_configurations(
         &self,
         cx: &CertificateContext,
-        names: &OperatorNames,
+        names: &OperatorInfo,
         certificate: &ServingCertificate,
     ) {
         if !self.source.as_ref().is_some_and(|source| source.is_own()) {
@@ -299,7 +299,7 @@ fn own_certificates() -> Option<Arc<dyn CertificateSource>> {
 }
 
 /// Returns the Service by which API servers reach the Pods.
-fn service(place: &Place<'_>, name: &str) -> Value {
+fn service(place: &ManifestContext<'_>, name: &str) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Service",

@@ -1,7 +1,7 @@
 //! Rights of an operator that keeps certificates and configurations by itself: by name.
 
 use serde_json::{Value, json};
-use windlass_runtime::manager::Place;
+use windlass_runtime::manager::ManifestContext;
 
 use crate::certificates::secret_name;
 use crate::webhooks::Webhooks;
@@ -10,7 +10,11 @@ use crate::webhooks::Webhooks;
 const API: &str = "rbac.authorization.k8s.io/v1";
 
 /// Returns the roles and their bindings. The configurations are printed, so none is created.
-pub(super) fn of(place: &Place<'_>, configuration: &str, webhooks: &Webhooks) -> Vec<Value> {
+pub(super) fn of(
+    place: &ManifestContext<'_>,
+    configuration: &str,
+    webhooks: &Webhooks,
+) -> Vec<Value> {
     let mut resources = Vec::new();
     if webhooks.registered().any(|hook| hook.is_mutating) {
         resources.push("mutatingwebhookconfigurations");
@@ -38,7 +42,7 @@ pub(super) fn of(place: &Place<'_>, configuration: &str, webhooks: &Webhooks) ->
 }
 
 /// Returns a role and its binding to the operator's account.
-fn pair(place: &Place<'_>, (role, binding): (&str, &str), rules: Value) -> Vec<Value> {
+fn pair(place: &ManifestContext<'_>, (role, binding): (&str, &str), rules: Value) -> Vec<Value> {
     let name = format!("{}-webhooks", place.name);
     let object = |kind: &str| {
         let labels = json!({ "app.kubernetes.io/name": place.name });

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::{Cluster, ErasedController};
 use crate::leader::{Elector, Leadership, LeaseGate};
 use crate::manager::install::KeptDefinition;
-use crate::manager::runnable::{OperatorNames, Runnable, State as RunState};
+use crate::manager::runnable::{OperatorInfo, Runnable, State as RunState};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
 use windlass_cache::reflector::State;
 use windlass_client::client::Client;
@@ -71,7 +71,7 @@ impl Readiness {
 #[derive(Debug)]
 pub(crate) struct OperatorStatus {
     pub(crate) name: String,
-    pub(crate) names: Arc<OperatorNames>,
+    pub(crate) names: Arc<OperatorInfo>,
     pub(crate) began: Instant,
     pub(crate) client: Client,
     pub(crate) stop: CancellationToken,

@@ -18,7 +18,7 @@ use self::issue::Names;
 #[cfg(test)]
 pub(crate) use self::material::OVERLAP;
 use self::material::{Material, Step};
-use super::{CertificateContext, CertificateSource, Maintaining, ServingCertificate, secret_name};
+use super::{CertificateContext, CertificateSource, ServingCertificate, SourceFuture, secret_name};
 
 /// Pause between two readings of the Secret.
 const PERIOD: Duration = Duration::from_secs(60);
@@ -92,7 +92,7 @@ impl CertificateSource for OwnCertificates {
         &'a self,
         certificate: &'a ServingCertificate,
         cx: &'a CertificateContext,
-    ) -> Maintaining<'a> {
+    ) -> SourceFuture<'a> {
         Box::pin(async move {
             let clock = &cx.client.environment().clock;
             let mut shown = None;

@@ -21,11 +21,11 @@ use tokio_util::sync::CancellationToken;
 use windlass_client::client::{BoxIo, Client};
 use windlass_core::Error;
 use windlass_core::metrics::{Metrics, names};
-use windlass_runtime::manager::OperatorNames;
+use windlass_runtime::manager::OperatorInfo;
 
 use self::pki::Authority;
 use super::*;
-use crate::certificates::Maintaining;
+use crate::certificates::SourceFuture;
 use crate::server::Status;
 use crate::{
     Accepting, CertificateContext, CertificateSource, Listen, ServingCertificate, WebhookServer,
@@ -53,7 +53,7 @@ impl CertificateSource for Fixed {
         &'a self,
         certificate: &'a ServingCertificate,
         _: &'a CertificateContext,
-    ) -> Maintaining<'a> {
+    ) -> SourceFuture<'a> {
         Box::pin(async {
             certificate.set(self.0.as_bytes(), self.1.as_bytes())?;
             std::future::pending().await
@@ -91,7 +91,7 @@ impl Hooks {
         let task = tokio::spawn({
             let (stop, status, started) = (stop.clone(), Arc::clone(&status), started.clone());
             async move {
-                let names = OperatorNames::default();
+                let names = OperatorInfo::default();
                 server.run((&client, &names), stop, &status, || started.cancel()).await
             }
         });

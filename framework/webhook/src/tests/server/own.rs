@@ -86,7 +86,7 @@ impl World {
         let task = tokio::spawn({
             let (stop, status) = (stop.clone(), Arc::clone(&status));
             async move {
-                let names = OperatorNames { name: "shop".to_owned(), ..OperatorNames::default() };
+                let names = OperatorInfo { name: "shop".to_owned(), ..OperatorInfo::default() };
                 server.run((&client, &names), stop, &status, || ()).await
             }
         });
