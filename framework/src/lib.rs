@@ -11,8 +11,8 @@
 //! [`error`]); [`client`], [`api`] and [`discovery`] speak to the API server (`windlass-client`);
 //! [`informer`], [`reflector`], [`delta`] and [`store`] keep caches (`windlass-cache`); [`workqueue`]
 //! orders work, [`controller`] and its helpers do it, [`leader`] and [`manager`] run it
-//! (`windlass-runtime`). [`webhook`] judges and changes objects before they are stored
-//! (`windlass-webhook`). [`fifo`] has the queues and rate limiters of client-go that no cache of
+//! (`windlass-runtime`). [`webhook`] judges and changes objects before they are stored, and is served
+//! to API servers (`windlass-webhook`). [`fifo`] has the queues and rate limiters of client-go that no cache of
 //! windlass uses. A program that only sends requests depends on `windlass-client` alone.
 //!
 //! Features: `ring` (default) or `aws-lc-rs` for TLS; `cli` for a command line; `local` for an API

@@ -85,7 +85,9 @@ pub trait Validate: Send + Sync + 'static {
         self.validate(object, cx)
     }
 
-    /// Judges a deletion. Default: allowed, and so is one of an object that the type cannot read.
+    /// Judges a deletion. Default: allowed, and so is one of an object that the type cannot read. API
+    /// servers ask about deletions when [`Registration::operations`](crate::Registration::operations)
+    /// names them.
     fn validate_delete(
         &self,
         old: &Self::Object,

@@ -8,9 +8,12 @@
 //! | [`AdmissionResponse`] | the answer: allowed, errors of fields, warnings |
 //! | [`Webhooks`] | the handlers of an operator by path |
 //! | [`AdmissionHandler`] | their answers to requests of API servers |
+//! | [`WebhookServer`] | the HTTPS server, a runnable of the manager |
+//! | [`CertificateSource`], [`MountedFiles`] | the serving certificate |
+//! | [`Registration`], [`Configurations`] | the requests that API servers ask about |
 //!
-//! A rule that CEL can express belongs to the schema of the kind, where it needs no webhook. This
-//! crate has no socket: see [`AdmissionHandler::answer`].
+//! A rule that CEL can express belongs to the schema of the kind, where it needs no webhook. Tests ask
+//! handlers without a socket: see [`AdmissionHandler::answer`].
 
 // DESIGN.md, 185: Admission is a crate below the manager, and answers without a socket
 // DESIGN.md, 186: The response of a handler is a value, and its errors are those of the API server
@@ -23,19 +26,30 @@ pub mod webhook {
 }
 
 mod admission;
+mod certificates;
 mod change;
+mod configuration;
 mod field;
 mod handlers;
 mod hook;
+mod meter;
 mod patch;
 mod response;
 mod review;
+mod server;
 #[cfg(test)]
 mod tests;
 mod webhooks;
 
 pub use admission::{Admission, Operation, User};
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+pub use certificates::OwnCertificates;
+pub use certificates::{
+    CertificateContext, CertificateSource, MountedFiles, ServingCertificate, SourceFuture,
+};
+pub use configuration::{ConfigurationOptions, Configurations, FailurePolicy, Registration};
 pub use field::Field;
 pub use handlers::{Mutate, Validate};
 pub use response::AdmissionResponse;
+pub use server::{Accepting, Listen, WebhookServer};
 pub use webhooks::{AdmissionHandler, MAX_BODY, Webhooks};

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use serde_json::json;
+use tokio::time::Instant;
 use windlass_core::clock::Clock;
 use windlass_core::environment::Environment;
 use windlass_core::panics::{caught, panic_text};
@@ -16,8 +18,10 @@ use windlass_core::resource::{ApiDuration, Resource};
 use windlass_core::{Error, ErrorKind};
 
 use crate::admission::Failure;
+use crate::configuration::{Registered, Registration};
 use crate::handlers::{Mutate, Validate};
 use crate::hook::{Hook, Mutating, Validating};
+use crate::meter::Meter;
 use crate::review::Question;
 
 /// Longest body of a request, in bytes: two objects of 3 MiB and the review around them.
@@ -49,14 +53,14 @@ const RESERVE: Duration = Duration::from_millis(500);
 /// assert!(webhooks.paths().eq(["/validate--v1-configmap"]));
 /// # Ok::<(), windlass_core::Error>(())
 /// ```
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Webhooks {
-    hooks: Vec<(String, Arc<dyn Hook>)>,
+    hooks: Vec<(Registered, Arc<dyn Hook>)>,
 }
 
 impl fmt::Debug for Webhooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.hooks.iter().map(|(path, _)| path)).finish()
+        f.debug_list().entries(self.registered().map(|hook| &hook.path)).finish()
     }
 }
 
@@ -70,13 +74,25 @@ impl Webhooks {
     /// `/validate-example-dev-v1-website`; `/validate` for a handler of any kind.
     #[must_use]
     pub fn validating<V: Validate>(self, handler: V) -> Self {
-        self.validating_at(path::<V::Object>("/validate"), handler)
+        self.validating_with(handler, Registration::new())
+    }
+
+    /// Adds a validating webhook with keys for its configuration.
+    #[must_use]
+    pub fn validating_with<V: Validate>(self, handler: V, registration: Registration) -> Self {
+        self.validating_at(path::<V::Object>("/validate"), handler, registration)
     }
 
     /// Adds a validating webhook at a path, such as for a sub-resource.
     #[must_use]
-    pub fn validating_at<V: Validate>(mut self, path: impl Into<String>, handler: V) -> Self {
-        self.hooks.push((path.into(), Arc::new(Validating(handler))));
+    pub fn validating_at<V: Validate>(
+        mut self,
+        path: impl Into<String>,
+        handler: V,
+        registration: Registration,
+    ) -> Self {
+        let hook = Registered::new::<V::Object>(path.into(), false, registration);
+        self.hooks.push((hook, Arc::new(Validating(handler))));
         self
     }
 
@@ -84,14 +100,31 @@ impl Webhooks {
     /// `/mutate` for a handler of any kind.
     #[must_use]
     pub fn mutating<M: Mutate>(self, handler: M) -> Self {
-        self.mutating_at(path::<M::Object>("/mutate"), handler)
+        self.mutating_with(handler, Registration::new())
+    }
+
+    /// Adds a mutating webhook with keys for its configuration.
+    #[must_use]
+    pub fn mutating_with<M: Mutate>(self, handler: M, registration: Registration) -> Self {
+        self.mutating_at(path::<M::Object>("/mutate"), handler, registration)
     }
 
     /// Adds a mutating webhook at a path, such as for a sub-resource.
     #[must_use]
-    pub fn mutating_at<M: Mutate>(mut self, path: impl Into<String>, handler: M) -> Self {
-        self.hooks.push((path.into(), Arc::new(Mutating(handler))));
+    pub fn mutating_at<M: Mutate>(
+        mut self,
+        path: impl Into<String>,
+        handler: M,
+        registration: Registration,
+    ) -> Self {
+        let hook = Registered::new::<M::Object>(path.into(), true, registration);
+        self.hooks.push((hook, Arc::new(Mutating(handler))));
         self
+    }
+
+    /// Returns the webhooks as configurations see them.
+    pub(crate) fn registered(&self) -> impl Iterator<Item = &Registered> {
+        self.hooks.iter().map(|(hook, _)| hook)
     }
 
     /// Returns the handler of requests.
@@ -100,7 +133,7 @@ impl Webhooks {
     /// [`ErrorKind::Usage`] when two webhooks have one path, or a path does not begin with `/`.
     pub fn build(self, environment: &Environment) -> Result<AdmissionHandler, Error> {
         let mut hooks = BTreeMap::new();
-        for (path, hook) in self.hooks {
+        for (Registered { path, .. }, hook) in self.hooks {
             let refuse = |why: &str| {
                 let text = format!("cannot add a webhook at `{path}`: {why}");
                 Err(Error::new(ErrorKind::Usage, text))
@@ -113,8 +146,9 @@ impl Webhooks {
             }
             hooks.insert(path, hook);
         }
-        let clock = environment.clock.clone();
-        Ok(AdmissionHandler { shared: Arc::new(Shared { hooks, clock }) })
+        let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
+        let meters = hooks.keys().map(|path| (path.clone(), Meter::new(&metrics, path))).collect();
+        Ok(AdmissionHandler { shared: Arc::new(Shared { hooks, meters, clock }) })
     }
 }
 
@@ -139,6 +173,7 @@ pub struct AdmissionHandler {
 
 struct Shared {
     hooks: BTreeMap<String, Arc<dyn Hook>>,
+    meters: BTreeMap<String, Meter>,
     clock: Clock,
 }
 
@@ -164,8 +199,25 @@ impl AdmissionHandler {
     /// # Cancel safety
     /// Safe: the handler is dropped with the future.
     pub async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let path = request.uri().path().to_owned();
-        match self.review(&path, &request).await {
+        let (parts, body) = request.into_parts();
+        let body = async |_: Duration| Ok((body, ()));
+        self.answer_read(&parts, body).await
+    }
+
+    /// Answers a request whose body is read by `read`, which gets the time that it may take and may
+    /// return a value to keep until the answer.
+    pub(crate) async fn answer_read<K>(
+        &self,
+        parts: &Parts,
+        read: impl AsyncFnOnce(Duration) -> Result<(Bytes, K), Failure>,
+    ) -> Response<Bytes> {
+        let path = parts.uri.path();
+        let began = self.shared.clock.now();
+        let meter = self.shared.meters.get(path);
+        let in_flight = meter.map(Meter::in_flight);
+        let reviewed = self.review(parts, began, read).await;
+        drop(in_flight);
+        let answer = match reviewed {
             Ok(review) => respond(StatusCode::OK, review),
             Err(Failure { code, text }) => {
                 tracing::warn!(webhook = path, code = code.as_u16(), "{text}");
@@ -175,31 +227,47 @@ impl AdmissionHandler {
                 });
                 respond(code, message)
             }
+        };
+        if let Some(meter) = meter {
+            meter.answered(answer.status(), self.shared.clock.now() - began);
         }
+        answer
     }
 
-    async fn review(
+    async fn review<K>(
         &self,
-        path: &str,
-        request: &Request<Bytes>,
+        parts: &Parts,
+        began: Instant,
+        read: impl AsyncFnOnce(Duration) -> Result<(Bytes, K), Failure>,
     ) -> Result<serde_json::Value, Failure> {
+        let path = parts.uri.path();
         let Some(hook) = self.shared.hooks.get(path) else {
             let text = format!("no webhook has the path {path:?}");
             return Err(Failure::new(StatusCode::NOT_FOUND, text));
         };
-        check(request)?;
-        let limit = timeout(request.uri().query().unwrap_or_default());
+        check(parts)?;
+        let limit = timeout(parts.uri.query().unwrap_or_default());
         let limit = limit - RESERVE.min(limit / 10);
+        let (body, _kept) = read(limit).await?;
+        if body.len() > MAX_BODY {
+            let text = format!(
+                "cannot read a body of {} bytes: at most {MAX_BODY} are accepted",
+                body.len()
+            );
+            return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text));
+        }
         // Decoding runs code of the types, which may panic as well.
         let answering = caught(async {
-            let question = Question::read(request.body())?;
+            let question = Question::read(&body)?;
             hook.answer(&question).await?.review(&question.admission)
         });
-        match self.shared.clock.timeout(limit, answering).await {
+        let left = limit.saturating_sub(self.shared.clock.now() - began);
+        match self.shared.clock.timeout(left, answering).await {
             Some(Ok(answered)) => answered,
             Some(Err(panic)) => {
                 // The text may have values of the object: it is logged, and not sent.
                 tracing::error!(webhook = path, "a webhook panicked: {}", panic_text(&*panic));
+                self.shared.meters.get(path).into_iter().for_each(Meter::panicked);
                 let text = format!("the webhook at {path:?} panicked: see the operator's log");
                 Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
             }
@@ -211,22 +279,17 @@ impl AdmissionHandler {
     }
 }
 
-/// Checks method, type and size of a request.
-fn check(request: &Request<Bytes>) -> Result<(), Failure> {
-    if request.method() != Method::POST {
-        let text = format!("cannot {} a webhook: POST an AdmissionReview", request.method());
+/// Checks method and type of a request.
+fn check(parts: &Parts) -> Result<(), Failure> {
+    if parts.method != Method::POST {
+        let text = format!("cannot {} a webhook: POST an AdmissionReview", parts.method);
         return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, text));
     }
-    let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = media.and_then(|media| media.split(';').next()).unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         let text = format!("cannot read a body of type {essence:?}: send application/json");
         return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
-    }
-    let size = request.body().len();
-    if size > MAX_BODY {
-        let text = format!("cannot read a body of {size} bytes: at most {MAX_BODY} are accepted");
-        return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text));
     }
     Ok(())
 }

@@ -34,3 +34,4 @@ mod statuses;
 mod terms;
 mod typed_children;
 mod verbs;
+mod webhooks;

@@ -17,7 +17,7 @@ macro_rules! shown {
 macro_rules! metrics {
     ($(
         $(#[$more:meta])*
-        $id:ident: $shape:ident $(($buckets:ident))? $name:literal [$($label:ident),+]
+        $id:ident: $shape:ident $(($buckets:ident))? $name:literal [$($label:ident),*]
             $help:literal;
     )+) => {
         $(
@@ -26,7 +26,7 @@ macro_rules! metrics {
             pub static $id: MetricDefinition = MetricDefinition {
                 name: $name,
                 help: $help,
-                labels: &[$(stringify!($label)),+],
+                labels: &[$(stringify!($label)),*],
                 shape: Shape::$shape $(($buckets))?,
             };
         )+
@@ -54,6 +54,21 @@ metrics! {
         "Maximum number of concurrent reconciles per controller";
     ACTIVE_WORKERS: Gauge "controller_runtime_active_workers" [controller]
         "Number of currently used workers per controller";
+    WEBHOOK_REQUESTS: Counter "controller_runtime_webhook_requests" [webhook, code]
+        "Total number of admission requests by HTTP status code";
+    WEBHOOK_SECONDS: Histogram(webhook_buckets) "controller_runtime_webhook_latency_seconds"
+        [webhook]
+        "Histogram of the latency of processing admission requests";
+    WEBHOOK_IN_FLIGHT: Gauge "controller_runtime_webhook_requests_in_flight" [webhook]
+        "Current number of admission requests being served";
+    WEBHOOK_PANICS: Counter "controller_runtime_webhook_panics" []
+        "Total number of webhook panics";
+    WEBHOOK_CONNECTIONS: Gauge "windlass_webhook_connections" []
+        "Open connections of the webhook server";
+    WEBHOOK_REFUSED: Counter "windlass_webhook_closed_connections" [cause]
+        "Connections that the webhook server closed early, by cause";
+    CERTIFICATE_EXPIRES: Gauge "windlass_webhook_certificate_not_after_seconds" []
+        "End of the life of the served certificate, in seconds since the epoch";
     QUEUE_DEPTH: Gauge "workqueue_depth" [name, controller, priority]
         "Current depth of the work queue";
     QUEUE_ADDS: Counter "workqueue_adds" [name, controller]
@@ -204,4 +219,9 @@ fn size_buckets() -> Vec<f64> {
     let bytes: [u32; 11] =
         [64, 256, 512, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
     bytes.into_iter().map(f64::from).collect()
+}
+
+/// The 11 default buckets of Prometheus, which controller-runtime has for webhooks: 5 ms to 10 s.
+fn webhook_buckets() -> Vec<f64> {
+    vec![0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
-use super::{Bind, Manager};
+use super::{Bind, Manager, ManifestContext, RunnableManifest};
 use crate::leader::{Fenced, LeaderElection, fence_policy};
 use windlass_core::crd::compat::plain_numbers;
 use windlass_core::crd::cut_descriptions;
@@ -96,7 +96,11 @@ impl ManifestOptions {
 /// [`ErrorKind::Config`] for a name, an image or an address that [`check`] refuses; otherwise the error of a
 /// definition.
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
-    let documents = checked(manager, options)?.documents()?;
+    let builder = checked(manager, options)?;
+    if let Some(why) = &builder.attached.problem {
+        return Err(Error::new(ErrorKind::Config, format!("cannot print manifests: {why}")));
+    }
+    let documents = builder.documents()?;
     serde_saphyr::to_string_multiple(&documents).map_err(|error| {
         Error::new(ErrorKind::Other, "cannot print the manifests as YAML").because(error)
     })
@@ -109,6 +113,7 @@ pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<Stri
 pub(super) fn roles(manager: &Manager, options: &ManifestOptions) -> Result<Vec<Value>, Error> {
     let builder = checked(manager, options)?;
     let mut roles = builder.grants()?;
+    roles.extend(builder.attached.roles.clone());
     roles.extend(builder.install_role());
     roles.extend(manager.election.iter().flat_map(|election| builder.lease_role(election)));
     Ok(roles)
@@ -123,6 +128,7 @@ fn checked<'a>(
     let namespace = options.namespace.as_deref().unwrap_or(name);
     check(manager, (name, options.image.as_deref()), namespace)?;
     Ok(ManifestBuilder {
+        attached: attached(manager, name, namespace)?,
         name,
         namespace,
         image: options.image.clone().unwrap_or_else(|| format!("{name}:latest")),
@@ -131,6 +137,29 @@ fn checked<'a>(
         own_namespace_only: options.namespaced && manager.namespaces.is_empty(),
         manager,
     })
+}
+
+/// Returns the names of the definitions that are installed or printed.
+pub(super) fn definition_names(manager: &Manager) -> Vec<String> {
+    let all = manager.definitions.iter().flatten().chain(&manager.described);
+    all.map(|one| one.name().to_owned()).collect()
+}
+
+/// Returns the parts of the manifests that runnables add.
+fn attached(manager: &Manager, name: &str, namespace: &str) -> Result<RunnableManifest, Error> {
+    let labels = pod::labels(name);
+    let definitions = definition_names(manager);
+    let place = ManifestContext { name, namespace, labels: &labels, definitions: &definitions };
+    let mut all = RunnableManifest::default();
+    for runnable in &manager.runnables {
+        let one = runnable.attachment(&place)?;
+        all.ports.extend(one.ports);
+        all.secrets.extend(one.secrets);
+        all.roles.extend(one.roles);
+        all.objects.extend(one.objects);
+        all.problem = all.problem.or(one.problem);
+    }
+    Ok(all)
 }
 
 /// Checks for names that an API server would refuse, for an image without a name, and for addresses that no kubelet could reach.
@@ -211,6 +240,8 @@ struct ManifestBuilder<'a> {
     /// Whether the operator names no namespaces, and is limited to its own.
     own_namespace_only: bool,
     manager: &'a Manager,
+    /// Parts of the runnables.
+    attached: RunnableManifest,
 }
 
 impl ManifestBuilder<'_> {
@@ -227,6 +258,7 @@ impl ManifestBuilder<'_> {
         }
         documents.push(self.object("v1", "ServiceAccount", json!({})));
         documents.extend(self.grants()?);
+        documents.extend(self.attached.roles.iter().cloned());
         documents.extend(self.install_role());
         if let Some(election) = &self.manager.election {
             documents.extend(self.lease_role(election));
@@ -234,6 +266,7 @@ impl ManifestBuilder<'_> {
         }
         documents.push(self.network_policy());
         documents.push(self.deployment());
+        documents.extend(self.attached.objects.iter().cloned());
         Ok(documents)
     }
 

@@ -5,8 +5,8 @@
 //! collects them as settings; [`Manager::run`] runs them until a signal, [`Manager::start`] in the
 //! background.
 //!
-//! Order of the start: probe and metrics servers, runnables that come before caches (where webhooks
-//! will stand), caches, runnables, leadership, custom resource definitions, controllers and the
+//! Order of the start: probe and metrics servers, runnables that come before caches (the server of
+//! webhooks is one), caches, runnables, leadership, custom resource definitions, controllers and the
 //! runnables beside them. Without an election definitions are installed before the caches fill;
 //! with one the leader does it, under its lease. Replicas that do not lead keep their caches warm
 //! and are ready. On the first SIGTERM or SIGINT readiness falls and no reconcile starts any more;
@@ -14,7 +14,7 @@
 //! stops in reverse. The second signal ends the process at once. [`Exit`] and [`exit_code`] say how
 //! it ended.
 //!
-//! Absent: webhooks, sharding.
+//! Absent: sharding.
 //!
 //! Files: `run` has the stages, `planning` the plan in their place, `runnable` the user's own work, `install` the definitions,
 //! `foreign` the comparison with definitions of others, `endpoints` the servers, `manifests` the
@@ -38,6 +38,8 @@ pub use endpoints::{Check, Readiness};
 pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
 pub use planning::{Plan, PlanOptions};
+#[doc(hidden)]
+pub use runnable::{ManifestContext, OperatorInfo, RunnableManifest};
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 
@@ -60,9 +62,9 @@ use windlass_core::rbac::{self, Rule};
 use windlass_core::resource::{Resource, ResourceInfo};
 
 #[doc(hidden)]
-pub use install::definition_of;
+pub use endpoints::http::bind;
 #[doc(hidden)]
-pub use install::install_all;
+pub use install::{definition_of, install_all};
 #[doc(hidden)]
 pub use signals::exit_at_second_signal;
 #[doc(hidden)]
@@ -411,9 +413,10 @@ impl Manager {
 
     /// Runs work of your own beside the controllers.
     ///
-    /// controller-runtime's `mgr.Add`. The names of a manager's runnables must differ.
-    pub fn runnable(mut self, runnable: Runnable) -> Self {
-        self.runnables.push(Arc::new(runnable));
+    /// controller-runtime's `mgr.Add`. The names of a manager's runnables must differ. A server of
+    /// webhooks is one, too.
+    pub fn runnable(mut self, runnable: impl Into<Runnable>) -> Self {
+        self.runnables.push(Arc::new(runnable.into()));
         self
     }
 

@@ -30,9 +30,9 @@ use tracing::{debug, error, info, warn};
 
 use super::endpoints::http::{Endpoints, bind, is_one, serve};
 use super::endpoints::{OperatorStatus, SharedStatus};
-use super::runnable::{RunnableGroup, Stage};
+use super::runnable::{OperatorInfo, RunnableGroup, Stage};
 use super::running::{Addresses, Running};
-use super::{Bind, Exit, Manager, install, planning, signals};
+use super::{Bind, Exit, Manager, install, manifests, planning, signals};
 use crate::controller::ChangeLog;
 use crate::leader::{Elector, Term};
 use windlass_cache::informer::InformerRegistry;
@@ -173,6 +173,8 @@ fn set_up(
         planning::refuse_writes(&manager.clusters);
     }
     let name = manager.display_name().to_owned();
+    let names =
+        OperatorInfo { name: name.clone(), definitions: manifests::definition_names(&manager) };
     let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
     let informers = InformerRegistry::new(client.clone(), namespaces);
     let mut caches = caches.into_iter();
@@ -190,6 +192,7 @@ fn set_up(
     }
     let status = OperatorStatus {
         name,
+        names: Arc::new(names),
         began: client.environment().clock.now(),
         client,
         stop: stop.clone(),
@@ -247,6 +250,7 @@ impl Operator {
         // A token of its own, not the operator's: these runnables stop after the caches.
         let early =
             self.start_runnables(Stage::BeforeCaches, &self.client, CancellationToken::new());
+        self.until_stop(early.started()).await;
         let outcome = self.with_definitions().await;
         // The stages may have ended by an error, without a request to stop.
         self.stop.cancel();
@@ -315,7 +319,10 @@ impl Operator {
                     status.synced().await;
                 }
             };
-            group.start(Arc::clone(runnable), place, ready, move |error| first_error.set(error));
+            let names = Arc::clone(&self.status.names);
+            group.start(Arc::clone(runnable), place, names, ready, move |error| {
+                first_error.set(error)
+            });
         }
         group
     }

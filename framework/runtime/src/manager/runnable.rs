@@ -22,10 +22,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error_span, info, warn};
 
+use super::Check;
 use crate::controller::Failure;
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
@@ -37,6 +39,8 @@ use windlass_core::panics::{caught, panic_text};
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause before a restart.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Time that later stages wait for the start of awaited runnables.
+const STARTED_WITHIN: Duration = Duration::from_secs(10);
 /// Time after which a runnable has recovered: its next failure counts as the first.
 const RECOVERED: Duration = Duration::from_secs(300);
 
@@ -46,6 +50,38 @@ type Outcome = Result<(), Failure>;
 type Boxed = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// The user's function.
 type Work = dyn Fn(RunContext) -> Boxed + Send + Sync;
+/// Function that returns checks of readiness.
+type Checks = dyn Fn() -> Vec<Check> + Send + Sync;
+/// Function that returns parts of the manifests.
+type Attaching = dyn Fn(&ManifestContext<'_>) -> Result<RunnableManifest, Error> + Send + Sync;
+
+/// Name and namespace of an operator in its manifests.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct ManifestContext<'a> {
+    pub name: &'a str,
+    pub namespace: &'a str,
+    /// Labels of the operator's Pods.
+    pub labels: &'a Value,
+    /// Names of the definitions that the operator installs or prints: `websites.example.dev`.
+    pub definitions: &'a [String],
+}
+
+/// Parts of the manifests that a runnable needs.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct RunnableManifest {
+    /// Ports that the container serves, by name.
+    pub ports: Vec<(&'static str, u16)>,
+    /// Secrets that are mounted: name of the volume, name of the Secret, path.
+    pub secrets: Vec<(&'static str, String, String)>,
+    /// Roles and bindings.
+    pub roles: Vec<Value>,
+    /// Objects after the Deployment.
+    pub objects: Vec<Value>,
+    /// Reason why the parts work in no cluster.
+    pub problem: Option<String>,
+}
 
 /// Context of a runnable: client, caches, clock and the request to stop; cheap to clone.
 ///
@@ -58,6 +94,19 @@ pub struct RunContext {
     clock: Clock,
     /// Cancelled when the runnable must stop.
     stop: CancellationToken,
+    /// Cancelled once the runnable has started.
+    started: CancellationToken,
+    names: Arc<OperatorInfo>,
+}
+
+/// Names of an operator, for runnables with objects of their own.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct OperatorInfo {
+    /// Name in the manifests.
+    pub name: String,
+    /// Names of the definitions that the operator installs or prints: `websites.example.dev`.
+    pub definitions: Vec<String>,
 }
 
 impl RunContext {
@@ -92,6 +141,18 @@ impl RunContext {
     /// Safe.
     pub async fn stopped(&self) {
         self.stop.cancelled().await;
+    }
+
+    /// Reports that the work has started, for a runnable that is [awaited](Runnable::awaited): its
+    /// server listens. Later calls change nothing.
+    pub fn started(&self) {
+        self.started.cancel();
+    }
+
+    /// Returns the names of the operator.
+    #[doc(hidden)]
+    pub fn names(&self) -> &OperatorInfo {
+        &self.names
     }
 
     /// Returns the same request to stop as a token.
@@ -139,6 +200,8 @@ pub(super) enum Stage {
 /// | [`with_leadership`](Self::with_leadership) | the leader | the term begins | the same |
 /// | [`before_caches`](Self::before_caches) | every replica | the start | the same |
 /// | [`essential`](Self::essential) | as above | as above | none: the operator ends |
+///
+/// [`awaited`](Self::awaited) and [`readiness`](Self::readiness) are for servers.
 #[must_use = "a runnable does nothing until it is given to a manager"]
 pub struct Runnable {
     /// Name in logs, errors and the debug page; unique in a manager.
@@ -147,8 +210,14 @@ pub struct Runnable {
     stage: Stage,
     /// Whether a failure ends the operator.
     essential: bool,
+    /// Whether later stages wait until the work has started.
+    awaited: bool,
     /// The user's function; called again for each restart and each term.
     work: Box<Work>,
+    /// Checks of readiness.
+    checks: Option<Box<Checks>>,
+    /// Parts of the manifests.
+    attached: Option<Box<Attaching>>,
     /// State for probes and the debug page.
     pub(super) record: Mutex<Record>,
 }
@@ -197,6 +266,9 @@ impl Runnable {
             name: Arc::from(name.into()),
             stage: Stage::Always,
             essential: false,
+            awaited: false,
+            checks: None,
+            attached: None,
             work: Box::new(move |cx| Box::pin(work(cx))),
             record: Mutex::default(),
         }
@@ -227,6 +299,56 @@ impl Runnable {
     pub fn essential(mut self) -> Self {
         self.essential = true;
         self
+    }
+
+    /// Makes the caches, and all that comes after them, wait until the work has called
+    /// [`RunContext::started`], for at most 10 s. For a runnable [before caches](Self::before_caches).
+    pub fn awaited(mut self) -> Self {
+        self.awaited = true;
+        self
+    }
+
+    /// Adds checks to the readiness of the operator. `checks` is called for each probe: it reads state,
+    /// and does not wait.
+    ///
+    /// controller-runtime's `mgr.AddReadyzCheck`.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// use windlass::manager::{Check, Runnable};
+    ///
+    /// let server = Runnable::new("reports", |cx| async move { Ok(cx.stopped().await) });
+    /// let server = server.readiness(|| {
+    ///     vec![Check { name: "reports".into(), ok: true, detail: "12 clients".into() }]
+    /// });
+    /// # let _ = server;
+    /// ```
+    pub fn readiness(mut self, checks: impl Fn() -> Vec<Check> + Send + Sync + 'static) -> Self {
+        self.checks = Some(Box::new(checks));
+        self
+    }
+
+    /// Adds parts to the manifests.
+    #[doc(hidden)]
+    pub fn attaching(
+        mut self,
+        parts: impl Fn(&ManifestContext<'_>) -> Result<RunnableManifest, Error> + Send + Sync + 'static,
+    ) -> Self {
+        self.attached = Some(Box::new(parts));
+        self
+    }
+
+    /// Returns the checks of readiness.
+    pub(super) fn checks(&self) -> Vec<Check> {
+        self.checks.as_ref().map(|checks| checks()).unwrap_or_default()
+    }
+
+    /// Returns the parts of the manifests.
+    pub(super) fn attachment(
+        &self,
+        place: &ManifestContext<'_>,
+    ) -> Result<RunnableManifest, Error> {
+        self.attached.as_ref().map_or_else(|| Ok(RunnableManifest::default()), |parts| parts(place))
     }
 
     /// Name in logs and errors.
@@ -324,25 +446,31 @@ pub(super) struct RunnableGroup {
     stop: CancellationToken,
     /// Clock of the limits.
     clock: Clock,
+    /// Starts that later stages wait for.
+    awaited: Vec<CancellationToken>,
 }
 
 impl RunnableGroup {
     /// Creates an empty group; `stop` cancels its runnables.
     pub(super) fn new(stop: CancellationToken, clock: Clock) -> Self {
-        Self { tasks: JoinSet::new(), stop, clock }
+        Self { tasks: JoinSet::new(), stop, clock, awaited: Vec::new() }
     }
 
     /// Starts a runnable once `ready` is; `on_error` gets the error of an essential one.
     pub(super) fn start(
         &mut self,
         runnable: Arc<Runnable>,
-        place: (Client, InformerRegistry),
+        (client, informers): (Client, InformerRegistry),
+        names: Arc<OperatorInfo>,
         ready: impl Future<Output = ()> + Send + 'static,
         on_error: impl FnOnce(Error) + Send + 'static,
     ) {
-        let (client, informers) = place;
         let (clock, stop) = (self.clock.clone(), self.stop.clone());
-        let cx = RunContext { client, informers, clock, stop: stop.clone() };
+        let started = CancellationToken::new();
+        if runnable.awaited {
+            self.awaited.push(started.clone());
+        }
+        let cx = RunContext { client, informers, clock, stop: stop.clone(), started, names };
         let span = error_span!("runnable", runnable = runnable.name());
         let work = async move {
             // `biased`: a stop goes first, so that no work starts only to be cancelled.
@@ -356,6 +484,18 @@ impl RunnableGroup {
             }
         };
         self.tasks.spawn(work.instrument(span));
+    }
+
+    /// Waits until the awaited runnables have started, for at most [`STARTED_WITHIN`].
+    pub(super) async fn started(&self) {
+        let all = async {
+            for started in &self.awaited {
+                started.cancelled().await;
+            }
+        };
+        if self.clock.timeout(STARTED_WITHIN, all).await.is_none() {
+            warn!("not all runnables before the caches have started; the caches fill without them");
+        }
     }
 
     /// Cancels all runnables, and waits for at most `limit`; returns false when one was cut off.

@@ -170,6 +170,7 @@ fn endpoints() -> Endpoints {
     let client = nowhere();
     let status = OperatorStatus {
         name: "ops".to_owned(),
+        names: Arc::default(),
         began: client.environment().clock.now(),
         client: client.clone(),
         stop: CancellationToken::new(),

@@ -121,6 +121,8 @@ fn two_webhooks_at_one_path_are_refused() {
     let twice = Webhooks::new().validating(Rules).validating(Rules).build(&Environment::system());
     let text = twice.unwrap_err().to_string();
     assert!(text.contains(VALIDATE) && text.contains("another one has this path"), "{text}");
-    let relative = Webhooks::new().validating_at("rules", Rules).build(&Environment::system());
+    let relative = Webhooks::new()
+        .validating_at("rules", Rules, Registration::new())
+        .build(&Environment::system());
     assert!(relative.is_err());
 }

@@ -3,8 +3,10 @@
 mod bounds;
 mod changes;
 mod cluster;
+mod configurations;
 mod failures;
 mod reviews;
+mod server;
 mod stricter;
 
 use bytes::Bytes;
@@ -13,7 +15,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use windlass_core::environment::Environment;
 
-use crate::{Admission, AdmissionHandler, AdmissionResponse, Mutate, Validate, Webhooks};
+use crate::{
+    Admission, AdmissionHandler, AdmissionResponse, Mutate, Registration, Validate, Webhooks,
+};
 
 /// Path of the validating webhook of ConfigMaps.
 const VALIDATE: &str = "/validate--v1-configmap";
@@ -38,6 +42,7 @@ impl Validate for Rules {
                 "twice" => (0..2).for_each(|_| response.forbidden("data[twice]", text)),
                 "panic" => panic!("{text}"),
                 "hang" => std::future::pending().await,
+                "slow" => tokio::time::sleep(std::time::Duration::from_secs(1)).await,
                 "user" if cx.user.username != *text => {
                     response.forbidden("data[user]", "not yours")
                 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::{Cluster, ErasedController};
 use crate::leader::{Elector, Leadership, LeaseGate};
 use crate::manager::install::KeptDefinition;
-use crate::manager::runnable::{Runnable, State as RunState};
+use crate::manager::runnable::{OperatorInfo, Runnable, State as RunState};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
 use windlass_cache::reflector::State;
 use windlass_client::client::Client;
@@ -71,6 +71,7 @@ impl Readiness {
 #[derive(Debug)]
 pub(crate) struct OperatorStatus {
     pub(crate) name: String,
+    pub(crate) names: Arc<OperatorInfo>,
     pub(crate) began: Instant,
     pub(crate) client: Client,
     pub(crate) stop: CancellationToken,
@@ -203,6 +204,7 @@ impl OperatorStatus {
             });
         }
         for runnable in &self.runnables {
+            checks.extend(runnable.checks());
             // Cloned, so that the runnable does not wait for this lock while the text is built.
             let record = runnable.record.lock().clone();
             if let (RunState::Restarting, Some(why)) = (record.state, record.last_error) {

@@ -80,7 +80,7 @@ pub(crate) struct Endpoints {
 type FullResponse = Response<Full<Bytes>>;
 
 /// Listens on `addr`, for the server called `what`.
-pub(crate) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Error> {
+pub async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Error> {
     let bound = match addr {
         SocketAddr::V6(every) if every.ip().is_unspecified() => bind_all_interfaces(every.port()),
         _ => TcpListener::bind(addr).await,

@@ -17,6 +17,11 @@ const API_PORTS: [u16; 4] = [443, 6443, 8443, 16443];
 /// Ports of DNS, and the port of `OpenShift`'s DNS behind its Service.
 const DNS_PORTS: [(u16, &str); 4] = [(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")];
 
+/// Returns the labels of the Pods of an operator.
+pub(super) fn labels(name: &str) -> Value {
+    json!({ "app.kubernetes.io/name": name, "control-plane": "controller-manager" })
+}
+
 impl ManifestBuilder<'_> {
     /// Returns the namespace, in which only Pods that need no privileges start. A namespace that
     /// others share gets no such label: the label would restrict their Pods, too.
@@ -45,11 +50,12 @@ impl ManifestBuilder<'_> {
         let ingress: Vec<Value> = self
             .ports()
             .map(|(name, _)| match name {
-                HEALTH => json!({ "ports": [port(json!(name), "TCP")] }),
                 // Metrics are for Pods of the cluster, in whichever namespace the scraper runs.
-                _ => json!({
+                METRICS => json!({
                     "from": [{ "namespaceSelector": {} }], "ports": [port(json!(name), "TCP")],
                 }),
+                // Kubelets and API servers, which may be outside of the cluster.
+                _ => json!({ "ports": [port(json!(name), "TCP")] }),
             })
             .collect();
         let api: Vec<Value> = API_PORTS.iter().map(|number| port(json!(number), "TCP")).collect();
@@ -73,12 +79,13 @@ impl ManifestBuilder<'_> {
         let metrics = self.manager.metrics.addr().filter(|at| !at.ip().is_loopback());
         let metrics = metrics.map(|at| at.port()).filter(|at| *at != 0 && Some(*at) != health);
         let named = [(HEALTH, health), (METRICS, metrics)];
-        named.into_iter().filter_map(|(name, port)| Some((name, port?)))
+        let own = named.into_iter().filter_map(|(name, port)| Some((name, port?)));
+        own.chain(self.attached.ports.iter().copied())
     }
 
     /// Returns the labels by which the Pods are selected.
     fn labels(&self) -> Value {
-        json!({ "app.kubernetes.io/name": self.name, "control-plane": "controller-manager" })
+        labels(self.name)
     }
 
     /// Returns the Deployment: one replica, without privileges.
@@ -87,6 +94,25 @@ impl ManifestBuilder<'_> {
         // The process must have ended by itself before the kubelet kills it: after the drain come
         // events, writes that may still be executed, the Lease and the caches, 12 s at the most.
         let grace = self.manager.drain.as_secs().saturating_add(15).min(i64::MAX as u64);
+        let mut pod = json!({
+            "serviceAccountName": self.name,
+            "terminationGracePeriodSeconds": grace,
+            "securityContext": {
+                "runAsNonRoot": true,
+                "runAsUser": 65532,
+                "runAsGroup": 65532,
+                "seccompProfile": { "type": "RuntimeDefault" },
+            },
+            "containers": [self.container()],
+        });
+        let secrets = self.attached.secrets.iter();
+        let volumes = secrets.map(
+            |(volume, secret, _)| json!({ "name": volume, "secret": { "secretName": secret } }),
+        );
+        let volumes: Vec<Value> = volumes.collect();
+        if !volumes.is_empty() {
+            pod["volumes"] = json!(volumes);
+        }
         self.object(
             "apps/v1",
             "Deployment",
@@ -95,17 +121,7 @@ impl ManifestBuilder<'_> {
                 "selector": { "matchLabels": labels },
                 "template": {
                     "metadata": { "labels": labels },
-                    "spec": {
-                        "serviceAccountName": self.name,
-                        "terminationGracePeriodSeconds": grace,
-                        "securityContext": {
-                            "runAsNonRoot": true,
-                            "runAsUser": 65532,
-                            "runAsGroup": 65532,
-                            "seccompProfile": { "type": "RuntimeDefault" },
-                        },
-                        "containers": [self.container()],
-                    },
+                    "spec": pod,
                 },
             }}),
         )
@@ -157,6 +173,14 @@ impl ManifestBuilder<'_> {
         let ports: Vec<Value> = ports.collect();
         if !ports.is_empty() {
             container["ports"] = json!(ports);
+        }
+        let secrets = self.attached.secrets.iter();
+        let mounts = secrets.map(
+            |(volume, _, path)| json!({ "name": volume, "mountPath": path, "readOnly": true }),
+        );
+        let mounts: Vec<Value> = mounts.collect();
+        if !mounts.is_empty() {
+            container["volumeMounts"] = json!(mounts);
         }
         container
     }

@@ -191,3 +191,47 @@ async fn an_essential_runnable_whose_write_was_refused_for_want_of_the_lease_is_
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
+
+#[tokio::test(start_paused = true)]
+async fn caches_wait_for_an_awaited_runnable_and_not_for_longer_than_ten_seconds() {
+    for (takes, waits) in [(3, 3), (3600, 10)] {
+        let controller = Slow::new(Duration::ZERO);
+        let server = Runnable::new("server", move |cx| async move {
+            cx.clock().sleep(Duration::from_secs(takes)).await;
+            cx.started();
+            cx.stopped().await;
+            Ok(())
+        });
+        let began = tokio::time::Instant::now();
+        let running = operator(&controller).runnable(server.before_caches().awaited()).start();
+        until_started(&controller).await;
+        let gone = began.elapsed().as_secs();
+        assert!((waits..=waits + 1).contains(&gone), "{gone} s instead of {waits} s");
+        running.stop();
+        running.join().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_of_a_runnable_takes_the_operator_out_of_service() {
+    let (controller, is_ready) = (Slow::new(Duration::ZERO), Arc::new(AtomicU32::new(0)));
+    let seen = Arc::clone(&is_ready);
+    let server = Runnable::new("server", |cx| async move {
+        cx.stopped().await;
+        Ok(())
+    });
+    let server = server.readiness(move || {
+        let ok = seen.load(Ordering::Relaxed) == 1;
+        vec![Check { name: "server".to_owned(), ok, detail: "no certificate".to_owned() }]
+    });
+    let running = operator(&controller).runnable(server).start();
+    until_started(&controller).await;
+    let check =
+        |running: &Running| running.readiness().checks.into_iter().find(|one| one.name == "server");
+    assert!(!running.readiness().is_ready());
+    assert_eq!(check(&running).unwrap().detail, "no certificate");
+    is_ready.store(1, Ordering::Relaxed);
+    assert!(running.readiness().is_ready());
+    running.stop();
+    running.join().await.unwrap();
+}

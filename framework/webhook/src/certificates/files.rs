@@ -1,0 +1,113 @@
+//! Certificates from files, such as those that cert-manager keeps in a mounted Secret.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use windlass_core::{Error, ErrorKind};
+use zeroize::Zeroizing;
+
+use super::{CertificateContext, CertificateSource, ServingCertificate, SourceFuture};
+
+/// Pause between two readings. The kubelet itself takes up to a minute to update a mounted Secret.
+const PERIOD: Duration = Duration::from_secs(5);
+/// Largest file, in bytes: an API server stores Secrets of at most one MiB.
+const LARGEST: u64 = 1 << 20;
+
+/// The files `tls.crt` and `tls.key` of a folder, such as a mounted Secret of type
+/// `kubernetes.io/tls`.
+///
+/// They are read every 5 s, and replaced without a lost connection. A pair that does not belong
+/// together, such as one that is half written, changes nothing: readiness and the log have the reason,
+/// and the pair is read again.
+///
+/// ```
+/// # extern crate windlass_webhook as windlass;
+/// use windlass::webhook::MountedFiles;
+///
+/// let files = MountedFiles::new("/tls").secret("website-webhooks");
+/// # let _ = files;
+/// ```
+#[derive(Clone, Debug)]
+pub struct MountedFiles {
+    folder: PathBuf,
+    secret: Option<String>,
+}
+
+impl MountedFiles {
+    /// Returns the files of `folder`.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), secret: None }
+    }
+
+    /// Lets the manifests mount this Secret at the folder. Default: a mount of your own.
+    #[must_use]
+    pub fn secret(mut self, name: impl Into<String>) -> Self {
+        self.secret = Some(name.into());
+        self
+    }
+
+    async fn read(&self) -> Result<(Zeroizing<Vec<u8>>, Zeroizing<Vec<u8>>), Error> {
+        let chain = read_bounded(&self.folder.join("tls.crt")).await?;
+        Ok((chain, read_bounded(&self.folder.join("tls.key")).await?))
+    }
+}
+
+impl CertificateSource for MountedFiles {
+    fn maintain<'a>(
+        &'a self,
+        certificate: &'a ServingCertificate,
+        cx: &'a CertificateContext,
+    ) -> SourceFuture<'a> {
+        Box::pin(async move {
+            let clock = &cx.client.environment().clock;
+            let mut last = None;
+            let mut told = String::new();
+            loop {
+                let outcome = match self.read().await {
+                    Ok(pair) if last.as_ref() == Some(&pair) => {
+                        certificate.is_current();
+                        Ok(())
+                    }
+                    Ok(pair) => certificate.set(&pair.0, &pair.1).map(|()| last = Some(pair)),
+                    Err(error) => Err(error),
+                };
+                match outcome {
+                    Ok(()) => told.clear(),
+                    Err(error) => {
+                        certificate.report(&error);
+                        // Once for each series of failures of one kind.
+                        let text = error.to_string();
+                        if told != text {
+                            tracing::warn!(%error, "going on with the certificate that is shown");
+                            told = text;
+                        }
+                    }
+                }
+                clock.sleep(PERIOD).await;
+            }
+        })
+    }
+
+    fn mounted(&self) -> Option<(String, String)> {
+        Some((self.secret.clone()?, self.folder.display().to_string()))
+    }
+}
+
+/// Reads a file of at most one MiB.
+pub(crate) async fn read_bounded(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let read = async {
+        let file = tokio::fs::File::open(path).await?;
+        let mut bytes = Zeroizing::new(Vec::new());
+        file.take(LARGEST + 1).read_to_end(&mut bytes).await?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(io::Error::other("it has more than one MiB"));
+        }
+        Ok(bytes)
+    };
+    read.await.map_err(|error| {
+        let text = format!("cannot read {}: {error}; correct the path or mount", path.display());
+        Error::new(ErrorKind::Config, text).because(error)
+    })
+}

@@ -1,0 +1,259 @@
+//! Certificates of the server: the one that is shown, and the sources that keep it current.
+
+// DESIGN.md, 201: Certificates are put into a place that handshakes read
+
+mod files;
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+mod own;
+mod validity;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use rustls::crypto::CryptoProvider;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use windlass_client::client::Client;
+use windlass_core::clock::Clock;
+use windlass_core::metrics::{Metrics, names};
+use windlass_core::{Error, ErrorKind};
+use windlass_runtime::manager::Check;
+
+pub use self::files::MountedFiles;
+pub(crate) use self::files::read_bounded;
+#[cfg(test)]
+pub(crate) use self::own::OVERLAP;
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+pub use self::own::OwnCertificates;
+use self::validity::Validity;
+
+/// Part of a certificate's life, in percent, below which readiness warns.
+const WARN_BELOW: i64 = 20;
+
+/// Future of [`CertificateSource::maintain`].
+pub type SourceFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
+/// The operator whose server needs a certificate.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CertificateContext {
+    /// The client of the operator, with its clock.
+    pub client: Client,
+    /// Name of the operator in its manifests.
+    pub operator: String,
+    /// Namespace of the operator: `POD_NAMESPACE`, else that of the client.
+    pub namespace: String,
+}
+
+impl CertificateContext {
+    /// Returns the context of an operator.
+    pub(crate) fn new(client: &Client, operator: &str) -> Self {
+        let of_pod = std::env::var("POD_NAMESPACE").ok().filter(|value| !value.is_empty());
+        let namespace = of_pod.unwrap_or_else(|| client.default_namespace().to_owned());
+        Self { client: client.clone(), operator: operator.to_owned(), namespace }
+    }
+}
+
+/// Returns the name of the Secret of an operator's own certificates.
+pub(crate) fn secret_name(operator: &str) -> String {
+    format!("{operator}-webhook-certificates")
+}
+
+/// Keeps the certificate of a server current.
+///
+/// Sources replace a certificate while connections live: those go on with the old one, and new
+/// handshakes show the new one.
+pub trait CertificateSource: Send + Sync + 'static {
+    /// Sets `certificate`, and replaces it in time, until the future is dropped.
+    ///
+    /// # Errors
+    /// Any error is shown by readiness, and the source is called again after 5 s. The certificate that
+    /// was set before stays.
+    /// # Cancel safety
+    /// The future is dropped when the server stops.
+    fn maintain<'a>(
+        &'a self,
+        certificate: &'a ServingCertificate,
+        cx: &'a CertificateContext,
+    ) -> SourceFuture<'a>;
+
+    /// Whether the server writes the authorities into the configurations.
+    #[doc(hidden)]
+    fn is_own(&self) -> bool {
+        false
+    }
+
+    /// Returns the Secret that the manifests mount, and the path; `None` without a mount.
+    #[doc(hidden)]
+    fn mounted(&self) -> Option<(String, String)> {
+        None
+    }
+}
+
+/// The certificate and key that a server shows in handshakes.
+pub struct ServingCertificate {
+    provider: Arc<CryptoProvider>,
+    clock: Clock,
+    metrics: Metrics,
+    state: Mutex<State>,
+    /// Cancelled once a certificate is shown.
+    is_set: CancellationToken,
+    /// Wakes the task that writes configurations.
+    trusted: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    shown: Option<(Arc<CertifiedKey>, Validity)>,
+    /// Reason why the certificate could not be replaced at the last attempt.
+    problem: Option<String>,
+    /// Authorities that clients are to trust, PEM.
+    authorities: Option<String>,
+}
+
+impl fmt::Debug for ServingCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.lock();
+        let validity = state.shown.as_ref().map(|(_, validity)| validity);
+        f.debug_struct("ServingCertificate")
+            .field("validity", &validity)
+            .field("problem", &state.problem)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ServingCertificate {
+    /// Returns an empty place: handshakes fail until a certificate is set.
+    pub(crate) fn new(provider: Arc<CryptoProvider>, clock: Clock, metrics: Metrics) -> Self {
+        let (state, is_set) = (Mutex::default(), CancellationToken::new());
+        Self { provider, clock, metrics, state, is_set, trusted: Notify::new() }
+    }
+
+    /// Shows this certificate, PEM with its chain, in handshakes from now on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] when a text is no PEM, key and certificate do not belong together, or the
+    /// certificate has expired: the one that was set before stays. The error has no part of the key.
+    pub fn set(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
+        let made = self.make(chain, key);
+        let mut state = self.state.lock();
+        match made {
+            Ok((key, validity)) => {
+                let end = validity.not_after.as_second() as f64;
+                self.metrics.set(&names::CERTIFICATE_EXPIRES, &[], end);
+                tracing::info!(not_after = %validity.not_after, "a serving certificate is shown");
+                (state.shown, state.problem) = (Some((key, validity)), None);
+                self.is_set.cancel();
+                Ok(())
+            }
+            Err(error) => {
+                state.problem = Some(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Shows the reason why the certificate could not be replaced in readiness, until one is set.
+    pub fn report(&self, problem: &Error) {
+        self.state.lock().problem = Some(problem.to_string());
+    }
+
+    /// Waits until a certificate is shown.
+    pub(crate) async fn shown(&self) {
+        self.is_set.cancelled().await;
+    }
+
+    /// Lets the server write these authorities, PEM, into the configurations of its webhooks.
+    pub(crate) fn trust(&self, authorities: &str) {
+        let mut state = self.state.lock();
+        if state.authorities.as_deref() != Some(authorities) {
+            state.authorities = Some(authorities.to_owned());
+            self.trusted.notify_one();
+        }
+    }
+
+    /// Returns the authorities.
+    pub(crate) fn authorities(&self) -> Option<String> {
+        self.state.lock().authorities.clone()
+    }
+
+    /// Waits until the authorities change. For one task.
+    pub(crate) async fn authorities_changed(&self) {
+        self.trusted.notified().await;
+    }
+
+    /// Forgets the reason that was reported: the certificate that is shown is the right one.
+    pub(crate) fn is_current(&self) {
+        self.state.lock().problem = None;
+    }
+
+    /// Returns the end of the life of the certificate; `None` before one is set.
+    pub fn not_after(&self) -> Option<Timestamp> {
+        self.state.lock().shown.as_ref().map(|(_, validity)| validity.not_after)
+    }
+
+    fn make(&self, chain: &[u8], key: &[u8]) -> Result<(Arc<CertifiedKey>, Validity), Error> {
+        let refuse = |text: String| Error::new(ErrorKind::Config, text);
+        let certificates = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
+        // Causes of errors about keys are left out: some quote the text.
+        let certificates = certificates
+            .map_err(|_| refuse("cannot read the serving certificate: it is no PEM".to_owned()))?;
+        let Some(first) = certificates.first() else {
+            return Err(refuse("the serving certificate is empty: it needs PEM".to_owned()));
+        };
+        let validity = Validity::of(first).ok_or_else(|| {
+            refuse("cannot read the serving certificate: it has no period of validity".to_owned())
+        })?;
+        if validity.not_after <= self.clock.wall() {
+            let text = format!("the serving certificate expired at {}", validity.not_after);
+            return Err(refuse(text));
+        }
+        let key = PrivateKeyDer::from_pem_slice(key)
+            .map_err(|_| refuse("cannot read the key of the serving certificate".to_owned()))?;
+        let made = CertifiedKey::from_der(certificates, key, &self.provider).map_err(|error| {
+            let text =
+                "the serving certificate and its key cannot be used; do they belong together?";
+            refuse(text.to_owned()).because(error)
+        })?;
+        Ok((Arc::new(made), validity))
+    }
+
+    /// Returns the check of readiness.
+    pub(crate) fn check(&self) -> Check {
+        let state = self.state.lock();
+        let problem = state.problem.as_ref();
+        let because = problem.map(|why| format!("; {why}")).unwrap_or_default();
+        let (ok, detail) = match &state.shown {
+            None => (false, format!("there is no certificate yet{because}")),
+            Some((_, validity)) => {
+                let now = self.clock.wall();
+                let left = validity.left_percent(now);
+                let end = validity.not_after;
+                match left {
+                    _ if end <= now => {
+                        (false, format!("the certificate expired at {end}{because}"))
+                    }
+                    left if left < WARN_BELOW => {
+                        (true, format!("the certificate ends soon, at {end}{because}"))
+                    }
+                    _ => (true, format!("certificate until {end}{because}")),
+                }
+            }
+        };
+        Check { name: "webhook certificate".to_owned(), ok, detail }
+    }
+}
+
+impl ResolvesServerCert for ServingCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.state.lock().shown.as_ref().map(|(key, _)| Arc::clone(key))
+    }
+}

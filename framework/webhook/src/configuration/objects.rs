@@ -1,0 +1,293 @@
+//! The objects of all webhooks of an operator.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhook, MutatingWebhookConfiguration, ServiceReference, ValidatingWebhook,
+    ValidatingWebhookConfiguration, WebhookClientConfig,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    LabelSelector, LabelSelectorRequirement, ObjectMeta,
+};
+use windlass_core::resource::{Resource, ResourceInfo};
+use windlass_core::{Error, ErrorKind};
+
+use super::registration::{FailurePolicy, Registered};
+use crate::webhooks::Webhooks;
+
+/// Time for an answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Port of the Service.
+const PORT: i32 = 443;
+/// Label that every namespace has, with its name.
+const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
+/// Characters that a DNS name has at most.
+const LONGEST_NAME: usize = 253;
+
+/// The place of a server, and the kinds of its operator, for [`Webhooks::configurations`].
+#[derive(Clone, Debug)]
+#[must_use = "give it to `Webhooks::configurations`"]
+pub struct ConfigurationOptions {
+    name: String,
+    namespace: String,
+    url: Option<String>,
+    ca_bundle: Option<Vec<u8>>,
+    annotations: BTreeMap<String, String>,
+    /// Plurals and groups of own kinds.
+    own: BTreeSet<String>,
+}
+
+impl ConfigurationOptions {
+    /// Returns the options of an operator with this name and namespace: it is asked through the Service
+    /// `<name>-webhooks`.
+    pub fn new(name: impl Into<String>, namespace: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            namespace: namespace.into(),
+            url: None,
+            ca_bundle: None,
+            annotations: BTreeMap::new(),
+            own: BTreeSet::new(),
+        }
+    }
+
+    /// Lets API servers ask at this URL (`https://127.0.0.1:9443`) in place of the Service: for an
+    /// operator outside of the cluster.
+    pub fn url(mut self, url: impl Into<String>) -> Self {
+        self.url = Some(url.into());
+        self
+    }
+
+    /// Sets the authorities of the serving certificate, PEM. Default: those that another component
+    /// injects, or else those that API servers trust by themselves.
+    pub fn ca_bundle(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.ca_bundle = Some(pem.into());
+        self
+    }
+
+    /// Adds an annotation to the configurations, such as `cert-manager.io/inject-ca-from`.
+    pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.annotations.insert(key.into(), value.into());
+        self
+    }
+
+    /// Makes webhooks of this kind fail closed by default.
+    pub fn own_kind<K: Resource>(mut self) -> Self {
+        self.own.extend(K::static_info().as_ref().map(ResourceInfo::group_resource));
+        self
+    }
+
+    /// Makes webhooks of these kinds, `websites.example.dev`, fail closed by default.
+    pub(crate) fn own_kinds(mut self, names: &[String]) -> Self {
+        self.own.extend(names.iter().cloned());
+        self
+    }
+
+    /// Returns the name of the Service.
+    pub(crate) fn service(&self) -> String {
+        format!("{}-webhooks", self.name)
+    }
+
+    fn client(&self, path: &str) -> WebhookClientConfig {
+        let ca_bundle = self.ca_bundle.clone().map(ByteString);
+        match &self.url {
+            Some(url) => WebhookClientConfig {
+                ca_bundle,
+                url: Some(format!("{}{path}", url.trim_end_matches('/'))),
+                service: None,
+            },
+            None => WebhookClientConfig {
+                ca_bundle,
+                url: None,
+                service: Some(ServiceReference {
+                    name: self.service(),
+                    namespace: self.namespace.clone(),
+                    path: Some(path.to_owned()),
+                    port: Some(PORT),
+                }),
+            },
+        }
+    }
+
+    fn metadata(&self) -> ObjectMeta {
+        let labels = BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())]);
+        ObjectMeta {
+            name: Some(self.service()),
+            labels: Some(labels),
+            annotations: Some(self.annotations.clone()).filter(|all| !all.is_empty()),
+            ..ObjectMeta::default()
+        }
+    }
+}
+
+/// The configurations of an operator's webhooks; each is there when it has an entry. Cluster-scoped.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Configurations {
+    /// The validating webhooks.
+    pub validating: Option<ValidatingWebhookConfiguration>,
+    /// The mutating webhooks.
+    pub mutating: Option<MutatingWebhookConfiguration>,
+}
+
+/// The parts that both kinds of entries share.
+struct Entry {
+    name: String,
+    client: WebhookClientConfig,
+    failure_policy: String,
+    namespaces: Option<LabelSelector>,
+    side_effects: String,
+    timeout: i32,
+}
+
+impl Webhooks {
+    /// Returns the configurations that let API servers ask these webhooks, sorted by path.
+    ///
+    /// ```
+    /// # extern crate windlass_webhook as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::webhook::{Admission, AdmissionResponse, Validate};
+    /// # struct SettingsRules;
+    /// # impl Validate for SettingsRules {
+    /// #     type Object = ConfigMap;
+    /// #     async fn validate(&self, _: &ConfigMap, _: &Admission) -> AdmissionResponse {
+    /// #         AdmissionResponse::allowed()
+    /// #     }
+    /// # }
+    /// use windlass::webhook::{ConfigurationOptions, Webhooks};
+    ///
+    /// let options = ConfigurationOptions::new("shop-operator", "shop-system");
+    /// let made = Webhooks::new().validating(SettingsRules).configurations(&options)?;
+    /// let entry = &made.validating.unwrap().webhooks.unwrap()[0];
+    /// assert_eq!(entry.name, "validate.configmaps.core.k8s.io");
+    /// assert_eq!(entry.failure_policy.as_deref(), Some("Ignore"));
+    /// # Ok::<(), windlass_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for two webhooks of one name, a name that is no DNS name of three parts, a
+    /// handler of any kind without a resource, a time-out that API servers refuse.
+    pub fn configurations(&self, options: &ConfigurationOptions) -> Result<Configurations, Error> {
+        let mut hooks: Vec<&Registered> = self.registered().collect();
+        hooks.sort_by(|one, other| one.path.cmp(&other.path));
+        let mut names = BTreeSet::new();
+        let (mut validating, mut mutating) = (Vec::new(), Vec::new());
+        for hook in hooks {
+            let entry = entry(hook, options)?;
+            if !names.insert((hook.is_mutating, entry.name.clone())) {
+                let why =
+                    format!("another one is called {:?}; set `Registration::name`", entry.name);
+                return Err(refused(hook, &why));
+            }
+            match hook.is_mutating {
+                true => mutating.push(mutating_entry(hook, entry)),
+                false => validating.push(validating_entry(hook, entry)),
+            }
+        }
+        let filled = |is_filled: bool| is_filled.then(|| options.metadata());
+        Ok(Configurations {
+            validating: filled(!validating.is_empty()).map(|metadata| {
+                ValidatingWebhookConfiguration { metadata, webhooks: Some(validating) }
+            }),
+            mutating: filled(!mutating.is_empty()).map(|metadata| MutatingWebhookConfiguration {
+                metadata,
+                webhooks: Some(mutating),
+            }),
+        })
+    }
+}
+
+fn refused(hook: &Registered, why: &str) -> Error {
+    let text = format!("cannot configure the webhook at `{}`: {why}", hook.path);
+    Error::new(ErrorKind::Usage, text)
+}
+
+/// Checks a webhook, and returns what both kinds of entries share.
+fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<Entry, Error> {
+    let (name, keys) = (hook.name(), &hook.registration);
+    let is_label = |part: &str| {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        part.starts_with(is_plain)
+            && part.ends_with(is_plain)
+            && part.chars().all(|c| is_plain(c) || c == '-')
+    };
+    let is_name = name.split('.').count() >= 3 && name.split('.').all(is_label);
+    if !is_name || name.len() > LONGEST_NAME {
+        let why = format!("{name:?} is no DNS name of three parts; set `Registration::name`");
+        return Err(refused(hook, &why));
+    }
+    if hook.rules().is_empty() {
+        let why = "its handler is of any kind; name one by `Registration::resource`";
+        return Err(refused(hook, why));
+    }
+    let timeout = keys.timeout.unwrap_or(TIMEOUT);
+    if !(1..=30).contains(&timeout.as_secs()) || timeout.subsec_nanos() > 0 {
+        let why =
+            format!("its time-out is {timeout:?}; 1 s to 30 s are possible, in whole seconds");
+        return Err(refused(hook, &why));
+    }
+    let is_own =
+        hook.info.as_ref().is_some_and(|info| options.own.contains(&info.group_resource()));
+    let usual = if is_own { FailurePolicy::Fail } else { FailurePolicy::Ignore };
+    Ok(Entry {
+        name,
+        client: options.client(&hook.path),
+        failure_policy: keys.failure_policy.unwrap_or(usual).word().to_owned(),
+        namespaces: namespaces(hook, options),
+        side_effects: if keys.side_effects { "NoneOnDryRun" } else { "None" }.to_owned(),
+        timeout: timeout.as_secs() as i32,
+    })
+}
+
+/// Returns the selector of namespaces: without those that the operator needs to start.
+fn namespaces(hook: &Registered, options: &ConfigurationOptions) -> Option<LabelSelector> {
+    let mut selector = hook.registration.namespaces.clone();
+    if !hook.registration.every_namespace {
+        let left_out = LabelSelectorRequirement {
+            key: NAME_OF_NAMESPACE.to_owned(),
+            operator: "NotIn".to_owned(),
+            values: Some(vec!["kube-system".to_owned(), options.namespace.clone()]),
+        };
+        let expressions = &mut selector.get_or_insert_default().match_expressions;
+        expressions.get_or_insert_default().push(left_out);
+    }
+    selector
+}
+
+fn validating_entry(hook: &Registered, entry: Entry) -> ValidatingWebhook {
+    let keys = &hook.registration;
+    ValidatingWebhook {
+        admission_review_versions: vec!["v1".to_owned()],
+        client_config: entry.client,
+        failure_policy: Some(entry.failure_policy),
+        match_conditions: Some(keys.conditions.clone()).filter(|all| !all.is_empty()),
+        match_policy: Some("Equivalent".to_owned()),
+        name: entry.name,
+        namespace_selector: Some(entry.namespaces.unwrap_or_default()),
+        object_selector: Some(keys.objects.clone().unwrap_or_default()),
+        rules: Some(hook.rules()),
+        side_effects: entry.side_effects,
+        timeout_seconds: Some(entry.timeout),
+    }
+}
+
+fn mutating_entry(hook: &Registered, entry: Entry) -> MutatingWebhook {
+    let keys = &hook.registration;
+    let reinvocation = if keys.reinvoke { "IfNeeded" } else { "Never" };
+    MutatingWebhook {
+        admission_review_versions: vec!["v1".to_owned()],
+        client_config: entry.client,
+        failure_policy: Some(entry.failure_policy),
+        match_conditions: Some(keys.conditions.clone()).filter(|all| !all.is_empty()),
+        match_policy: Some("Equivalent".to_owned()),
+        name: entry.name,
+        namespace_selector: Some(entry.namespaces.unwrap_or_default()),
+        object_selector: Some(keys.objects.clone().unwrap_or_default()),
+        reinvocation_policy: Some(reinvocation.to_owned()),
+        rules: Some(hook.rules()),
+        side_effects: entry.side_effects,
+        timeout_seconds: Some(entry.timeout),
+    }
+}

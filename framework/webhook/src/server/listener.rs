@@ -1,0 +1,138 @@
+//! The open connections: accepted up to a number, displaced when more come, ended at the stop.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::{AbortHandle, JoinSet};
+use windlass_client::client::BoxIo;
+use windlass_core::metrics::{GaugeSeries, names};
+
+use super::connection::{Shared, serve};
+use super::progress::Progress;
+
+/// Pause after a connection that could not be accepted: out of file descriptors, most likely.
+const BACKOFF: Duration = Duration::from_millis(100);
+
+/// Future of [`Listen::accept`].
+pub type Accepting<'a> = Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + 'a>>;
+
+/// Accepts connections: a socket, or a pipe in memory for tests.
+pub trait Listen: Send + Sync + 'static {
+    /// Waits for the next connection. TLS comes above it.
+    ///
+    /// # Errors
+    /// Any error is logged, and followed by a pause of 100 ms.
+    /// # Cancel safety
+    /// The future is dropped when the server stops; no connection may be lost by it.
+    fn accept(&self) -> Accepting<'_>;
+}
+
+impl Listen for TcpListener {
+    fn accept(&self) -> Accepting<'_> {
+        Box::pin(async {
+            let (stream, _) = TcpListener::accept(self).await?;
+            // Answers are small: none waits for a further one.
+            stream.set_nodelay(true)?;
+            Ok(Box::new(stream) as BoxIo)
+        })
+    }
+}
+
+/// Serves connections until the stop, and those that are open to their end.
+pub(super) async fn run(listener: Arc<dyn Listen>, most: usize, shared: Arc<Shared>) {
+    let mut connections = Connections::new(most, &shared);
+    let stop = shared.stop.clone();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok(io) => {
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => break,
+                    () = connections.make_room(&shared) => connections.add(io, &shared),
+                }
+                // Lets the connection read its request before a further one could displace it.
+                tokio::task::yield_now().await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection of the webhook server");
+                shared.clock.sleep(BACKOFF).await;
+            }
+        }
+    }
+    drop(listener);
+    while connections.tasks.join_next().await.is_some() {}
+}
+
+/// The open connections, oldest first.
+struct Connections {
+    tasks: JoinSet<()>,
+    open: Vec<(AbortHandle, Arc<Progress>)>,
+    most: usize,
+    gauge: GaugeSeries,
+}
+
+impl Connections {
+    fn new(most: usize, shared: &Shared) -> Self {
+        let gauge = shared.metrics.gauge(&names::WEBHOOK_CONNECTIONS, &[]);
+        Self { tasks: JoinSet::new(), open: Vec::new(), most, gauge }
+    }
+
+    /// Waits until one more connection may be open. Cancel safe.
+    async fn make_room(&mut self, shared: &Shared) {
+        loop {
+            while self.tasks.try_join_next().is_some() {}
+            self.open.retain(|(task, _)| !task.is_finished());
+            if self.open.len() < self.most {
+                return;
+            }
+            let expendable = self.open.iter().enumerate();
+            let expendable = expendable
+                .filter_map(|(at, (_, progress))| Some((progress.expendable()?, at)))
+                .min();
+            match expendable {
+                Some((_, at)) => {
+                    self.open.remove(at).0.abort();
+                    shared.closed("displaced");
+                }
+                // Requests have deadlines.
+                None => drop(self.tasks.join_next().await),
+            }
+        }
+    }
+
+    fn add(&mut self, io: BoxIo, shared: &Arc<Shared>) {
+        let progress = Arc::new(Progress::new(shared.clock.clone()));
+        let counted = Counted::new(&self.gauge);
+        let served = serve(io, Arc::clone(shared), Arc::clone(&progress));
+        let task = self.tasks.spawn(async move {
+            let _counted = counted;
+            served.await;
+        });
+        self.open.push((task, progress));
+    }
+}
+
+/// An open connection in the gauge, until it is dropped.
+struct Counted(GaugeSeries);
+
+impl Counted {
+    fn new(gauge: &GaugeSeries) -> Self {
+        gauge.add(1.0);
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.add(-1.0);
+    }
+}

@@ -1,0 +1,270 @@
+//! Deadlines of a connection: it is opened, sends a request, waits for the answer, reads it, idles.
+//!
+//! The deadlines are the server's own and not hyper's, whose one for headers would also end idle
+//! connections: an API server that is just sending on one would see its request fail.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use windlass_core::clock::Clock;
+
+/// Time for the handshake of TLS.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Time for the request line and the headers, and from the handshake to the first request.
+const HEADERS: Duration = Duration::from_secs(5);
+/// Time for a client to take its answer.
+const WRITE: Duration = Duration::from_secs(10);
+/// Time for which a connection without requests is kept: API servers close theirs after 90 s.
+const IDLE: Duration = Duration::from_secs(150);
+
+/// Requests that a client of HTTP/2 may take back, beyond the number of those that it let be answered.
+const MOST_RESETS: u32 = 100;
+
+/// Activity of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// TLS is being agreed on.
+    Handshake,
+    /// No request has come yet, or a part of its headers has.
+    Headers,
+    /// Requests are read or answered.
+    Asked,
+    /// An answer is being sent.
+    Write,
+    /// The connection waits for a further request.
+    Idle,
+    /// Too many requests were taken back: the connection is closed.
+    Resets,
+}
+
+impl Phase {
+    /// Returns the limit of the phase. Requests have limits of their own.
+    fn limit(self) -> Option<Duration> {
+        match self {
+            Self::Handshake => Some(HANDSHAKE),
+            Self::Headers => Some(HEADERS),
+            Self::Asked => None,
+            Self::Write => Some(WRITE),
+            Self::Idle => Some(IDLE),
+            Self::Resets => Some(Duration::ZERO),
+        }
+    }
+
+    /// Returns the word for a connection that was closed in this phase, in metrics.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::Headers => "headers",
+            Self::Asked => "request",
+            Self::Write => "write",
+            Self::Idle => "idle",
+            Self::Resets => "resets",
+        }
+    }
+}
+
+/// The phase of a connection, shared by its parts.
+#[derive(Debug)]
+pub(super) struct Progress {
+    clock: Clock,
+    state: Mutex<State>,
+    /// Wakes the task that waits for the deadline.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    since: Instant,
+    /// Requests being answered; several with HTTP/2.
+    requests: usize,
+    /// Requests that were taken back, less those that were answered.
+    resets: u32,
+    /// Whether a request has ever come.
+    has_asked: bool,
+    /// Whether bytes of a new request end the idle time: not with HTTP/2, whose frames need not belong
+    /// to a request.
+    has_heads: bool,
+}
+
+impl Progress {
+    pub(super) fn new(clock: Clock) -> Self {
+        let state = State {
+            phase: Phase::Handshake,
+            since: clock.now(),
+            requests: 0,
+            resets: 0,
+            has_asked: false,
+            has_heads: true,
+        };
+        Self { clock, state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    fn enter(&self, state: &mut State, phase: Phase) {
+        (state.phase, state.since) = (phase, self.clock.now());
+        self.changed.notify_one();
+    }
+
+    /// The handshake is done.
+    pub(super) fn opened(&self, is_http2: bool) {
+        let mut state = self.state.lock();
+        state.has_heads = !is_http2;
+        self.enter(&mut state, Phase::Headers);
+    }
+
+    /// The headers of a request have come. Dropping the value ends the request: it is taken back, unless it was
+    /// [answered](Asked::answered).
+    pub(super) fn asked(self: &Arc<Self>) -> Asked {
+        let mut state = self.state.lock();
+        state.requests += 1;
+        state.has_asked = true;
+        if state.phase != Phase::Resets {
+            self.enter(&mut state, Phase::Asked);
+        }
+        Asked { progress: Arc::clone(self), is_answered: false }
+    }
+
+    fn received(&self) {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Idle && state.has_heads {
+            self.enter(&mut state, Phase::Headers);
+        }
+    }
+
+    fn flushed(&self) {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Write {
+            self.enter(&mut state, Phase::Idle);
+        }
+    }
+
+    /// Waits until the present phase takes too long, and returns it.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub(super) async fn expired(&self) -> Phase {
+        loop {
+            let changed = self.changed.notified();
+            let (phase, since) = {
+                let state = self.state.lock();
+                (state.phase, state.since)
+            };
+            match phase.limit() {
+                None => changed.await,
+                Some(limit) => tokio::select! {
+                    biased;
+                    () = changed => {}
+                    () = self.clock.sleep_until(since + limit) => return phase,
+                },
+            }
+        }
+    }
+
+    /// Returns how willingly the connection is closed for another one: first those that never sent a
+    /// request, then idle ones; `None` while it is used.
+    pub(super) fn expendable(&self) -> Option<u8> {
+        let state = self.state.lock();
+        match state.phase {
+            Phase::Asked | Phase::Write | Phase::Resets => None,
+            _ if !state.has_asked => Some(0),
+            _ => Some(1),
+        }
+    }
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(super) struct Asked {
+    progress: Arc<Progress>,
+    is_answered: bool,
+}
+
+impl Asked {
+    /// The answer is there.
+    pub(super) fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut state = self.progress.state.lock();
+        state.requests -= 1;
+        state.resets = match self.is_answered {
+            true => state.resets.saturating_sub(1),
+            false => state.resets + 1,
+        };
+        if state.resets > MOST_RESETS {
+            self.progress.enter(&mut state, Phase::Resets);
+        } else if state.requests == 0 {
+            self.progress.enter(&mut state, Phase::Write);
+        }
+    }
+}
+
+/// A stream that tells the progress of its connection.
+#[derive(Debug)]
+pub(super) struct Watched<I> {
+    io: I,
+    progress: Arc<Progress>,
+}
+
+impl<I> Watched<I> {
+    pub(super) fn new(io: I, progress: Arc<Progress>) -> Self {
+        Self { io, progress }
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.io).poll_read(cx, buffer))?;
+        if buffer.filled().len() > before {
+            self.progress.received();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.io).poll_flush(cx))?;
+        self.progress.flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+}

@@ -1,0 +1,263 @@
+//! Certificates that operators make by themselves, on an embedded API server.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchCondition, MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::core::v1::Secret;
+use rustls::time_provider::TimeProvider;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, UnixTime};
+use windlass_apiserver::ApiServer;
+use windlass_client::client::Connect;
+use windlass_core::clock::Clock;
+use windlass_core::environment::Environment;
+use windlass_core::rng::Rng;
+
+use super::*;
+use crate::ConfigurationOptions;
+
+const NAME: &str = "shop-webhooks.default.svc";
+const SECRET: &str = "shop-webhook-certificates";
+const CONFIGURATION: &str = "shop-webhooks";
+/// 2026-01-01.
+const EPOCH: i64 = 1_767_225_600;
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+#[derive(Debug)]
+struct Pipe(ApiServer);
+
+impl Connect for Pipe {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        Box::pin(async { Ok(Box::new(self.0.connect()?) as BoxIo) })
+    }
+}
+
+/// The time of a client that judges certificates.
+#[derive(Debug)]
+struct Simulated(Clock);
+
+impl TimeProvider for Simulated {
+    fn current_time(&self) -> Option<UnixTime> {
+        let seconds = u64::try_from(self.0.wall().as_second()).ok()?;
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(seconds)))
+    }
+}
+
+/// An API server with the printed configurations, and the clock of everybody.
+struct World {
+    client: Client,
+    clock: Clock,
+}
+
+fn webhooks() -> Webhooks {
+    Webhooks::new().validating(Rules).mutating(Defaults)
+}
+
+impl World {
+    async fn start() -> Self {
+        let server = ApiServer::builder().seed(1).epoch(EPOCH).start();
+        let clock = Clock::simulated(Timestamp::from_second(EPOCH).unwrap());
+        let (rng, metrics) = (Rng::seeded(1), Metrics::new());
+        let environment = Environment { clock: clock.clone(), rng, metrics };
+        let client = Client::over(Arc::new(Pipe(server)), environment);
+        let options = ConfigurationOptions::new("shop", "default");
+        let made = webhooks().configurations(&options).unwrap();
+        let validating = client.all::<ValidatingWebhookConfiguration>();
+        validating.create(&made.validating.unwrap()).await.unwrap();
+        let mutating = client.all::<MutatingWebhookConfiguration>();
+        mutating.create(&made.mutating.unwrap()).await.unwrap();
+        Self { client, clock }
+    }
+
+    /// Starts a replica.
+    fn replica(&self) -> Replica {
+        let (dial, accepted) = mpsc::channel(16);
+        let server = WebhookServer::new(webhooks()).listener(Pipes(Mutex::new(accepted)));
+        let (stop, status) = (CancellationToken::new(), Arc::new(Status::default()));
+        let client = self.client.clone();
+        let task = tokio::spawn({
+            let (stop, status) = (stop.clone(), Arc::clone(&status));
+            async move {
+                let names = OperatorInfo { name: "shop".to_owned(), ..OperatorInfo::default() };
+                server.run((&client, &names), stop, &status, || ()).await
+            }
+        });
+        Replica { dial, stop, status, task }
+    }
+
+    async fn secret(&self) -> Secret {
+        self.client.namespace::<Secret>("default").get(SECRET).await.unwrap()
+    }
+
+    async fn validating(&self) -> ValidatingWebhookConfiguration {
+        self.client.all().get(CONFIGURATION).await.unwrap()
+    }
+
+    /// Sends a review to a replica as the API server does: by the authorities of the configuration.
+    async fn ask(&self, replica: &Replica) -> (u16, Value) {
+        let entry = self.validating().await.webhooks.unwrap().remove(0);
+        let bundle = entry.client_config.ca_bundle.expect("the configuration has authorities").0;
+        let mut roots = RootCertStore::empty();
+        for authority in CertificateDer::pem_slice_iter(&bundle) {
+            roots.add(authority.unwrap()).unwrap();
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let time = Arc::new(Simulated(self.clock.clone()));
+        let config = ClientConfig::builder_with_details(provider, time)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        replica.dial.send(Box::new(far)).await.unwrap();
+        let connector = TlsConnector::from(Arc::new(config));
+        let stream = connector.connect(NAME.try_into().unwrap(), near).await.unwrap();
+        send(&mut http(stream).await, "", json!({})).await
+    }
+}
+
+struct Replica {
+    dial: mpsc::Sender<BoxIo>,
+    stop: CancellationToken,
+    status: Arc<Status>,
+    task: JoinHandle<Result<(), Error>>,
+}
+
+impl Replica {
+    fn not_after(&self) -> Timestamp {
+        self.status.certificate().unwrap().not_after().unwrap()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_that_start_at_once_share_the_certificates_of_the_first() {
+    let world = World::start().await;
+    let replicas = [world.replica(), world.replica(), world.replica()];
+    pass(2).await;
+    for replica in &replicas {
+        assert_eq!(world.ask(replica).await.0, 200);
+    }
+    let version = world.secret().await.metadata.resource_version;
+    pass(3600).await;
+    assert_eq!(world.secret().await.metadata.resource_version, version);
+}
+
+#[tokio::test(start_paused = true)]
+async fn certificates_are_replaced_in_time_for_years_and_no_request_meets_one_without_trust() {
+    let world = World::start().await;
+    let replicas = [world.replica(), world.replica()];
+    pass(2).await;
+    let (mut authorities, mut ends) = (BTreeSet::new(), BTreeSet::new());
+    for _ in 0..365 {
+        for replica in &replicas {
+            assert_eq!(world.ask(replica).await.0, 200);
+            let left = replica.not_after().as_second() - world.clock.wall().as_second();
+            assert!(left > 14 * 24 * 3600, "{left} s are left");
+            ends.insert(replica.not_after());
+        }
+        let data = world.secret().await.data.unwrap();
+        authorities.insert(data["signing-ca.crt"].0.clone());
+        let trusted = String::from_utf8(data["ca.crt"].0.clone()).unwrap();
+        assert!(trusted.matches("BEGIN").count() <= 3, "{trusted}");
+        world.clock.sleep_machine(DAY * 3);
+        pass(70).await;
+    }
+    // A year less a fifth of it, and 90 days less a fifth of them.
+    assert_eq!(authorities.len(), 4);
+    assert!((15..=20).contains(&ends.len()), "{}", ends.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_authority_is_trusted_for_an_hour_before_it_signs() {
+    let world = World::start().await;
+    let replica = world.replica();
+    pass(2).await;
+    let signing = async || world.secret().await.data.unwrap()["signing-ca.crt"].0.clone();
+    let trusted = async || {
+        let bundle = world.secret().await.data.unwrap()["ca.crt"].0.clone();
+        String::from_utf8(bundle).unwrap().matches("BEGIN").count()
+    };
+    let first = signing().await;
+    world.clock.sleep_machine(DAY * 293);
+    pass(70).await;
+    assert_eq!((signing().await == first, trusted().await), (true, 2));
+    assert_eq!(world.ask(&replica).await.0, 200);
+    pass(crate::certificates::OVERLAP.as_secs() - 120).await;
+    assert!(signing().await == first);
+    pass(240).await;
+    assert!(signing().await != first);
+    assert_eq!((trusted().await, world.ask(&replica).await.0), (2, 200));
+}
+
+#[tokio::test(start_paused = true)]
+async fn certificates_that_expired_while_everything_was_down_are_made_anew() {
+    let world = World::start().await;
+    let replica = world.replica();
+    pass(2).await;
+    replica.stop.cancel();
+    replica.task.await.unwrap().unwrap();
+    for days in [89, 100, 400] {
+        world.clock.sleep_machine(DAY * days);
+        let replica = world.replica();
+        pass(20).await;
+        assert_eq!(world.ask(&replica).await.0, 200);
+        replica.stop.cancel();
+        replica.task.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_was_emptied_spoilt_or_deleted_is_made_anew() {
+    let world = World::start().await;
+    let replica = world.replica();
+    pass(2).await;
+    let secrets = world.client.namespace::<Secret>("default");
+    for spoil in ["tls.key", "signing-ca.crt", "all", "deleted"] {
+        let mut secret = world.secret().await;
+        match spoil {
+            "all" => secret.data = None,
+            key => {
+                let text = ByteString(b"-----BEGIN CERTIFICATE-----\nMII".to_vec());
+                secret.data.get_or_insert_default().insert(key.to_owned(), text);
+            }
+        }
+        match spoil {
+            "deleted" => drop(secrets.delete(SECRET).await.unwrap()),
+            _ => drop(secrets.replace(&secret).await.unwrap()),
+        }
+        pass(80).await;
+        assert_eq!(world.ask(&replica).await.0, 200, "{spoil}");
+        let check = replica.status.checks().remove(0);
+        assert!(check.ok && !check.detail.contains(';'), "{check:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_that_somebody_changed_is_put_back() {
+    let world = World::start().await;
+    let _replica = world.replica();
+    pass(2).await;
+    let right = world.validating().await.webhooks;
+    let mut changed = world.validating().await;
+    let entry = &mut changed.webhooks.as_mut().unwrap()[0];
+    entry.failure_policy = Some("Fail".to_owned());
+    let (name, expression) = ("never".to_owned(), "false".to_owned());
+    entry.match_conditions = Some(vec![MatchCondition { name, expression }]);
+    entry.client_config.ca_bundle = None;
+    world.client.all().replace(&changed).await.unwrap();
+    assert_ne!(world.validating().await.webhooks, right);
+    pass(16).await;
+    let put_back = world.validating().await;
+    assert_eq!(put_back.webhooks, right);
+    pass(120).await;
+    let version = world.validating().await.metadata.resource_version;
+    assert_eq!(version, put_back.metadata.resource_version);
+}

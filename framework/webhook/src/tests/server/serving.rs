@@ -1,0 +1,182 @@
+//! Requests of clients that mean well.
+
+use tokio::io::AsyncReadExt;
+use tokio::time::Instant;
+use windlass_runtime::manager::{Exit, Manager};
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_review_is_answered_over_tls_and_counted() {
+    let hooks = Hooks::start().await;
+    let (code, body) = hooks.ask(json!({ "invalid": "x" })).await;
+    assert_eq!((code, &body["response"]["status"]["code"]), (200, &json!(422)));
+    let counted = |code| hooks.metrics.counted(&names::WEBHOOK_REQUESTS, &[VALIDATE, code]);
+    assert_eq!((counted("200"), counted("500")), (1, 0));
+    let (code, _) = hooks.ask(json!({ "panic": "x" })).await;
+    assert_eq!((code, counted("500")), (500, 1));
+    assert_eq!(hooks.metrics.counted(&names::WEBHOOK_PANICS, &[]), 1);
+    assert_eq!(hooks.metrics.level(&names::WEBHOOK_IN_FLIGHT, &[VALIDATE]), Some(0.0));
+    let text = hooks.metrics.encode();
+    for name in [
+        "controller_runtime_webhook_requests_total{webhook=\"/validate--v1-configmap\",code=\"200\"} 1",
+        "controller_runtime_webhook_latency_seconds_count{webhook=\"/validate--v1-configmap\"} 2",
+        "controller_runtime_webhook_requests_in_flight{webhook=\"/mutate--v1-configmap\"} 0.0",
+        "controller_runtime_webhook_panics_total",
+    ] {
+        assert!(text.contains(name), "{name}\n{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_path_is_refused_before_its_body_comes() {
+    let hooks = Hooks::start().await;
+    let mut stream = hooks.tls().await;
+    let head = b"POST /other HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n";
+    tokio::io::AsyncWriteExt::write_all(&mut stream, head).await.unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 404");
+}
+
+#[tokio::test(start_paused = true)]
+async fn http2_is_spoken_only_when_it_is_switched_on() {
+    for (is_on, wanted) in [(false, &b"http/1.1"[..]), (true, b"h2")] {
+        let hooks = Hooks::start_with(|server| if is_on { server.http2() } else { server }).await;
+        let config = hooks.authority.client(&["h2", "http/1.1"]);
+        let stream = connect(config, hooks.pipe(64 * 1024).await).await.unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(wanted));
+        if is_on {
+            let (mut client, connection) = h2::client::handshake(stream).await.unwrap();
+            tokio::spawn(connection);
+            let (parts, body) = request("", json!({ "warn": "over http/2" })).into_parts();
+            let asked = Request::from_parts(parts, ());
+            let (answer, mut sender) = client.send_request(asked, false).unwrap();
+            let body = body.collect().await.unwrap().to_bytes();
+            sender.send_data(body, true).unwrap();
+            assert_eq!(answer.await.unwrap().status(), 200);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_requests_outlives_the_idle_time_of_api_servers_and_then_ends() {
+    let hooks = Hooks::start().await;
+    let mut sender = hooks.http().await;
+    for _ in 0..2 {
+        assert_eq!(send(&mut sender, "", json!({})).await.0, 200);
+        pass(100).await;
+    }
+    assert_eq!(hooks.open(), 1.0);
+    pass(60).await;
+    assert_eq!(hooks.open(), 0.0);
+    assert_eq!((hooks.closed("headers"), hooks.closed("idle")), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_certificate_is_shown_to_new_connections_and_the_old_ones_go_on() {
+    let hooks = Hooks::start().await;
+    let mut old = hooks.http().await;
+    assert_eq!(send(&mut old, "", json!({})).await.0, 200);
+    let next = Authority::new("second");
+    let (chain, key) = next.issue();
+    let certificate = hooks.status.certificate().unwrap();
+    certificate.set(chain.as_bytes(), key.as_bytes()).unwrap();
+    assert_eq!(send(&mut old, "", json!({})).await.0, 200);
+    let distrusting = connect(hooks.authority.client(&[]), hooks.pipe(64 * 1024).await).await;
+    assert!(distrusting.is_err());
+    let stream = connect(next.client(&[]), hooks.pipe(64 * 1024).await).await.unwrap();
+    assert_eq!(send(&mut http(stream).await, "", json!({})).await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_answered_after_the_stop_and_then_the_server_ends() {
+    let hooks = Hooks::start().await;
+    let (mut idle, mut busy) = (hooks.http().await, hooks.http().await);
+    assert_eq!(send(&mut idle, "", json!({})).await.0, 200);
+    let asked = tokio::spawn(async move { send(&mut busy, "", json!({ "slow": "" })).await });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let began = Instant::now();
+    hooks.stop.cancel();
+    assert_eq!(asked.await.unwrap().0, 200);
+    hooks.task.await.unwrap().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_for_a_body_counts_to_the_deadline_of_the_review() {
+    use tokio::io::AsyncWriteExt;
+    let hooks = Hooks::start().await;
+    let mut stream = hooks.tls().await;
+    let body = review("CREATE", map(json!({ "hang": "" })), Value::Null).to_string();
+    let head = format!(
+        "POST {VALIDATE}?timeout=3s HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    let began = Instant::now();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    pass(2).await;
+    stream.write_all(body.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 504");
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(3) && took > Duration::from_secs(2), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_client_ca_only_its_clients_are_answered() {
+    let clients = Authority::new("clients");
+    let folder = super::certificates::Folder::new("client-ca");
+    folder.write("ca.crt", &clients.pem);
+    let path = folder.path().join("ca.crt");
+    let hooks = Hooks::start_with(|server| server.client_ca(path)).await;
+    pass(1).await;
+    for (identity, is_answered) in [
+        (None, false),
+        (Some(Authority::new("others").issue_for_client()), false),
+        (Some(clients.issue_for_client()), true),
+    ] {
+        let config = hooks.authority.client_with(&[], identity);
+        // With TLS 1.3 the client hears of the refusal after the handshake.
+        let stream = connect(config, hooks.pipe(64 * 1024).await).await.unwrap();
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        let answer = sender.send_request(request("", json!({}))).await;
+        assert_eq!(answer.is_ok(), is_answered, "{answer:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_with_two_webhooks_of_one_path_ends_the_operator() {
+    let twice = Webhooks::new().validating(Rules).validating(Rules);
+    let error = |server: WebhookServer| async {
+        let manager = Manager::new(Client::offline()).quiet().without_signals();
+        let error = manager.runnable(server).run().await.unwrap_err();
+        format!("{error:?}")
+    };
+    let two = error(WebhookServer::new(twice)).await;
+    assert!(two.contains("another one has this path"), "{two}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_manager_serves_before_it_is_ready_and_until_its_end() {
+    let authority = Authority::new("first");
+    let (chain, key) = authority.issue();
+    let (dial, accepted) = mpsc::channel(16);
+    let server = WebhookServer::new(Webhooks::new().validating(Rules))
+        .certificates(Fixed(chain, key))
+        .listener(Pipes(Mutex::new(accepted)));
+    let manager = Manager::new(Client::offline()).quiet().without_signals().runnable(server);
+    let running = manager.start();
+    let (near, far) = tokio::io::duplex(64 * 1024);
+    dial.send(Box::new(far) as BoxIo).await.unwrap();
+    let mut sender = http(connect(authority.client(&[]), near).await.unwrap()).await;
+    assert_eq!(send(&mut sender, "", json!({})).await.0, 200);
+    let checks = running.readiness().checks;
+    let check = checks.iter().find(|check| check.name == "webhook certificate").unwrap();
+    assert!(check.ok && check.detail.contains("4096-01-01"), "{check:?}");
+    running.stop();
+    assert_eq!(running.join().await.unwrap(), Exit::Drained);
+}
