@@ -29,8 +29,11 @@ impl Written {
     }
 }
 
-/// Listener of all writes; the user is that of the work that made the write.
-pub(crate) struct Listener(pub(crate) Box<dyn Fn(&str, &Change, Option<&str>) + Send + Sync>);
+/// Function that is called with the resource, the change, and the user whose work made it.
+type OnWrite = dyn Fn(&str, &Change, Option<&str>) + Send + Sync;
+
+/// Listener of all writes.
+pub(crate) struct Listener(pub(crate) Box<OnWrite>);
 
 impl Listener {
     /// Reports a write of the thread.
