@@ -2,9 +2,9 @@
 
 // DESIGN.md, 177: The condition of a handler shows its outcome, and holds while its field stays
 
+use super::reasons::WAITING;
 use super::summary::is_valid;
 use crate::controller::Failure;
-use crate::controller::worker::WAITING;
 use windlass_core::conditions::{Condition, met, unknown, unmet};
 
 /// Reason after a success.
