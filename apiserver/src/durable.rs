@@ -84,7 +84,7 @@ fn credentials(kept: &Credentials) -> io::Result<(PemIdentity, String, &[u8])> {
     };
     let text = |name: &str| {
         let text = String::from_utf8(bytes(name)?.clone());
-        text.map_err(|_| io::Error::other(format!("the data file's credential {name} is no text")))
+        text.map_err(|_| io::Error::other(format!("the data file's credential {name} is not text")))
     };
     let authority = PemIdentity { certificate: text(AUTHORITY)?, key: text(AUTHORITY_KEY)? };
     Ok((authority, text(TOKEN)?, bytes(ACCOUNTS_KEY)?))

@@ -57,7 +57,7 @@ async fn faults_are_added_listed_and_removed() {
         [("PUT", "/faults"), ("GET", "/faults/1"), ("GET", "/watches/lag"), ("DELETE", "/snapshot")]
     {
         let wrong = admin.send(method, path, Value::Null).await;
-        assert!(wrong.code == 405 && wrong.text.contains("is no method of"), "{wrong:?}");
+        assert!(wrong.code == 405 && wrong.text.contains("is not a method of"), "{wrong:?}");
     }
     let absent = admin.get("/nothing").await;
     assert!(absent.code == 404 && absent.text.contains("the routes are /faults"), "{absent:?}");
@@ -145,7 +145,7 @@ async fn a_socket_in_use_and_another_file_are_refused() {
     let error = Program::try_start(&folder, &["--admin-socket", file.to_str().unwrap()])
         .map(drop)
         .unwrap_err();
-    assert!(error.contains("a file that is no socket"), "{error}");
+    assert!(error.contains("a file that is not a socket"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

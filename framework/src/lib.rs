@@ -19,7 +19,7 @@
 //! server inside the program when no cluster is configured; `testing` for tests with one; `ws` for
 //! exec, attach and port-forward; `cold` for caches that are compressed.
 
-// DESIGN.md, 118: The framework is six crates and a façade
+// DESIGN.md, 118: The framework is seven crates and a façade
 
 // The derives name the crate as users do.
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn nothing_else_begins_a_row(table: &str, keys: &[&str]) {
     for cell in first_cells(table) {
         for code in cell.lines() {
             let head = words(code)[0];
-            assert!(keys.contains(&head), "`{code}` is no key of the derive");
+            assert!(keys.contains(&head), "`{code}` is not a key of the derive");
         }
     }
 }

@@ -71,7 +71,9 @@ impl ApiServer {
 async fn bind(path: &Path) -> io::Result<UnixListener> {
     match path.symlink_metadata() {
         Ok(about) if !about.file_type().is_socket() => {
-            return Err(io::Error::other("the path names a file that is no socket; name another"));
+            return Err(io::Error::other(
+                "the path names a file that is not a socket; name another",
+            ));
         }
         Ok(_) if UnixStream::connect(path).await.is_ok() => {
             return Err(io::Error::other("another server listens on it; stop it, or name another"));

@@ -118,7 +118,7 @@ fn methods(path: &[&str]) -> &'static [&'static str] {
 fn unknown(method: &Method, uri: &str, path: &[&str]) -> Refusal {
     let known = methods(path);
     if !known.is_empty() {
-        return (405, format!("{method} is no method of {uri}; use {}", known.join(" or ")));
+        return (405, format!("{method} is not a method of {uri}; use {}", known.join(" or ")));
     }
     let text = format!(
         "there is no {method} {uri}; the routes are /faults, /faults/ID, /watches/ACTION, /compact, /restart, /snapshot, /audit, /counters"
@@ -159,7 +159,7 @@ fn watches(server: &ApiServer, action: &str, form: &WatchForm) -> Result<(u16, V
             faults.lag_watches(resource, Duration::from_millis(time));
         }
         other => {
-            let text = format!("{other:?} is none of close, fail, pause, resume, lag");
+            let text = format!("{other:?} is not one of close, fail, pause, resume, lag");
             return Err((404, text));
         }
     }

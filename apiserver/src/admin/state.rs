@@ -54,7 +54,7 @@ pub(super) async fn restore(
 
 /// Reads a snapshot.
 fn parse(body: &[u8]) -> Result<Backup, String> {
-    let refuse = |error: serde_json::Error| format!("this is no snapshot: {error}");
+    let refuse = |error: serde_json::Error| format!("this is not a snapshot: {error}");
     let mut reader = serde_json::Deserializer::from_slice(body);
     // A stored object may be deeper than a request: its managed fields are.
     reader.disable_recursion_limit();

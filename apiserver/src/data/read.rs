@@ -46,7 +46,8 @@ pub(super) fn all(database: &Database) -> Result<(Option<Backup>, Credentials), 
     for entry in objects.iter().map_err(|error| text(&error))? {
         let (place, state) = entry.map_err(|error| text(&error))?;
         let ((resource, key), (written, bytes)) = (place.value(), state.value());
-        let value = parse(bytes).map_err(|why| format!("{resource} {key} is no object: {why}"))?;
+        let value =
+            parse(bytes).map_err(|why| format!("{resource} {key} is not an object: {why}"))?;
         let object = Arc::new(Object::new(value, written));
         resources.entry(resource.to_owned()).or_default().insert_mut(key.into(), object);
     }

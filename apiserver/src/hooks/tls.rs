@@ -63,7 +63,7 @@ pub(super) async fn handshake(
     io: Box<dyn Io>,
 ) -> Result<Box<dyn Io>, String> {
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| format!("tls: {host:?} is no name of a server"))?;
+        .map_err(|_| format!("tls: {host:?} is not a name of a server"))?;
     match TlsConnector::from(config).connect(name, io).await {
         Ok(stream) => Ok(Box::new(stream)),
         Err(error) => Err(text(&error, host)),

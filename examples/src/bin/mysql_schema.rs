@@ -139,7 +139,7 @@ impl Schemas {
         if charset.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') && !charset.is_empty() {
             return Ok(charset);
         }
-        let text = format!("{charset:?} is no character set: use letters, digits and `_`");
+        let text = format!("{charset:?} is not a character set: use letters, digits and `_`");
         Err(Failure::terminal(text))
     }
 }
@@ -150,8 +150,9 @@ fn identifier(name: &str) -> Result<String> {
     if (1..=64).contains(&name.len()) && name.bytes().all(is_part) {
         return Ok(format!("`{name}`"));
     }
-    let text =
-        format!("{name:?} is no name of a schema: use up to 64 letters, digits, `_`, `-` and `.`");
+    let text = format!(
+        "{name:?} is not a name of a schema: use up to 64 letters, digits, `_`, `-` and `.`"
+    );
     Err(Failure::terminal(text))
 }
 

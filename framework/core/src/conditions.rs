@@ -60,7 +60,7 @@ pub use status::ConditionedStatus;
 /// assert_eq!(met(WebsiteCondition::Ready, "Serving", ""), met("Ready", "Serving", ""));
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no type of a condition",
+    message = "`{Self}` is not a type of a condition",
     label = "expected a text, or an enum that derives `ConditionType`"
 )]
 pub trait ConditionType {

@@ -4,7 +4,7 @@
 //! task writes them. The same occurrence again within six minutes grows a series instead of making
 //! another Event; the Events of an object that causes too many different ones are dropped.
 //!
-//! Absent: delivery guarantees. Events are lost when the queue is full or the API server refuses
+//! Not included: delivery guarantees. Events are lost when the queue is full or the API server refuses
 //! them; nothing may depend on one.
 //!
 //! A controller's [`Context::event`](crate::controller::Context::event) uses a recorder that its

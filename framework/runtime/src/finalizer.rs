@@ -4,7 +4,7 @@
 //! finalizers that another writer changed meanwhile is never overwritten: the API server answers
 //! 409.
 //!
-//! Absent: the clean-up itself, and the decision when to run it.
+//! Not included: the clean-up itself, and the decision when to run it.
 //!
 //! Controllers that name a [finalizer](crate::controller::ControllerBuilder::finalizer) need
 //! neither function: they are for programs that manage finalizers by themselves.
@@ -73,7 +73,7 @@ pub(crate) async fn add_to<K: Resource>(
 /// An object, or a finalizer on it, that is gone is no error. Returns the object as it was left,
 /// if it still exists.
 ///
-/// At most 4 attempts, each upon the newest version. Finalizers of others are never touched.
+/// At most 4 attempts, each based on the newest version. Finalizers of others are never touched.
 ///
 /// # Errors
 /// [`Conflict`](windlass_core::ErrorKind::Conflict) when other writers keep changing the object; otherwise

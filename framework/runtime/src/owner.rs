@@ -3,7 +3,7 @@
 //! A child where an owner reference cannot reach, in another namespace or cluster-scoped, carries a mark
 //! instead: a label with the uid of its owner, and an annotation with kind, key and uid.
 //!
-//! Absent: garbage collection, which is the API server's.
+//! Not included: garbage collection, which is the API server's.
 
 // DESIGN.md, 171: Children beyond owner references carry a mark of their owner, by uid
 

@@ -2,7 +2,7 @@
 //!
 //! `manifests` takes the flags of `run`, and prints the operator as they configure it. The
 //! container must get the same flags, or it would run otherwise than its roles and probes assume.
-//! Absent: `--watch-namespace`, which is in the container's environment, and flags about this
+//! Not included: `--watch-namespace`, which is in the container's environment, and flags about this
 //! machine.
 
 use std::net::SocketAddr;

@@ -40,7 +40,7 @@ impl Package {
 macro_rules! package {
     () => {
         $crate::cli::Package::new(
-            // Of several binaries of a package each has a name of its own.
+            // `CARGO_BIN_NAME` differs per binary of a package.
             match ::core::option_env!("CARGO_BIN_NAME") {
                 ::core::option::Option::Some(name) => name,
                 ::core::option::Option::None => ::core::env!("CARGO_PKG_NAME"),

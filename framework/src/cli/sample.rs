@@ -24,7 +24,8 @@ impl Sample {
         // Dynamic objects carry their type.
         object["apiVersion"] = info.api_version().into();
         object["kind"] = info.kind.to_string().into();
-        let no_object = |error| Error::usage("the sample is no Kubernetes object").because(error);
+        let no_object =
+            |error| Error::usage("the sample is not a Kubernetes object").because(error);
         let mut object: DynamicObject = serde_json::from_value(object).map_err(no_object)?;
         if info.scope == Scope::Namespaced {
             object.metadata.namespace.get_or_insert_with(|| "default".to_owned());

@@ -4,7 +4,7 @@
 //! An operator can be tried without a cluster, Docker or a download. A [`LocalCluster`] serves the
 //! Kubernetes API on a free loopback port with TLS, and gives this process a client that does not
 //! need the port. Stand-ins report Deployments available, so that an operator can finish its work.
-//! A drop removes everything. Absent: Pods that run, storage that stays.
+//! A drop removes everything. Not included: Pods that run, storage that stays.
 //!
 //! ```no_run
 //! use windlass::local::LocalCluster;

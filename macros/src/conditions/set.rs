@@ -125,7 +125,7 @@ fn check(input: &DeriveInput, attrs: &Attrs, names: &[ConditionName<'_>], errors
             || ["Reconciling", "Stalled", "Paused"].contains(&root.value.as_str()))
     {
         let message = format!(
-            "{:?} is no root: use a name such as `Ready` or `example.dev/CertificateReady`",
+            "{:?} is not a root: use a name such as `Ready` or `example.dev/CertificateReady`",
             root.value
         );
         errors.at(root.span, message);
@@ -210,8 +210,8 @@ mod tests {
             ("#[conditions(ready(any(Applied)))]", "unknown key `any`"),
             ("#[conditions(ready)]", "`ready` is written `ready(all("),
             ("#[conditions(ready(all))]", "`all` is written `all(Applied)`"),
-            ("#[conditions(ready(all(Applied)), root = \"Not Ready\")]", "is no root"),
-            ("#[conditions(ready(all(Applied)), root = \"Stalled\")]", "is no root"),
+            ("#[conditions(ready(all(Applied)), root = \"Not Ready\")]", "is not a root"),
+            ("#[conditions(ready(all(Applied)), root = \"Stalled\")]", "is not a root"),
             ("#[conditions(ready(all(Applied)), root = \"Bad\")]", "`Bad` is computed"),
         ];
         for (attribute, text) in mistakes {

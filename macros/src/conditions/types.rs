@@ -49,7 +49,7 @@ pub(super) fn read<'a>(
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
         if !is_valid || text.contains('/') && !names::is_qualified(&text) {
             let text = format!(
-                "`{text}` is no type of a condition: write it in CamelCase, with your domain before \
+                "`{text}` is not a type of a condition: write it in CamelCase, with your domain before \
                  a `/` if others read it"
             );
             errors.at(span, text);

@@ -140,7 +140,7 @@ impl Attrs {
     /// several.
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         if let Some(hint) = hints::of(&key.name) {
-            let message = format!("`{}` is no key of a controller: {hint}", key.name);
+            let message = format!("`{}` is not a key of a controller: {hint}", key.name);
             return Err(syn::Error::new(key.span, message));
         }
         match key.name.as_str() {

@@ -155,7 +155,7 @@ fn twice(verb: &str, before: &Grant, grant: &Grant) -> String {
 fn finalizer(attrs: &Attrs, errors: &mut Errors) {
     if let Some(name) = attrs.finalizer.as_ref().filter(|name| !names::is_qualified(&name.value)) {
         let message = format!(
-            "`{}` is no finalizer: use a domain that you own and a name, such as `example.dev/dns`",
+            "`{}` is not a finalizer: use a domain that you own and a name, such as `example.dev/dns`",
             name.value
         );
         errors.at(name.span, message);
@@ -166,7 +166,7 @@ fn finalizer(attrs: &Attrs, errors: &mut Errors) {
 fn name(attrs: &Attrs, errors: &mut Errors) {
     if let Some(name) = attrs.name.as_ref().filter(|name| !names::is_label(&name.value)) {
         let message = format!(
-            "`{}` is no controller name: use lower-case letters, digits and `-`, beginning with a \
+            "`{}` is not a controller name: use lower-case letters, digits and `-`, beginning with a \
              letter",
             name.value
         );

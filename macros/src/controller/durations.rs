@@ -56,10 +56,10 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
 fn unit_fault(number: &str, unit: &str) -> String {
     match unit {
         "" => format!("`{number}` has no unit; write `{number}s`"),
-        "d" | "w" => format!("`{unit}` is no unit, because not all days are equal; write hours"),
+        "d" | "w" => format!("`{unit}` is not a unit, because not all days are equal; write hours"),
         "sec" | "secs" | "second" | "seconds" => format!("write `{number}s`"),
         "min" | "mins" | "minute" | "minutes" => format!("write `{number}m`"),
-        other => format!("`{other}` is no unit; there are `h`, `m`, `s`, `ms`, `us` and `ns`"),
+        other => format!("`{other}` is not a unit; there are `h`, `m`, `s`, `ms`, `us` and `ns`"),
     }
 }
 

@@ -77,7 +77,7 @@ mod tests {
         for text in expected {
             assert!(faults.iter().any(|fault| fault == text), "{text} not in {faults:#?}");
         }
-        for part in ["for = Website", "`dns` is no finalizer", "by = "] {
+        for part in ["for = Website", "`dns` is not a finalizer", "by = "] {
             assert!(faults.iter().any(|fault| fault.contains(part)), "{part} not in {faults:#?}");
         }
     }
@@ -179,8 +179,8 @@ mod tests {
                 "debounce(quiet = \"10s\", most = \"5s\")",
                 "`most` of `debounce` is at least as long",
             ),
-            ("outcome_condition = \"\"", "is no type of a condition"),
-            ("outcome_condition = \"Not Ready\"", "is no type of a condition"),
+            ("outcome_condition = \"\"", "is not a type of a condition"),
+            ("outcome_condition = \"Not Ready\"", "is not a type of a condition"),
             (
                 "timer(every = \"1m\", name = \"a\"), timer(every = \"2m\", name = \"a\")",
                 "two timers of the name \"a\"",

@@ -117,7 +117,7 @@ pub(super) fn read(key: &Key, input: ParseStream<'_>) -> syn::Result<Setting> {
             let text = keys::text(key, input)?;
             if !names::is_label_key(&text.value) {
                 let message = format!(
-                    "{:?} is no type of a condition: use a name such as `Ready` or `example.dev/Ready`",
+                    "{:?} is not a type of a condition: use a name such as `Ready` or `example.dev/Ready`",
                     text.value
                 );
                 return Err(syn::Error::new(text.span, message));

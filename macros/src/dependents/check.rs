@@ -47,7 +47,7 @@ fn externals(model: &Model<'_>, errors: &mut Errors) {
         for key in [&attrs.optional, &attrs.scope].into_iter().flatten() {
             let name = &key.name;
             let message =
-                format!("an external resource has no `{name}`: it is no object of the cluster");
+                format!("an external resource has no `{name}`: it is not an object of the cluster");
             errors.at(key.span, message);
         }
         if let Some(adopt) = &attrs.adopt_if {

@@ -55,7 +55,7 @@ fn path(field: &Field, errors: &mut Errors) {
                        derives `Serialize` and `Deserialize`";
         errors.at(field.span, message);
     } else if field.path.iter().any(|name| name.trim() != name || name.is_empty()) {
-        let message = format!("`{text}` is no path: write it like `spec.nodeName`");
+        let message = format!("`{text}` is not a path: write it like `spec.nodeName`");
         errors.at(field.span, message);
     } else if ["apiVersion", "kind"].contains(&text.as_str()) {
         let message = format!("`{text}` is that of the projected type: remove this field");

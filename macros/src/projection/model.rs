@@ -288,7 +288,7 @@ mod tests {
             "unknown key `off`; did you mean `of`?",
             "unknown part of the metadata `label`; did you mean `labels`?",
             "a path goes through objects only",
-            "`spec..a` is no path",
+            "`spec..a` is not a path",
             "`spec.nodeName` lies in `spec`, which the field `spec` reads",
             "`kind` is that of the projected type: remove this field",
             "a projection has a field `metadata: ObjectMeta`",

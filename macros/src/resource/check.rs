@@ -38,7 +38,7 @@ fn group(model: &ResourceModel, errors: &mut Errors) {
     let approved = model.annotations.iter().any(|(key, _)| key.value == APPROVED);
     if !names::is_subdomain(&group.value) || !group.value.contains('.') {
         let message = format!(
-            "`{}` is no API group: use a domain that you own, in lower case, with at least one \
+            "`{}` is not an API group: use a domain that you own, in lower case, with at least one \
              dot, such as `example.dev`",
             group.value
         );
@@ -66,7 +66,7 @@ fn kind(model: &ResourceModel, errors: &mut Errors) {
         errors.at(kind.span, message);
     } else if !upper || !names::is_label(&kind.value.to_lowercase()) || kind.value.contains('-') {
         let message =
-            format!("`{}` is no kind: write it in CamelCase, such as `Website`", kind.value);
+            format!("`{}` is not a kind: write it in CamelCase, such as `Website`", kind.value);
         errors.at(kind.span, message);
     }
 }
@@ -76,7 +76,7 @@ fn labels(model: &ResourceModel, errors: &mut Errors) {
     let mut label = |what: &str, name: &WithSpan<String>| {
         if !names::is_label(&name.value) {
             let message = format!(
-                "`{}` is no {what}: use lower-case letters, digits and `-`, beginning with a letter",
+                "`{}` is not a {what}: use lower-case letters, digits and `-`, beginning with a letter",
                 name.value
             );
             errors.at(name.span, message);
@@ -199,7 +199,7 @@ fn definition_metadata(model: &ResourceModel, errors: &mut Errors) {
         for (key, value) in pairs {
             if !names::is_label_key(&key.value) {
                 let message = format!(
-                    "`{}` is no key of {what}: write `name` or `domain/name`, such as \
+                    "`{}` is not a key of {what}: write `name` or `domain/name`, such as \
                      `example.dev/team`",
                     key.value
                 );
@@ -210,7 +210,7 @@ fn definition_metadata(model: &ResourceModel, errors: &mut Errors) {
             taken.push(&key.value);
             if what == "a label" && !names::is_label_value(&value.value) {
                 let message = format!(
-                    "`{}` is no value of a label: letters, digits, `-`, `_` and `.`, at most 63; an \
+                    "`{}` is not a value of a label: letters, digits, `-`, `_` and `.`, at most 63; an \
                      `annotation(…)` may have any text",
                     value.value
                 );

@@ -130,7 +130,7 @@ fn below(model: &ResourceModel, place: &Place, roots: &[&str], example: &str, er
             Place::Text(path) => path.span,
             Place::Fields(path) => path.root().span(),
         };
-        errors.at(span, format_args!("`{text}` is no field below {roots}, such as `{example}`"));
+        errors.at(span, format_args!("`{text}` is not a field below {roots}, such as `{example}`"));
     } else {
         simple(model, place, "a field of `scale`", errors);
     }
@@ -148,7 +148,7 @@ fn simple(model: &ResourceModel, place: &Place, what: &str, errors: &mut Errors)
                 path.value.strip_prefix('.').is_some_and(|rest| rest.split('.').all(name));
             if !is_plain {
                 let message = format!(
-                    "`{}` is no JSON path of names alone, which {what} needs: write it like `.spec.host`",
+                    "`{}` is not a JSON path of names alone, which {what} needs: write it like `.spec.host`",
                     path.value
                 );
                 errors.at(path.span, message);
@@ -161,7 +161,8 @@ fn simple(model: &ResourceModel, place: &Place, what: &str, errors: &mut Errors)
                 !matches!(segment, Segment::Keys(_) | Segment::Values(_))
             });
             if let Some(segment) = list {
-                errors.at(segment.span(), format_args!("{what} is no element of a list or map"));
+                errors
+                    .at(segment.span(), format_args!("{what} is not an element of a list or map"));
             }
         }
     }
@@ -199,7 +200,8 @@ fn json_path(path: &WithSpan<String>, example: &str, errors: &mut Errors) {
     let text = &path.value;
     let balanced = text.matches('[').count() == text.matches(']').count();
     if !text.starts_with('.') || text.len() < 2 || text.contains("..") || !balanced {
-        errors.at(path.span, format_args!("`{text}` is no JSON path: write it like `{example}`"));
+        errors
+            .at(path.span, format_args!("`{text}` is not a JSON path: write it like `{example}`"));
     }
 }
 

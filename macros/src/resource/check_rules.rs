@@ -98,7 +98,7 @@ fn object(name: &str, fields: impl IntoIterator<Item = (String, Type)>) -> Arc<O
 
 /// The issues in the server's words, with the remedy.
 fn explain(issues: &Issues, source: &str, root: &ObjectType) -> String {
-    let mut text = format!("the rule is no valid CEL:\n{issues}");
+    let mut text = format!("the rule is not valid CEL:\n{issues}");
     for issue in issues.iter() {
         let Some(name) = issue.message.strip_prefix("undefined field '") else { continue };
         let name = name.trim_end_matches('\'');

@@ -74,7 +74,7 @@ pub(super) fn other_literal(value: &TokenStream) -> Option<String> {
     };
     let is_number = matches!(lit, Lit::Int(_) | Lit::Float(_));
     (!is_number).then(|| {
-        format!("`{}` is no number: write one, without quotation marks", lit.to_token_stream())
+        format!("`{}` is not a number: write one, without quotation marks", lit.to_token_stream())
     })
 }
 

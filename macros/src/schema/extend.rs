@@ -188,7 +188,7 @@ fn value_fits(ty: &Type, value: &TokenStream, errors: &mut Errors) {
     };
     if !is_of_type {
         let message = format!(
-            "`{}` is no value of this field, which is {}",
+            "`{}` is not a value of this field, which is {}",
             lit.to_token_stream(),
             class.name()
         );

@@ -70,7 +70,7 @@ fn absent(field: &Field, has_default: bool, errors: &mut Errors) {
         let message = match &key.kind {
             Kind::Skip => {
                 "the server drops a skipped field, and serde demands it, so no object could be read: write \
-                 `#[serde(skip)]` for a field that is no part of the object, or give it a `#[serde(default)]`"
+                 `#[serde(skip)]` for a field that is not part of the object, or give it a `#[serde(default)]`"
             }
             Kind::Optional if field.serde.read_by_function => {
                 "the server would keep objects without the field, and serde demands a field that a function reads: give \

@@ -134,7 +134,7 @@ impl<'a> Subject<'a> {
     fn explain(&self, issues: &Issues) -> String {
         let read = self.fields.iter().filter(|field| field.is_read());
         let known: Vec<&str> = read.map(|field| field.json.as_str()).collect();
-        let mut text = format!("the rule is no valid CEL:\n{issues}");
+        let mut text = format!("the rule is not valid CEL:\n{issues}");
         for issue in issues.iter() {
             if let Some(rest) = issue.message.strip_prefix("undeclared reference to '") {
                 let name = rest.split('\'').next().unwrap_or_default();

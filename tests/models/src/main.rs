@@ -6,9 +6,9 @@
 //! `models NAME` runs one, `models --first` ends at the first that fails. Ends with 10 when a model failed. `run` does this for the source as it
 //! is and for each mutant of `mutants.txt`.
 
+mod apply_queue;
 mod conformance;
 mod environment;
-mod handoff;
 mod lease;
 mod queue;
 mod shared;
@@ -67,7 +67,7 @@ type Model = (&'static str, fn());
 
 fn models() -> Vec<Model> {
     [
-        handoff::MODELS,
+        apply_queue::MODELS,
         shared::MODELS,
         queue::MODELS,
         store::MODELS,

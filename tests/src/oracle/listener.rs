@@ -151,7 +151,7 @@ impl Listener {
         let broken = |promise, text: String| Err(Violation::new(promise, &self.name, text));
         // A later state may have been merged into the deletion.
         let Some(last_at) = history.find(key, at, last) else {
-            let text = format!("the last state {} is none of the server", describe(&last));
+            let text = format!("the last state {} is not one of the server", describe(&last));
             return broken("G-C1", text);
         };
         match history.gone(key, last_at, last.uid, &self.scope) {

@@ -323,7 +323,7 @@ fn g_c9_an_object_that_suffers_with_a_bad_one_is_found() {
     let look = |is_bad, error| decodes("reader", is_bad, error).map_err(|v| v.promise);
     assert_eq!(look(false, Some("the one beside it is broken")), Err("G-C9"));
     assert_eq!(look(true, None), Err("G-C1"), "made of something else");
-    assert_eq!(look(true, Some("size is no number")), Ok(()));
+    assert_eq!(look(true, Some("size is not a number")), Ok(()));
     assert_eq!(look(false, None), Ok(()));
 }
 

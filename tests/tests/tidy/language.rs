@@ -126,9 +126,15 @@ fn summary_lines_begin_with_their_subject() {
 fn comments_name_their_subjects() {
     let mut faults = Vec::new();
     for folder in FOLDERS {
-        for (group, most) in WORDS {
+        // The crate of CEL is counted apart from the API server, which is many times larger.
+        let is_cel = |file: &&Source| file.package.ends_with("apiserver/cel");
+        let (cel, others): (Vec<&Source>, Vec<&Source>) =
+            all_sources(folder).iter().partition(is_cel);
+        for (files, (group, most)) in
+            [cel, others].iter().flat_map(|it| WORDS.map(|words| (it, words)))
+        {
             let (mut count, mut found) = (0, Vec::new());
-            for file in all_sources(folder) {
+            for file in files {
                 for line in prose(file) {
                     for word in words(&line.text) {
                         count += 1;

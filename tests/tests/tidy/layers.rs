@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::{Source, imports, read, root, sources};
-use crate::{CEL_LAYERS, CLIENT_LAYERS, LAYERS, SERVER_LAYERS};
+use crate::{CEL_LAYERS, CLIENT_LAYERS, CONTROLLER_LAYERS, LAYERS, SERVER_LAYERS, STORE_LAYERS};
 
 /// Layers of the modules of a package, or of the folders inside one module.
 struct Table {
@@ -36,6 +36,22 @@ const TABLES: &[Table] = &[
         inside: &["client"],
         layers: CLIENT_LAYERS,
         heading: None,
+        has_circles: false,
+    },
+    Table {
+        folder: "framework",
+        package: Some("framework/runtime"),
+        inside: &["controller"],
+        layers: CONTROLLER_LAYERS,
+        heading: Some("## Inside `controller`"),
+        has_circles: false,
+    },
+    Table {
+        folder: "framework",
+        package: Some("framework/cache"),
+        inside: &["store"],
+        layers: STORE_LAYERS,
+        heading: Some("## Inside `store`"),
         has_circles: false,
     },
     Table {

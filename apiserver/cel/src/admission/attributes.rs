@@ -1,4 +1,4 @@
-//! What a policy judges: the request with its objects.
+//! The input of a policy: the request with its objects.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -1,4 +1,4 @@
-//! A binding: what follows from the decisions of a policy.
+//! A binding: the consequences of the decisions of a policy.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_
 /// Longest value of an audit annotation, in bytes.
 const MAX_VALUE: usize = 10 * 1024;
 
-/// `validationActions` of a binding: what follows from a denial.
+/// `validationActions` of a binding: the consequences of a denial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValidationAction {
     /// The request is refused.
@@ -51,7 +51,7 @@ pub struct Denial {
     pub code: u16,
 }
 
-/// What follows from the decisions of a policy on a request.
+/// The consequences of the decisions of a policy on a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Enforcement {
     /// The refusal of the request: that of the first validation that denies it.
@@ -74,7 +74,7 @@ impl Binding {
         Binding { actions: actions.into(), ..self }
     }
 
-    /// What follows from an evaluation.
+    /// The consequences of an evaluation.
     pub fn enforce(&self, evaluation: &Evaluation) -> Enforcement {
         let mut enforcement = Enforcement::default();
         let denied = evaluation.decisions.iter().enumerate().filter(|(_, one)| one.is_denied);

@@ -30,7 +30,7 @@ pub(super) struct Variable {
     pub(super) compiled: Compiled,
 }
 
-/// What the value of an expression must be.
+/// The required type of the value of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
     Bool,

@@ -61,7 +61,7 @@ pub enum AuditAnnotation {
     Error(String),
 }
 
-/// What a policy has decided on a request.
+/// The decision of a policy on a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evaluation {
     /// The decisions in the order of the validations; none if the match conditions skip the request, and a single

@@ -49,7 +49,7 @@ impl Bindings {
         is_assignable
     }
 
-    /// The type with every bound variable replaced by what it stands for.
+    /// The type with every bound variable replaced by its binding.
     pub(super) fn substitute(&mut self, ty: &Type) -> Type {
         self.fuel = FUEL;
         self.replace(ty, false)
@@ -120,7 +120,7 @@ impl Bindings {
         }
     }
 
-    /// Lets `variable`, whose name is `name`, stand for `ty` if that agrees with what it stands for already.
+    /// Lets `variable`, whose name is `name`, stand for `ty` if that agrees with its binding.
     fn bind(&mut self, ty: &Type, variable: &Type, name: &Arc<str>) -> Binding {
         if matches!(ty, Type::Param(other) if other == name) {
             return Binding::Valid;

@@ -15,7 +15,7 @@ pub(super) struct Arg<'e> {
     pub(super) size: Option<CostEstimate>,
 }
 
-/// A call with what is known of its arguments.
+/// A call with the known facts about its arguments.
 pub(super) struct Call<'c> {
     pub(super) function: &'c str,
     pub(super) overload: &'static str,

@@ -62,7 +62,7 @@ pub enum AuthorizationTarget<'a> {
     Resource(&'a ResourceAttributes),
 }
 
-/// The resource of a request; what is empty stands for all.
+/// The resource of a request; an empty field stands for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceAttributes {
     /// API group; empty for the core group.

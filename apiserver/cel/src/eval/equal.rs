@@ -27,7 +27,7 @@ impl Level<'_> {
     }
 }
 
-/// Whether two values are equal for a search: what cannot be compared is not equal, but a fatal error ends it.
+/// Whether two values are equal for a search: values that cannot be compared are not equal, but a fatal error ends it.
 pub(crate) fn is_equal<'a>(
     left: &Value<'a>,
     right: &Value<'a>,

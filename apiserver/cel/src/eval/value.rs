@@ -64,7 +64,7 @@ pub trait Opaque: fmt::Debug + Send + Sync {
     fn regex_size(&self) -> Option<u64> {
         None
     }
-    /// Whether `==` costs 1, whatever the value's size; so it is for every type of Kubernetes' libraries.
+    /// Whether `==` costs 1, for values of any size; so it is for every type of Kubernetes' libraries.
     fn has_unit_equality_cost(&self) -> bool {
         true
     }

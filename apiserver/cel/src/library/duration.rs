@@ -231,7 +231,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// Names of units: the last of a group is a prefix of what may be written, the others are the whole word.
+/// Names of units: the last of a group is a prefix of the allowed text, the others are the whole word.
 const WORDS: [(u64, &[&str]); 8] = [
     (1, &["ns", "nano"]),
     (1_000, &["us", "µs", "micro"]),

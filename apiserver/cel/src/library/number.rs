@@ -267,7 +267,7 @@ pub fn format_plain_double(value: f64) -> String {
 }
 
 /// The rounded text if it reads back as the same number. Where two shortest texts are equally near, Rust takes the
-/// larger and Go the even one, which is what rounding gives.
+/// larger and Go the even one, which is the result of rounding.
 fn nearest(shortest: String, rounded: String, value: f64) -> String {
     if rounded.len() == shortest.len() && rounded.parse() == Ok(value) { rounded } else { shortest }
 }

@@ -172,7 +172,7 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// The text as Go's `strconv.Quote` and `%q` write it: what is not printable is escaped.
+/// The text as Go's `strconv.Quote` and `%q` write it: unprintable characters are escaped.
 pub fn go_quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -11,7 +11,7 @@ use crate::types::Type;
 /// Name of the root's type; that of kube-apiserver ends in a number that changes with every compilation.
 pub(super) const SELF_TYPE: &str = "selfType0";
 
-/// A rule with what compilation found.
+/// A rule with the results of its compilation.
 #[derive(Debug, Default)]
 pub(super) struct CompiledRule {
     /// The program; none for an empty rule, the reason if the rule cannot be compiled.

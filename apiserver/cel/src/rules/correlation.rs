@@ -1,4 +1,4 @@
-//! Old values that belong to new ones: `oldSelf` of transition rules, and what ratcheting compares.
+//! Old values that belong to new ones: `oldSelf` of transition rules, and the values that ratcheting compares.
 
 use std::cell::OnceCell;
 
@@ -100,7 +100,7 @@ impl<'a> Correlated<'a> {
     }
 }
 
-/// Whether JSON is equal. What is nested too deeply counts as changed: the comparison would exhaust the stack.
+/// Whether JSON is equal. JSON that is nested too deeply counts as changed: the comparison would exhaust the stack.
 fn is_equal(new: &Value, old: &Value) -> bool {
     !is_too_deep(new) && new == old
 }

@@ -1,4 +1,4 @@
-//! One entry of `x-kubernetes-validations`, and what a definition may write in it.
+//! One entry of `x-kubernetes-validations`, and its allowed contents.
 
 use serde_json::Value;
 

@@ -54,7 +54,7 @@ pub struct Field {
 
 impl Declaration {
     /// Reads a structural schema; `is_resource` for the root of a resource, which has `kind`, `apiVersion` and
-    /// `metadata` with name and generateName, whatever the schema says.
+    /// `metadata` with name and generateName, regardless of the schema.
     ///
     /// `None` if expressions cannot see such data, as a list without a schema of its items.
     pub fn of_schema(schema: &Value, is_resource: bool) -> Option<Declaration> {

@@ -7,7 +7,7 @@ use super::source::Source;
 
 /// Number of an expression within its tree, from 1, in the order in which the parser finishes them.
 ///
-/// Checker and cost estimate keep what they know of an expression in tables indexed by this number.
+/// Checker and cost estimate keep their results for an expression in tables indexed by this number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(pub u32);
 

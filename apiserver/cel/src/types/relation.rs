@@ -61,7 +61,7 @@ impl Type {
         self.agrees(other, |left, right| left == right)
     }
 
-    /// Whether the two are the same type, whatever the names of type parameters are.
+    /// Whether the two are the same type, regardless of the names of type parameters.
     pub fn is_equivalent(&self, other: &Type) -> bool {
         self.agrees(other, |_, _| true)
     }

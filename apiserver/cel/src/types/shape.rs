@@ -1,4 +1,4 @@
-//! The shape of JSON data under a structural schema: what evaluation needs to read a value as its declared type.
+//! The shape of JSON data under a structural schema: the data with which evaluation reads a value as its declared type.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! One look at a key: creations pass admission, whose webhooks the look cannot wait for.
+//! One reconcile of a key: creations pass admission, whose webhooks the reconcile cannot wait for.
 //!
-//! A creation that needs a webhook's answer ends the look. The questions are put meanwhile, and the next
-//! look at the key makes the same object again and finds the answers in the session.
+//! A creation that needs a webhook's answer ends the reconcile. The questions are put meanwhile, and the next
+//! reconcile of the key makes the same object again and finds the answers in the session.
 
 // DESIGN.md, 151: Creations of stand-ins pass admission
 
@@ -23,7 +23,7 @@ use crate::verbs::create;
 /// Group of all service accounts.
 const ACCOUNTS: &str = "system:serviceaccounts";
 
-/// One look at a key.
+/// One reconcile of a key.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     core: &'a Core,

@@ -1,12 +1,12 @@
-//! The hand-off of deltas from their producers to the task that applies them.
+//! Queue between the producers of deltas and the one task that applies them.
 //!
-//! Producers add to a bounded, key-compressing queue. The *turn* is the right to apply: at most one
-//! task holds it, so batches are applied one after the other, in order. A producer that finds the
-//! turn free and nothing queued may take it and apply its own batch without the hop to another
-//! task.
+//! Producers add to a bounded, key-compressing queue. The *apply permit* is the right to apply: at
+//! most one task holds it, so batches are applied one after the other, in order. A producer that
+//! finds the permit free and the queue empty may take the permit and apply its own batch without
+//! the hop to another task.
 //!
-//! No wake-up is lost: when a turn ends while deltas are queued, or after another task asked for
-//! the turn in vain, the task that waits in [`filled`](ApplyQueue::filled) is woken.
+//! No wake-up is lost: when the permit is released while deltas are queued, or after another task
+//! was refused the permit, the task that waits in [`filled`](ApplyQueue::filled) is woken.
 
 // DESIGN.md, 27: The holder of the apply permit applies queued batches
 
@@ -19,7 +19,7 @@ use windlass_core::sync::{Mutex, Notify};
 /// Number of waiting deltas from which on producers wait, by default.
 const MOST_WAITING: usize = 4096;
 
-/// A bounded, ordered hand-off between several producers and one applier at a time.
+/// A bounded, ordered queue between several producers and one applier at a time.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -37,12 +37,12 @@ const MOST_WAITING: usize = 4096;
 /// #     fn seen_again(&mut self, _again: &Self) {}
 /// # }
 /// # fn apply(_batch: Vec<Delta<State, ()>>) {}
-/// # fn bring(handoff: &ApplyQueue<State, ()>, batch: Vec<Delta<State, ()>>) {
-/// match handoff.turn() {
+/// # fn bring(apply_queue: &ApplyQueue<State, ()>, batch: Vec<Delta<State, ()>>) {
+/// match apply_queue.try_permit() {
 ///     // Nothing is queued and no task applies: no hop to another task.
-///     Some(turn) if turn.is_empty() => apply(batch),
-///     // Queued deltas come first. The task in `filled` is woken when the turn ends.
-///     _ => handoff.push(batch),
+///     Some(permit) if permit.is_empty() => apply(batch),
+///     // Queued deltas come first. The task in `filled` is woken when the permit is released.
+///     _ => apply_queue.push(batch),
 /// }
 /// # }
 /// ```
@@ -58,9 +58,9 @@ pub struct ApplyQueue<T, M> {
 /// The state that the lock protects.
 struct State<T, M> {
     queue: DeltaQueue<T, M>,
-    /// Whether a task holds the turn.
+    /// Whether a task holds the permit.
     is_taken: bool,
-    /// Whether a task asked in vain for the turn, or called `wake`, while it was held.
+    /// Whether a task was refused the permit, or called `wake`, while it was held.
     is_wanted: bool,
 }
 
@@ -81,7 +81,7 @@ impl<T, M> fmt::Debug for ApplyQueue<T, M> {
 }
 
 impl<T: DeltaItem, M> ApplyQueue<T, M> {
-    /// Creates an empty hand-off in which producers have [`room`](Self::room) while fewer than
+    /// Creates an empty queue in which producers have [`room`](Self::room) while fewer than
     /// `most` deltas wait. `default()` takes 4096.
     pub fn new(most: usize) -> Self {
         let queue = DeltaQueue::new();
@@ -95,14 +95,14 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
 
     /// Adds a batch. It is added even when there is no room, so the bound may be exceeded by one
     /// batch of each producer; producers wait in [`room`](Self::room). The iterator and the deltas'
-    /// [`DeltaItem`] run under the hand-off's lock: they must not call back into it.
+    /// [`DeltaItem`] run under the queue's lock: they must not call back into it.
     pub fn push(&self, batch: impl IntoIterator<Item = Delta<T, M>>) {
         let mut state = self.state.lock();
         for delta in batch {
             state.queue.push(delta);
         }
-        // The holder of the turn wakes the waiter itself when the turn ends with deltas in the
-        // queue.
+        // The holder of the permit wakes the waiter itself when it releases the permit with deltas
+        // in the queue.
         let is_taken = state.is_taken;
         // Released before the wake-up: the woken task takes the same lock.
         drop(state);
@@ -111,11 +111,11 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
         }
     }
 
-    /// Makes the task in [`filled`](Self::filled) look again: now, or when the turn ends.
+    /// Makes the task in [`filled`](Self::filled) look again: now, or when the permit is released.
     pub fn wake(&self) {
         let mut state = self.state.lock();
         let is_taken = state.is_taken;
-        // While the turn is held, its end passes the wake-up on.
+        // While the permit is held, its release passes the wake-up on.
         state.is_wanted |= is_taken;
         drop(state);
         if !is_taken {
@@ -123,7 +123,7 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
         }
     }
 
-    /// Waits until deltas are queued that no holder of the turn has taken, or until
+    /// Waits until deltas are queued that no holder of the permit has taken, or until
     /// [`wake`](Self::wake). May return without a reason. For one task at a time.
     ///
     /// # Cancel safety
@@ -148,22 +148,23 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
         }
     }
 
-    /// Takes the turn, if it is free. Does not wait; if the turn is taken, the task in
-    /// [`filled`](Self::filled) is woken when it ends.
-    #[must_use = "the turn ends at once when it is dropped"]
-    pub fn turn(&self) -> Option<ApplyPermit<'_, T, M>> {
+    /// Takes the apply permit, if it is free. Does not wait; if another task holds the permit, the
+    /// task in [`filled`](Self::filled) is woken when it is released.
+    #[must_use = "the permit is released at once when it is dropped"]
+    pub fn try_permit(&self) -> Option<ApplyPermit<'_, T, M>> {
         let mut state = self.state.lock();
         if state.is_taken {
-            // The holder wakes the waiter when the turn ends, so this refusal is not forgotten.
+            // The holder wakes the waiter when it releases the permit, so this refusal is not
+            // forgotten.
             state.is_wanted = true;
             return None;
         }
         state.is_taken = true;
-        Some(ApplyPermit { handoff: self, is_over: false })
+        Some(ApplyPermit { apply_queue: self, is_over: false })
     }
 
     /// Takes out about `most` deltas, and returns also the number that was dropped because they
-    /// were not newer. For a hand-off with one applier that uses no turns; see [`ApplyPermit::take`].
+    /// were not newer. For a queue with one applier that uses no permits; see [`ApplyPermit::take`].
     pub fn take(&self, most: usize) -> (Vec<Delta<T, M>>, u64) {
         let mut state = self.state.lock();
         let taken = state.queue.take(most);
@@ -185,17 +186,17 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
     }
 }
 
-/// The right to apply deltas. Ends when dropped; then the task in [`ApplyQueue::filled`] is woken if
-/// deltas are queued or if another task asked for the turn meanwhile.
-#[must_use = "the turn ends at once when it is dropped"]
+/// The right to apply deltas. Released when dropped; then the task in [`ApplyQueue::filled`] is woken if
+/// deltas are queued or if another task was refused the permit meanwhile.
+#[must_use = "the permit is released at once when it is dropped"]
 pub struct ApplyPermit<'a, T: DeltaItem, M> {
-    handoff: &'a ApplyQueue<T, M>,
+    apply_queue: &'a ApplyQueue<T, M>,
     is_over: bool,
 }
 
 impl<T: DeltaItem, M> fmt::Debug for ApplyPermit<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ApplyPermit").field("handoff", self.handoff).finish()
+        f.debug_struct("ApplyPermit").field("apply_queue", self.apply_queue).finish()
     }
 }
 
@@ -203,20 +204,20 @@ impl<'a, T: DeltaItem, M> ApplyPermit<'a, T, M> {
     /// Whether no delta is queued. Then a batch in hand may be applied without being queued:
     /// everything that its producer pushed before has been applied.
     pub fn is_empty(&self) -> bool {
-        self.handoff.is_empty()
+        self.apply_queue.is_empty()
     }
 
     /// Takes out about `most` deltas, and returns also the number that was dropped because they
     /// were not newer.
     pub fn take(&self, most: usize) -> (Vec<Delta<T, M>>, u64) {
-        self.handoff.take(most)
+        self.apply_queue.take(most)
     }
 
-    /// Ends the turn if no delta is queued; otherwise returns it, so that the holder goes on.
+    /// Ends the permit if no delta is queued; otherwise returns it, so that the holder goes on.
     pub fn finish(mut self) -> Option<Self> {
         // Checked and released under one lock: `push` adds either before the check, or after the
         // release, and then it wakes the waiter itself.
-        let mut state = self.handoff.state.lock();
+        let mut state = self.apply_queue.state.lock();
         if !state.queue.is_empty() {
             drop(state);
             return Some(self);
@@ -226,7 +227,7 @@ impl<'a, T: DeltaItem, M> ApplyPermit<'a, T, M> {
         drop(state);
         self.is_over = true;
         if is_wanted {
-            self.handoff.filled.notify_one();
+            self.apply_queue.filled.notify_one();
         }
         None
     }
@@ -237,13 +238,13 @@ impl<T: DeltaItem, M> Drop for ApplyPermit<'_, T, M> {
         if self.is_over {
             return;
         }
-        let mut state = self.handoff.state.lock();
+        let mut state = self.apply_queue.state.lock();
         state.is_taken = false;
         // Also after a panic of the holder: the queue must not be left without an applier.
         let is_wanted = std::mem::take(&mut state.is_wanted) || !state.queue.is_empty();
         drop(state);
         if is_wanted {
-            self.handoff.filled.notify_one();
+            self.apply_queue.filled.notify_one();
         }
     }
 }
@@ -279,80 +280,80 @@ mod tests {
         matches!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(_))
     }
 
-    type Meeting = ApplyQueue<State, ()>;
+    type Queue = ApplyQueue<State, ()>;
 
     #[test]
-    fn only_one_has_the_turn() {
-        let handoff = Meeting::default();
-        let turn = handoff.turn().unwrap();
-        assert!(handoff.turn().is_none());
-        drop(turn);
-        assert!(handoff.turn().is_some());
+    fn only_one_task_holds_the_permit() {
+        let apply_queue = Queue::default();
+        let permit = apply_queue.try_permit().unwrap();
+        assert!(apply_queue.try_permit().is_none());
+        drop(permit);
+        assert!(apply_queue.try_permit().is_some());
     }
 
     #[test]
-    fn what_is_pushed_during_a_turn_wakes_when_the_turn_ends() {
-        let handoff = Meeting::default();
-        let turn = handoff.turn().unwrap();
-        handoff.push([put("a", 1)]);
-        assert!(!is_ready(handoff.filled()), "the holder may still drain it");
-        drop(turn);
-        assert!(is_ready(handoff.filled()));
+    fn a_push_while_the_permit_is_held_wakes_when_it_is_released() {
+        let apply_queue = Queue::default();
+        let permit = apply_queue.try_permit().unwrap();
+        apply_queue.push([put("a", 1)]);
+        assert!(!is_ready(apply_queue.filled()), "the holder may still drain it");
+        drop(permit);
+        assert!(is_ready(apply_queue.filled()));
     }
 
     #[test]
     fn a_holder_that_drains_wakes_nobody() {
-        let handoff = Meeting::default();
-        let turn = handoff.turn().unwrap();
-        handoff.push([put("a", 1)]);
-        let turn = turn.finish().expect("something is queued: the turn goes on");
-        assert_eq!(turn.take(9), (vec![put("a", 1)], 0));
-        assert!(turn.finish().is_none());
-        assert!(!is_ready(handoff.filled()));
-        assert!(handoff.turn().is_some(), "the turn has ended");
+        let apply_queue = Queue::default();
+        let permit = apply_queue.try_permit().unwrap();
+        apply_queue.push([put("a", 1)]);
+        let permit = permit.finish().expect("something is queued: the permit is kept");
+        assert_eq!(permit.take(9), (vec![put("a", 1)], 0));
+        assert!(permit.finish().is_none());
+        assert!(!is_ready(apply_queue.filled()));
+        assert!(apply_queue.try_permit().is_some(), "the permit is free");
     }
 
     #[test]
     fn a_task_refused_the_permit_is_woken_when_the_holder_releases_it() {
-        let handoff = Meeting::default();
-        let turn = handoff.turn().unwrap();
-        assert!(handoff.turn().is_none());
-        assert!(turn.finish().is_none());
-        assert!(is_ready(handoff.filled()));
-        assert!(!is_ready(handoff.filled()), "once");
+        let apply_queue = Queue::default();
+        let permit = apply_queue.try_permit().unwrap();
+        assert!(apply_queue.try_permit().is_none());
+        assert!(permit.finish().is_none());
+        assert!(is_ready(apply_queue.filled()));
+        assert!(!is_ready(apply_queue.filled()), "once");
 
-        let turn = handoff.turn().unwrap();
-        handoff.wake();
-        assert!(!is_ready(handoff.filled()));
-        drop(turn);
-        assert!(is_ready(handoff.filled()));
+        let permit = apply_queue.try_permit().unwrap();
+        apply_queue.wake();
+        assert!(!is_ready(apply_queue.filled()));
+        drop(permit);
+        assert!(is_ready(apply_queue.filled()));
     }
 
     #[test]
-    fn a_push_while_the_turn_is_free_wakes_at_once_and_is_kept_for_who_comes_later() {
-        let handoff = Meeting::default();
-        handoff.push([put("a", 1)]);
-        assert!(is_ready(handoff.filled()));
-        handoff.wake();
-        assert!(is_ready(handoff.filled()));
+    fn a_push_while_the_permit_is_free_wakes_at_once_and_is_kept_for_a_later_waiter() {
+        let apply_queue = Queue::default();
+        apply_queue.push([put("a", 1)]);
+        assert!(is_ready(apply_queue.filled()));
+        apply_queue.wake();
+        assert!(is_ready(apply_queue.filled()));
     }
 
     #[tokio::test(start_paused = true)]
     async fn there_is_room_again_once_enough_was_taken() {
-        let handoff = Meeting::new(2);
-        handoff.push([put("a", 1), put("a", 2)]);
-        assert!(is_ready(handoff.room()), "two states of one key are one delta");
-        handoff.push([put("b", 3), put("c", 4)]);
-        assert!(!is_ready(handoff.room()));
+        let apply_queue = Queue::new(2);
+        apply_queue.push([put("a", 1), put("a", 2)]);
+        assert!(is_ready(apply_queue.room()), "two states of one key are one delta");
+        apply_queue.push([put("b", 3), put("c", 4)]);
+        assert!(!is_ready(apply_queue.room()));
         let waits = async {
-            handoff.room().await;
-            handoff.len()
+            apply_queue.room().await;
+            apply_queue.len()
         };
         let drains = async {
-            let turn = handoff.turn().unwrap();
-            turn.take(1);
+            let permit = apply_queue.try_permit().unwrap();
+            permit.take(1);
             tokio::task::yield_now().await;
-            turn.take(1);
+            permit.take(1);
         };
         let (left, ()) = tokio::join!(biased; waits, drains);
         assert_eq!(left, 1);

@@ -5,7 +5,7 @@
 //! bounds it; it is plain data without task, lock or time. [`ApplyQueue`] lets several tasks use
 //! one: its waiters wait for other tasks only.
 //!
-//! Absent: client-go's queues, which hand out every change; they are in `windlass::fifo`.
+//! Not included: client-go's queues, which hand out every change; they are in `windlass::fifo`.
 
 mod apply_queue;
 mod queue;

@@ -1,7 +1,7 @@
 //! Applies a batch of deltas to the store, notifies the listeners, and notes the marks that were
 //! reached.
 //!
-//! The holder of the hand-off's turn does this: the task that read the batch off the network if
+//! The task that holds the apply permit does this: the task that read the batch off the network if
 //! nothing is queued before it, else the informer's own task.
 
 use std::sync::Arc;
@@ -27,9 +27,9 @@ const SLOW_DEPTH: usize = 10;
 
 impl BatchSink for Core {
     fn offer(&self, batch: &mut Vec<StoreDelta>) {
-        match self.handoff.turn() {
+        match self.apply_queue.try_permit() {
             // Nothing is queued: the batch is applied here, which saves a hop to another task.
-            Some(turn) if turn.is_empty() => {
+            Some(permit) if permit.is_empty() => {
                 while batch.len() > BATCH {
                     let rest = batch.split_off(BATCH);
                     self.deliver(std::mem::replace(batch, rest), 0);
@@ -39,20 +39,21 @@ impl BatchSink for Core {
                 let next = Vec::with_capacity(batch.len());
                 self.deliver(std::mem::replace(batch, next), 0);
             }
-            _ => self.handoff.push(batch.drain(..)),
+            _ => self.apply_queue.push(batch.drain(..)),
         }
     }
 
-    fn handoff(&self) -> Option<&ApplyQueue> {
-        Some(&self.handoff)
+    fn apply_queue(&self) -> Option<&ApplyQueue> {
+        Some(&self.apply_queue)
     }
 }
 
 impl Core {
-    /// Applies a batch and delivers its events. To be called only while the turn is held.
+    /// Applies a batch and delivers its events. To be called only while the apply permit
+    /// is held.
     pub(super) fn deliver(&self, batch: Vec<StoreDelta>, merged: u64) {
         let began = self.environment.clock.now();
-        let depth = batch.len() + self.handoff.len();
+        let depth = batch.len() + self.apply_queue.len();
         // Set before the store changes and cleared after the last delivery: a reader of `is_delivered`
         // in between must not take the new content for delivered.
         self.is_delivering.store(true, Ordering::SeqCst);
@@ -62,7 +63,7 @@ impl Core {
             member.notify(&applied.events);
         }
         self.is_delivering.store(false, Ordering::SeqCst);
-        self.reach(&applied, &members);
+        self.record_marks(&applied, &members);
         self.meter.dropped(applied.dropped + merged);
         let now = self.environment.clock.now();
         let took = now.saturating_duration_since(began);
@@ -86,7 +87,7 @@ impl Core {
     }
 
     /// Records the marks of a batch, after its events were delivered.
-    fn reach(&self, applied: &BatchOutcome, members: &[Arc<Listener>]) {
+    fn record_marks(&self, applied: &BatchOutcome, members: &[Arc<Listener>]) {
         if applied.marks.is_empty() {
             return;
         }
@@ -100,7 +101,7 @@ impl Core {
     }
 
     /// Delivers the store's content to new listeners; returns them. To be called only while the
-    /// turn is held.
+    /// apply permit is held.
     pub(super) fn attach_listeners(&self) -> Vec<Arc<Listener>> {
         let now = self.environment.clock.now();
         self.listeners.attach(now, |pending| {
@@ -111,17 +112,17 @@ impl Core {
             let content = self.store.content();
             let added = |object| Event::Added { new: object, is_initial: true };
             let content: Vec<Event> = content.into_iter().map(added).collect();
-            for newcomer in pending {
-                newcomer.notify(&content);
+            for new_listener in pending {
+                new_listener.notify(&content);
                 if is_synced {
-                    newcomer.mark_synced();
+                    new_listener.mark_synced();
                 }
             }
         })
     }
 
     /// Delivers the content again to listeners whose period is over. To be called only while the
-    /// turn is held.
+    /// apply permit is held.
     pub(super) fn resync(&self) {
         let now = self.environment.clock.now();
         let members = self.listeners.members();
@@ -143,7 +144,7 @@ impl Core {
         self.meter.read(&Measurement {
             sizes: self.store.sizes(),
             invalid: self.store.invalid(),
-            queued: self.handoff.len(),
+            queued: self.apply_queue.len(),
             version: &self.progress.version(),
             age: self.age(now).unwrap_or_default(),
             silence: self.silence(now),
@@ -179,17 +180,17 @@ mod tests {
         let mut batch = put(&core, "a");
         core.offer(&mut batch);
         assert!(batch.is_empty());
-        assert_eq!((core.store.seen_len(), core.handoff.len()), (1, 0));
+        assert_eq!((core.store.seen_len(), core.apply_queue.len()), (1, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_batch_does_not_overtake_what_is_queued() {
         let (_registry, core) = idle_core();
-        let turn = core.handoff.turn().expect("nobody has it");
+        let permit = core.apply_queue.try_permit().expect("nobody has it");
         core.offer(&mut put(&core, "a"));
-        drop(turn);
+        drop(permit);
         core.offer(&mut put(&core, "b"));
-        assert_eq!((core.store.seen_len(), core.handoff.len()), (0, 2));
+        assert_eq!((core.store.seen_len(), core.apply_queue.len()), (0, 2));
     }
 
     /// One value for each pop, of the time that processing takes, without the wait before it (as
@@ -236,13 +237,13 @@ mod tests {
         core.report_slow(Duration::from_millis(140), 12, applied.events.first());
         let lines = captured.with("took long to apply");
         assert_eq!(lines.len(), 1, "{}", captured.text());
-        for told in ["cache=\"configmaps\"", "object=a", "140ms", "depth=12"] {
-            assert!(lines[0].contains(told), "{told}: {}", lines[0]);
+        for expected in ["cache=\"configmaps\"", "object=a", "140ms", "depth=12"] {
+            assert!(lines[0].contains(expected), "{expected}: {}", lines[0]);
         }
         let slow = [(99, 50), (140, 10), (140, 11)]
             .map(|(millis, depth)| is_slow(Duration::from_millis(millis), depth));
         assert_eq!(slow, [false, false, true]);
         core.deliver(put(&core, "b"), 0);
-        assert_eq!(captured.with("took long").len(), 1, "what is quick is not told");
+        assert_eq!(captured.with("took long").len(), 1, "a quick batch is not logged");
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Core {
     /// The cache.
     pub(crate) store: Arc<store::Core>,
     /// Queue between the reflectors and the task that applies batches.
-    pub(super) handoff: ApplyQueue,
+    pub(super) apply_queue: ApplyQueue,
     /// One for each namespace, or one for all.
     pub(super) scopes: Vec<Scope>,
     /// Progress of the first lists, and the newest version.
@@ -114,7 +114,7 @@ impl Core {
             name,
             options,
             store,
-            handoff: ApplyQueue::default(),
+            apply_queue: ApplyQueue::default(),
             progress: Progress::new(scopes.len()),
             scopes,
             listeners: Listeners::default(),
@@ -137,7 +137,7 @@ impl Core {
     /// than the cached object: another writer may have been faster, or the server's store was set
     /// back.
     pub(super) fn check_rollback(&self) {
-        self.scopes.iter().for_each(|scope| scope.status.sign());
+        self.scopes.iter().for_each(|scope| scope.status.hint_rollback());
         self.capabilities.request_check();
     }
 
@@ -179,7 +179,7 @@ impl Core {
     pub(super) fn listen(&self, listener: Arc<Listener>) {
         self.listeners.add(listener);
         // The informer's task delivers the content to it.
-        self.handoff.wake();
+        self.apply_queue.wake();
     }
 
     /// Ends an informer that will not run (again): waiters and listeners are notified.
@@ -234,7 +234,7 @@ impl Core {
                 // Biased: a stop goes before queued work, and the timer comes last, so a busy
                 // informer measures in `deliver`.
                 () = core.stop.cancelled() => break,
-                () = core.handoff.filled() => {}
+                () = core.apply_queue.filled() => {}
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => report(ended),
                 () = core.environment.clock.sleep_until(next_wake) => core.measure(),
             }
@@ -247,15 +247,15 @@ impl Core {
     /// Handles the work of the informer's own task: new listeners, resyncs, and a batch of queued
     /// deltas. Returns whether there may be more.
     fn attend(&self, tasks: &mut JoinSet<()>) -> bool {
-        // If another task holds the turn, this task is woken when that turn ends.
-        let Some(turn) = self.handoff.turn() else { return false };
+        // If another task holds the permit, this task is woken when that one releases it.
+        let Some(permit) = self.apply_queue.try_permit() else { return false };
         for listener in self.attach_listeners() {
             if listener.is_queued() {
                 tasks.spawn(listener.task(self.stop.clone()));
             }
         }
         self.resync();
-        let (batch, merged) = turn.take(super::apply::BATCH);
+        let (batch, merged) = permit.take(super::apply::BATCH);
         if batch.is_empty() {
             return false;
         }
@@ -301,8 +301,8 @@ impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.core.stop.is_cancelled() {
             self.core.has_panicked.store(true, Ordering::SeqCst);
-            let why = "its task ended by a panic, of windlass or of what it calls: what is cached gets \
-                       old until the informer is made anew; see the log, and restart the process";
+            let why = "the task of the informer panicked: the cache is not updated until the informer is \
+                       created again; see the log, and restart the process";
             if let Some(scope) = self.core.scopes.get(self.scope) {
                 scope.status.set(State::Degraded(why.to_owned()));
             }

@@ -126,7 +126,7 @@ impl Core {
             resource_version: self.progress.version().to_string(),
             age: self.age(now),
             silence: self.last_data_at().map(|at| now.saturating_duration_since(at)),
-            queued: self.handoff.len(),
+            queued: self.apply_queue.len(),
             listeners: queued
                 .map(|listener| ListenerStatus {
                     name: listener.name().to_owned(),

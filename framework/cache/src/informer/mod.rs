@@ -8,7 +8,7 @@
 //!
 //! Listeners have no order among each other and no priorities.
 //!
-//! Data flow: reflectors (one for each scope) push deltas into the `handoff`; the informer's task
+//! Data flow: reflectors (one for each scope) push deltas into the `apply_queue`; the informer's task
 //! applies them to the store and passes the resulting events to the listeners; each listener's task
 //! calls the user's function. A reader sees a change before the listeners do, so a listener that
 //! reads the store finds at least the state that it was called for.

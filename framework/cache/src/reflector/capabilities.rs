@@ -28,7 +28,7 @@ pub(crate) struct ServerCapabilities {
     refused: Mutex<Option<Instant>>,
     /// Time at which its store was last found to be set back, and a version that it had before.
     set_back: Mutex<Option<(Instant, Arc<str>)>>,
-    /// Notified when reflectors have signs to check.
+    /// Notified when reflectors have hints to check.
     check_request: Notify,
 }
 
@@ -65,7 +65,7 @@ impl ServerCapabilities {
 
     /// Makes every reflector check whether the store was set back.
     pub(crate) fn request_check(&self) {
-        // Waiters only: a reflector that is busy checks its own signs at its next turn.
+        // Waiters only: a reflector that is busy checks its own hints at its next attempt.
         self.check_request.notify_waiters();
     }
 

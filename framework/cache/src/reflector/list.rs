@@ -174,7 +174,7 @@ impl<T: ReflectorSink> Reflector<T> {
         };
         self.sink.reached(progress, version);
         let figures = self.machine.list_ended(version, now);
-        self.rollback.settle();
+        self.rollback.resolve();
         if let Some(ListFigures { items, took }) = figures {
             let (metrics, labels) = (&self.environment.metrics, [self.subject.resource.as_str()]);
             metrics.observe(&names::INFORMER_LIST_SECONDS, &labels, took);

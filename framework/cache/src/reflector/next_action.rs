@@ -56,7 +56,7 @@ impl<T: ReflectorSink> Reflector<T> {
                     "reading panicked: a defect of its source or of windlass"
                 );
                 // The list that follows answers the same question.
-                self.rollback.settle();
+                self.rollback.resolve();
             }
             AttemptEnd::Refused { verb, why } => {
                 return AttemptEnd::Refused { verb: *verb, why: self.subject.missing(*verb, why) };

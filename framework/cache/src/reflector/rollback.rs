@@ -7,7 +7,7 @@
 //! watch does not wait for this read, and a server that cannot be reached is not asked.
 //!
 //! Only versions are compared. Once they have passed the position again, this read detects nothing;
-//! the book (`cache/reflector.md`) lists the other signs.
+//! the book (`cache/reflector.md`) lists the other hints.
 
 // DESIGN.md, 70: After a lost connection one object is listed to detect a restored store
 // DESIGN.md, 99: Signs of a restored store lead to a check or to a list
@@ -104,7 +104,7 @@ impl<T: ReflectorSink> Reflector<T> {
             version,
             known,
             "the server's versions went backwards: its store was set back, by a restored backup perhaps, \
-             or emptied; everything is read anew, and what is gone is told as deleted"
+             or emptied; all objects are listed again, and missing ones are reported as deleted"
         );
         let labels = [self.subject.resource.as_str()];
         self.environment.metrics.count(&names::INFORMER_SET_BACK, &labels, 1);
@@ -112,20 +112,20 @@ impl<T: ReflectorSink> Reflector<T> {
         self.rollback.found(now);
         self.sink.reached(StreamProgress::NewEpoch, version);
         self.machine.epoch_ended();
-        self.rollback.settle();
+        self.rollback.resolve();
         AttemptEnd::NewEpoch
     }
 
-    /// Takes in the signs of others: own writes with older versions than the cached ones, and
+    /// Takes in the hints of others: own writes with older versions than the cached ones, and
     /// reflectors of other kinds on the same server that found its store set back.
     pub(super) fn heed(&mut self) {
         let now = self.environment.clock.now();
-        if self.status.take_rollback_sign() {
-            self.rollback.sign(now);
+        if self.status.take_rollback_hint() {
+            self.rollback.hint(now);
         }
-        let Some(notice) = self.capabilities.set_back() else { return };
+        let Some(report) = self.capabilities.set_back() else { return };
         if let Some(list_began) = self.machine.list_began() {
-            self.rollback.notice(notice, list_began, now);
+            self.rollback.peer_report(report, list_began, now);
         }
     }
 }

@@ -75,14 +75,20 @@ pub struct Status {
     freshness: Mutex<Freshness>,
     /// Notified when an absent kind may have been created.
     end_pause: Notify,
-    /// Whether a sign of a store that was set back was seen.
-    sign: AtomicBool,
+    /// Whether a hint of a store that was set back was seen.
+    rollback_hint: AtomicBool,
 }
 
 impl Status {
     pub(crate) fn new(what: String) -> Self {
         let (state, freshness) = (OrderedWatch::new(State::Idle), Mutex::default());
-        Self { what, state, freshness, end_pause: Notify::new(), sign: AtomicBool::new(false) }
+        Self {
+            what,
+            state,
+            freshness,
+            end_pause: Notify::new(),
+            rollback_hint: AtomicBool::new(false),
+        }
     }
 
     /// Returns a description of the objects that are read.
@@ -132,17 +138,18 @@ impl Status {
         self.end_pause.notified().await;
     }
 
-    /// Records a sign that the server's store was set back.
-    pub(crate) fn sign(&self) {
+    /// Records a hint that the server's store was set back.
+    pub(crate) fn hint_rollback(&self) {
         // Relaxed: the flag guards no data, and the reflector is woken separately.
-        self.sign.store(true, Ordering::Relaxed);
+        self.rollback_hint.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether a sign was recorded since the last call, and clears it.
-    pub(super) fn take_rollback_sign(&self) -> bool {
-        // Relaxed: the flag guards no data. The load spares the usual case, no sign, the write of a
+    /// Returns whether a hint was recorded since the last call, and clears it.
+    pub(super) fn take_rollback_hint(&self) -> bool {
+        // Relaxed: the flag guards no data. The load spares the usual case, no hint, the write of a
         // swap.
-        self.sign.load(Ordering::Relaxed) && self.sign.swap(false, Ordering::Relaxed)
+        self.rollback_hint.load(Ordering::Relaxed)
+            && self.rollback_hint.swap(false, Ordering::Relaxed)
     }
 
     /// Notes that bytes arrived at `now`.

@@ -25,7 +25,7 @@ enum WatchInput {
     Piece(Option<Result<Bytes, Error>>),
     VersionRead(Result<String, Error>),
     Timer,
-    /// Another component noted a sign of a store that was set back.
+    /// Another component noted a hint of a store that was set back.
     CheckRequested,
 }
 
@@ -40,7 +40,7 @@ impl<T: ReflectorSink> Reflector<T> {
                 (During::StreamingList, *timeout)
             }
             // Never asked for: a list in pages has ended by now.
-            Read::Page { .. } => return AttemptEnd::Failed("a page is no stream".to_owned()),
+            Read::Page { .. } => return AttemptEnd::Failed("a page is not a stream".to_owned()),
         };
         let labels = [self.subject.resource.as_str()];
         self.environment.metrics.count(&names::INFORMER_WATCHES, &labels, 1);
@@ -397,7 +397,7 @@ impl<T: ReflectorSink> Reflector<T> {
     fn repeated(&mut self, version: &str, now: Instant) {
         self.dropped("not_newer");
         if self.machine.is_before_stream(version) {
-            self.rollback.sign(now);
+            self.rollback.hint(now);
         }
     }
 
@@ -413,7 +413,7 @@ impl<T: ReflectorSink> Reflector<T> {
     fn error_frame(&self, frame: &Frame<'_>, during: During) -> AttemptEnd {
         let status = frame.status();
         if status.code == 0 && status.reason.is_empty() {
-            let why = format!("an ERROR frame that is no Status: {}", status.message);
+            let why = format!("an ERROR frame that is not a Status: {}", status.message);
             return AttemptEnd::Stale { cause: "refused", why };
         }
         let request =

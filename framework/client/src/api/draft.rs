@@ -242,7 +242,7 @@ impl Draft {
     ) -> Self {
         let (mut object, mistake) = match intent {
             Ok(Value::Object(object)) => (object, None),
-            Ok(_) => (Map::new(), Some("the intent is no object".to_owned())),
+            Ok(_) => (Map::new(), Some("the intent is not an object".to_owned())),
             Err(error) => (Map::new(), Some(format!("the intent is not JSON: {error}"))),
         };
         let own = metadata_text(&object, "namespace");

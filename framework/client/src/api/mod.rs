@@ -5,7 +5,7 @@
 //! a slash, a namespaced object without a namespace) fails as [`ErrorKind::Usage`] before anything
 //! is sent. Typed, dynamic and metadata-only objects go through the same [`Api`].
 //!
-//! Not here: caching (informers).
+//! Not included: caching (informers).
 //!
 //! | need | call |
 //! |---|---|

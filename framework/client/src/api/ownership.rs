@@ -4,7 +4,7 @@
 //! for a field, `k:` for the item of a list by its keys, `v:` for a member of a set). Both
 //! functions read that tree and need no schema.
 //!
-//! Not here: sending; the results go to [`Api::apply`](super::Api::apply) and
+//! Not included: sending; the results go to [`Api::apply`](super::Api::apply) and
 //! [`Api::patch`](super::Api::patch).
 
 // DESIGN.md, 119: Parts that look superfluous and stay

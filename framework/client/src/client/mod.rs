@@ -2,8 +2,8 @@
 //!
 //! A call becomes one or more attempts (the module `retry` decides). Each attempt passes the layers
 //! that the user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from the
-//! clock of [`Environment`] and randomness from a fork of their entropy, so that a run in memory is
-//! reproducible. Not here: the cache of discovery, and typed objects.
+//! clock of [`Environment`] and randomness from a fork of its generator, so that a run in memory is
+//! reproducible. Not included: the cache of discovery, and typed objects.
 //!
 //! A request has these shapes on its way:
 //!
@@ -163,7 +163,7 @@ impl Client {
         Self::builder().config(config).build()
     }
 
-    /// Returns a builder, for layers, seams, a connector or a TLS provider of the caller's own.
+    /// Returns a builder, for layers, a connector or a TLS provider of the caller's own.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;

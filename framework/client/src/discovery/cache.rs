@@ -195,7 +195,7 @@ impl State {
         self.failed = Some(FailedRead { number, at, error: Arc::clone(&error) });
         // With the failure just stored, an aged catalog is good for callers that accept one.
         if let Some(kept) = self.good(want, at) {
-            tracing::warn!(%error, "what the server serves cannot be read anew: what is known is used on");
+            tracing::warn!(%error, "discovery failed; the cached API list stays in use");
             return Ok(kept);
         }
         let copy = self.shared_failure(Want { shares_failure_from: number, ..want });

@@ -59,7 +59,7 @@ pub(super) fn root(body: &[u8]) -> Result<Root, BoxError> {
             let versions = document.versions.unwrap_or_default();
             Ok(Root::Legacy(names("", versions, None)))
         }
-        other => Err(format!("a document of kind {other:?} is none of discovery").into()),
+        other => Err(format!("a document of kind {other:?} is not one of discovery").into()),
     }
 }
 
@@ -170,7 +170,7 @@ fn aggregated_version(group: &str, item: &RawValue) -> Option<ApiVersion> {
             failed(
                 group,
                 &named.version,
-                format!("what the server says does not decode: {}", Undecodable::of(&error)),
+                format!("the server's answer does not decode: {}", Undecodable::of(&error)),
             )
         }
     };
@@ -317,7 +317,7 @@ struct LegacyResource {
 pub(super) fn group_version(of: &GroupVersion, body: &[u8]) -> Result<ApiVersion, BoxError> {
     let list: LegacyList = serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
     if list.kind != "APIResourceList" && list.resources.is_none() {
-        return Err(format!("a document of kind {:?} is no APIResourceList", list.kind).into());
+        return Err(format!("a document of kind {:?} is not an APIResourceList", list.kind).into());
     }
     let (group, version) = (of.group.as_str(), of.version.as_str());
     let mut resources: Vec<ApiResource> = Vec::new();

@@ -121,7 +121,7 @@ async fn root(
     };
     let read = document::root(&answer.body).map_err(|error| {
         let text = format!(
-            "cannot {what}: the answer to {path} is no discovery document; does something else \
+            "cannot {what}: the answer to {path} is not a discovery document; does something else \
              than an API server answer?"
         );
         Error::new(ErrorKind::Decode, text).because(error)
@@ -206,7 +206,7 @@ pub(super) async fn group_version(
     request.extra.max_retries = Some(VERSION_RETRIES);
     let answer = client.send(request).await?;
     document::group_version(named, &answer.body).map_err(|error| {
-        let text = format!("cannot {what}: the answer is no discovery document: {error}");
+        let text = format!("cannot {what}: the answer is not a discovery document: {error}");
         Error::new(ErrorKind::Decode, text).because(error)
     })
 }

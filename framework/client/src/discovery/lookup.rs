@@ -137,7 +137,7 @@ impl Catalog {
         let wanted = || format!("the resource {argument:?}");
         if !is_segment(argument) {
             let text = format!(
-                "cannot find {}: that is no name of a resource; name one such as `pods`, \
+                "cannot find {}: that is not a name of a resource; name one such as `pods`, \
                  `deployments.apps` or `deployments.v1.apps`",
                 wanted()
             );

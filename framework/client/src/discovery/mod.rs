@@ -6,7 +6,7 @@
 //! client share. A group version that cannot be read never hides the others: it is reported by
 //! name.
 //!
-//! Not here: a copy on disk, OpenAPI v2, and a watch of discovery (no server offers one).
+//! Not included: a copy on disk, OpenAPI v2, and a watch of discovery (no server offers one).
 
 mod cache;
 mod catalog;
@@ -228,7 +228,7 @@ impl Discovery {
         let is_group = group.is_empty() != api_version.contains('/');
         if !is_group || !document::is_segment(version) {
             let text = format!(
-                "cannot find the kind {kind:?} of {api_version:?}: that is no apiVersion, such as \
+                "cannot find the kind {kind:?} of {api_version:?}: that is not an apiVersion, such as \
                  `v1` or `apps/v1`"
             );
             return Err(Error::new(ErrorKind::Usage, text));

@@ -106,7 +106,7 @@ pub(super) async fn fetch(client: &Client) -> Result<ServerVersion, Error> {
         Error::new(ErrorKind::Decode, text).because(Undecodable::of(&error))
     })?;
     ServerVersion::of(wire).ok_or_else(|| {
-        let text = format!("cannot {what}: the answer tells no version; is it an API server?");
+        let text = format!("cannot {what}: the answer has no version; is it an API server?");
         Error::new(ErrorKind::Decode, text)
     })
 }

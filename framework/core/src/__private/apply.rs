@@ -185,7 +185,7 @@ fn entry<A, B>(
         Value::Number(key) => key.to_string(),
         Value::Bool(key) => key.to_string(),
         other => {
-            let text = format!("`{other}` is no key of an object");
+            let text = format!("`{other}` is not a key of an object");
             return Err(serde::ser::Error::custom(text));
         }
     };

@@ -7,7 +7,7 @@ use crate::resource::path::Walk;
 
 /// Types that the field `conditions` of a status has, options aside.
 #[diagnostic::on_unimplemented(
-    message = "`status.conditions` is no list of Kubernetes conditions: it is a `{Self}`",
+    message = "`status.conditions` is not a list of Kubernetes conditions: it is a `{Self}`",
     label = "the field `conditions` of this kind's status has another type",
     note = "write `pub conditions: windlass::conditions::Conditions` in the status"
 )]

@@ -220,7 +220,7 @@ pub mod conditions {
 }
 
 pub mod dependents {
-    #[doc = "`adopt_if = may_adopt`: a `fn(&K) -> bool` for an object of that name that is no child yet: `true` makes it one"]
+    #[doc = "`adopt_if = may_adopt`: a `fn(&K) -> bool` for an object of that name that is not a child yet: `true` makes it one"]
     pub const adopt_if: () = ();
     #[doc = "`after(config, app)`: is applied when these are ready, and removed before them; one that is not wanted or not served holds up nothing"]
     pub const after: () = ();

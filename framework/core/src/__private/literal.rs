@@ -223,7 +223,7 @@ impl<T: Integer> Integer for Option<T> {
 
 /// A list.
 #[diagnostic::on_unimplemented(
-    message = "a field of type `{Self}` is no list",
+    message = "a field of type `{Self}` is not a list",
     label = "`[…]` is for lists"
 )]
 pub trait List: Push<Self::Item> {
@@ -307,7 +307,7 @@ pub fn extend<T, I: IntoIterator<Item: FieldValue<T>>>(list: &mut dyn Push<T>, v
 
 /// A map.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no map",
+    message = "`{Self}` is not a map",
     label = "keys in quotes or parentheses are for maps"
 )]
 pub trait Map: Put<Self::Key, Self::Value> {

@@ -127,14 +127,14 @@ pub const fn check_group(group: &str) {
         let is_between = at > 0 && at + 1 < bytes.len() && bytes[at - 1] != b'.';
         assert!(
             is_word || (is_between && (c == b'-' || bytes[at - 1] != b'-')),
-            "the constant is no API group: use a domain that you own, in lower case, such as `example.dev`"
+            "the constant is not an API group: use a domain that you own, in lower case, such as `example.dev`"
         );
         has_dot = has_dot || c == b'.';
         at += 1;
     }
     assert!(
         has_dot && bytes.len() <= 253,
-        "the constant is no API group: a domain has at least one dot, such as `example.dev`"
+        "the constant is not an API group: a domain has at least one dot, such as `example.dev`"
     );
 }
 
@@ -147,11 +147,14 @@ pub const fn check_version(version: &str) {
         let is_word = c.is_ascii_lowercase() || (at > 0 && c.is_ascii_digit());
         assert!(
             is_word || (at > 0 && at + 1 < bytes.len() && c == b'-'),
-            "the constant is no version: use lower-case letters, digits and `-`, such as `v1alpha1`"
+            "the constant is not a version: use lower-case letters, digits and `-`, such as `v1alpha1`"
         );
         at += 1;
     }
-    assert!(!bytes.is_empty() && bytes.len() <= 63, "the constant is no version: 1 to 63 letters");
+    assert!(
+        !bytes.is_empty() && bytes.len() <= 63,
+        "the constant is not a version: 1 to 63 letters"
+    );
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ use super::ConditionType;
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no set of conditions",
+    message = "`{Self}` is not a set of conditions",
     label = "expected an enum that derives `Conditions`",
     note = "`#[derive(Conditions)] #[conditions(ready(all(Applied)))] enum SiteCondition {{ Applied }}`"
 )]

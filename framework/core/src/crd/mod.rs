@@ -58,7 +58,7 @@ use crate::resource::Resource;
 /// The text of the definition is the same in each call; `Manager` installs it, and the command
 /// `manifests` prints it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no custom resource",
+    message = "`{Self}` is not a custom resource",
     note = "derive `windlass::CustomResource` on the struct with `metadata`, `spec` and `status`"
 )]
 pub trait CustomResource: Resource {

@@ -73,7 +73,7 @@ impl FromStr for ApiDuration {
     /// [`ErrorKind::Usage`] for any other text.
     fn from_str(text: &str) -> Result<Self, Error> {
         let nanos = read(text).ok_or_else(|| {
-            let text = format!("{text:?} is no duration; write it as 1h30m, 1.5s or 100ms");
+            let text = format!("{text:?} is not a duration; write it as 1h30m, 1.5s or 100ms");
             Error::new(ErrorKind::Usage, text)
         })?;
         Ok(Self(Duration::from_nanos(nanos)))

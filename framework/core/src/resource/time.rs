@@ -71,7 +71,7 @@ impl FromStr for ApiTime {
     /// [`ErrorKind::Usage`] for any other text.
     fn from_str(text: &str) -> Result<Self, Error> {
         let at = times::read(text).ok_or_else(|| {
-            let text = format!("{text:?} is no time; write it as 2026-01-02T03:04:05Z");
+            let text = format!("{text:?} is not a time; write it as 2026-01-02T03:04:05Z");
             Error::new(ErrorKind::Usage, text)
         })?;
         Ok(Self { text: text.to_owned(), at })

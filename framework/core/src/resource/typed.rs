@@ -26,7 +26,7 @@ use super::{ApplyConfiguration, DynamicObject};
 /// built-in kinds, for references to all of them, and for `Value` as the status of a
 /// [`DynamicObject`].
 #[diagnostic::on_unimplemented(
-    message = "the status of `{K}` is no `{Self}`",
+    message = "the status of `{K}` is not a `{Self}`",
     label = "no status of `{K}`",
     note = "the status is the type of the field `status: Option<…>` of the kind",
     note = "`patch_status(json!({{ … }}))` writes single fields, of every kind"

@@ -5,7 +5,7 @@
 //! A [`Cluster`] is made once, given to the manager, which fills its caches, and kept by the
 //! controllers that use it. Its writes require the operator's one lease, as all writes do.
 //!
-//! Absent: clusters that come and go, and controllers whose reconciled kind is in another cluster.
+//! Not included: clusters that come and go, and controllers whose reconciled kind is in another cluster.
 //!
 //! Writes pass a gate (`ForwardingGate`) that all clones of the client share and that forwards to
 //! the gate of the current term; the manager sets that one, and removes it at the end of the term.
@@ -330,14 +330,14 @@ mod tests {
 
     #[test]
     fn l8_a_write_elsewhere_counts_for_the_lease_that_let_it_out() {
-        let flights = InFlightWrites::new(Clock::system(), Duration::ZERO);
+        let in_flight_writes = InFlightWrites::new(Clock::system(), Duration::ZERO);
         let east = Cluster::new("east", Client::offline());
-        east.fence(Some(Arc::new(Counting(flights.clone()))));
+        east.fence(Some(Arc::new(Counting(in_flight_writes.clone()))));
         let out = east.inner.gate.begin_write().unwrap();
         east.fence(None);
-        assert_eq!(flights.outstanding().0, 1, "whoever leads now");
+        assert_eq!(in_flight_writes.outstanding().0, 1, "whoever leads now");
         drop(out);
-        assert_eq!(flights.outstanding().0, 0);
+        assert_eq!(in_flight_writes.outstanding().0, 0);
         assert!(east.inner.gate.begin_write().is_err());
     }
 }

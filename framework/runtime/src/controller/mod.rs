@@ -11,11 +11,13 @@
 //!
 //! Absent by design: events handed to user code, and any state that a restart would lose.
 //!
-//! The parts by folder: `builder` collects settings into a `plan`; `source` turns changes and
-//! points in time into keys; `worker` takes keys and decides about retries; `reconcile` runs one
-//! attempt with its finalizer, steps and task; `context` is the interface of an attempt; `state` is
-//! the memory between attempts of one object; `planned` records and compares writes that are dry
-//! runs; `run` starts and stops all of it.
+//! The parts from the lowest layer to the highest: `outcome` has the results of a reconcile and
+//! `cluster` the other clusters; `state` is the memory between attempts of one object; `source`
+//! turns changes and points in time into keys; `planned` records and compares writes that are dry
+//! runs; `conditions` computes the conditions of an object; `worker` takes keys and decides about
+//! retries; `context` is the interface of an attempt; `plan` has the settings; `reconcile` runs one
+//! attempt with its finalizer, steps and task; `run` starts and stops all of it; `builder` collects
+//! the settings.
 //!
 //! Invariants: one object is reconciled by at most one worker at a time; a key that is added during
 //! its reconcile is reconciled once more; a lost in-memory state costs requests or a superfluous
@@ -23,12 +25,11 @@
 
 // DESIGN.md, 111: The controller is layers of folders
 
-mod action;
 mod builder;
 mod cluster;
 mod conditions;
 mod context;
-mod failure;
+mod outcome;
 mod plan;
 mod planned;
 mod reconcile;
@@ -37,7 +38,6 @@ mod source;
 mod state;
 mod worker;
 
-pub use action::Action;
 #[doc(hidden)]
 pub use builder::MOST_WORKERS;
 pub use builder::{ChangeFuture, ControllerBuilder};
@@ -47,7 +47,7 @@ pub use context::{
     ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchFuture,
     WatchRead, WatchScope, WatchTarget, note_external_call,
 };
-pub use failure::{Failure, ResultExt};
+pub use outcome::{Action, Failure, ResultExt};
 pub use planned::{PlannedAction, PlannedChange, PlannedField, PlannedObject, PlannedOutcome};
 pub(crate) use reconcile::soonest;
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};

@@ -83,7 +83,7 @@ impl Record {
             Stamp::parse(text).map(|(stamp, _)| stamp).ok_or_else(|| {
                 let key = key(CREATE_PENDING, suffix);
                 let text = format!(
-                    "the annotation {key} of \"{}\" is no time and token: {text:?}; restore it, or settle the \
+                    "the annotation {key} of \"{}\" is not a time and token: {text:?}; restore it, or settle the \
                      creation by hand: remove it if nothing was created, otherwise set {} to the id",
                     object.key(),
                     self::key(EXTERNAL_NAME, suffix)

@@ -103,7 +103,7 @@ pub(super) struct Shared {
     /// The gate of the running term.
     pub(super) gate: Mutex<Option<LeaseGate>>,
     /// Writes that the gates of all terms let out.
-    pub(super) flights: InFlightWrites,
+    pub(super) in_flight_writes: InFlightWrites,
     /// One campaign or term at a time: a second one would take the first one's record for its own.
     permits: Arc<Semaphore>,
     /// Store of the record.
@@ -169,13 +169,14 @@ impl Elector {
         let (status, _) = watch::channel(Leadership::Candidate { holder: None });
         environment.metrics.set(&names::LEADER, &[&settings.name], 0.0);
         environment.metrics.count(&names::LEADER_SLOWPATH, &[&settings.name], 0);
-        let flights = InFlightWrites::new(environment.clock.clone(), settings.timing.margin);
+        let in_flight_writes =
+            InFlightWrites::new(environment.clock.clone(), settings.timing.margin);
         Ok(Self {
             shared: Arc::new(Shared {
                 settings,
                 own_records: OwnRecords::default(),
                 gate: Mutex::new(None),
-                flights,
+                in_flight_writes,
                 permits: Arc::new(Semaphore::new(1)),
                 lock,
                 environment,
@@ -405,8 +406,8 @@ impl Shared {
     /// it to expire when that takes too long.
     pub(super) async fn release_when_idle(&self, handover: &mut Handover) {
         let lease = self.lock.describe();
-        if !self.flights.idle(WRITE_DRAIN).await {
-            let (unanswered, at_most) = self.flights.outstanding();
+        if !self.in_flight_writes.idle(WRITE_DRAIN).await {
+            let (unanswered, at_most) = self.in_flight_writes.outstanding();
             let what = "a write may still be executed; the lease is left to expire";
             warn!(%lease, unanswered, ?at_most, "{what}");
             return;
@@ -464,8 +465,8 @@ impl Shared {
             return;
         }
         let seconds = wait.as_secs_f64().ceil();
-        let why = "made the lock and leads when the wait is over: whoever held one that was deleted may \
-                   write until then";
+        let why = "made the lock and leads when the wait is over: a previous holder of a deleted lock \
+                   may still write until then";
         info!(lease = %self.lock.describe(), identity = %self.lock.identity(), ?wait, "{why}");
         let shared = Arc::clone(self);
         tokio::spawn(async move {

@@ -8,7 +8,7 @@
 //! all others: admission sees neither annotations of a status update nor any of a deletion. Dry runs are
 //! not fenced: they store nothing, and plans and shadows run beside a leader.
 //!
-//! Absent: distinguishing two processes of one Pod, or two Pods of one name; users that are not the
+//! Not included: distinguishing two processes of one Pod, or two Pods of one name; users that are not the
 //! service account of a Pod; a server whose own copy of the Lease is behind, for as long as it is.
 
 // DESIGN.md, 44: The API server's fence compares Pods, not terms

@@ -2,7 +2,7 @@
 //!
 //! Invariants: a closed gate never opens again; validity never grows by a late answer, because it
 //! counts from the time at which the renewal was about to be sent; a write that was let out is
-//! counted in `flights` until its answer, so the lease is not given back under it.
+//! counted in `in_flight_writes` until its answer, so the lease is not given back under it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ struct Inner {
     renewed: Mutex<Option<ClockReading>>,
     /// Writes that were let out in all terms of this process: another process may have the lease
     /// only when none of them is executed any more.
-    flights: InFlightWrites,
+    in_flight_writes: InFlightWrites,
 }
 
 impl LeaseGate {
@@ -48,10 +48,10 @@ impl LeaseGate {
         clock: Clock,
         timing: LeaseDurations,
         renewed: ClockReading,
-        flights: InFlightWrites,
+        in_flight_writes: InFlightWrites,
     ) -> Self {
         let renewed = Mutex::new(Some(renewed));
-        Self { inner: Arc::new(Inner { lease, clock, timing, renewed, flights }) }
+        Self { inner: Arc::new(Inner { lease, clock, timing, renewed, in_flight_writes }) }
     }
 
     /// Returns the time for which the lease is still valid; `None` when it is not.
@@ -135,9 +135,9 @@ impl WriteGate for LeaseGate {
     fn begin_write(&self) -> Result<WritePermit, Error> {
         // Counted before the check: the caller that closes the gate and then finds no write under
         // way knows that none will follow.
-        let flight = self.inner.flights.begin();
+        let write = self.inner.in_flight_writes.begin();
         let limit = self.admit()?;
-        Ok(WritePermit::counted(limit, flight))
+        Ok(WritePermit::counted(limit, write))
     }
 }
 

@@ -374,8 +374,8 @@ impl LeaderElection {
             ))
         } else if (self.handover.asks || self.handover.lends) && self.lock != LockKind::Leases {
             Err(format!(
-                "who asks for the lease says so in a Lease, and the lock is {}; leave asking and \
-                 lending out until the migration is over",
+                "lease requests need a Lease lock, and the lock is {}; switch requests and \
+                 lending off until the migration is over",
                 self.lock.as_str()
             ))
         } else if self.handover.lends && !self.release {

@@ -3,7 +3,7 @@
 //!
 //! When a term ends, another process may lead. So its gate closes before any listener is
 //! notified of the end, and the lease is given back only when all work has ended and no write that
-//! was made under it can still be executed. Absent: winning a term, which is the campaign's part.
+//! was made under it can still be executed. Not included: winning a term, which is the campaign's part.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl Term {
             shared.environment.clock.clone(),
             settings.timing,
             sent,
-            shared.flights.clone(),
+            shared.in_flight_writes.clone(),
         );
         shared.environment.metrics.set(&names::LEADER, &[&settings.name], 1.0);
         info!(lease = %shared.lock.describe(), identity = %shared.lock.identity(), "leading");

@@ -14,7 +14,7 @@
 //! stops in reverse. The second signal ends the process at once. [`Exit`] and [`exit_code`] say how
 //! it ended.
 //!
-//! Absent: sharding.
+//! Not included: sharding.
 //!
 //! Files: `run` has the stages, `planning` the plan in their place, `runnable` the user's own work, `install` the definitions,
 //! `foreign` the comparison with definitions of others, `endpoints` the servers, `manifests` the

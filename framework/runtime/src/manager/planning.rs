@@ -258,7 +258,7 @@ fn object_key(info: &ResourceInfo, text: &str) -> Result<ObjectKey, Error> {
         (Scope::Namespaced, _) => "NAMESPACE/NAME",
         (Scope::Cluster, _) => "NAME, because its kind has no namespaces",
     };
-    let text = format!("cannot plan: {text:?} is no {}; write it as {form}", info.kind);
+    let text = format!("cannot plan: {text:?} is not a {}; write it as {form}", info.kind);
     Err(Error::new(ErrorKind::Usage, text))
 }
 

@@ -7,7 +7,7 @@
 //! runnable that the operator cannot work without is [`essential`](Runnable::essential): its
 //! failure ends the operator with its error, as every runnable's does in controller-runtime.
 //!
-//! Absent: a schedule. Sleep by the clock of the context.
+//! Not included: a schedule. Sleep by the clock of the context.
 //!
 //! Invariants: the `work` of one runnable is never called twice at the same time; a stop wins over
 //! a restart; a failure after the stop ends nothing but the runnable. The `record` is locked for

@@ -3,7 +3,7 @@
 /// The revision of an existing child, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
-    /// The one that children get.
+    /// The target revision.
     Target,
     /// Any other.
     Other,
@@ -32,11 +32,11 @@ pub(super) struct Limits {
 /// Revision from which a member is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Assigned {
-    /// The one that children get.
+    /// The target revision.
     Target,
     /// The last in which all children were ready.
     Good,
-    /// Its own.
+    /// Its current revision.
     Own,
 }
 

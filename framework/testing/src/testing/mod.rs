@@ -11,7 +11,7 @@
 //!
 //! [`explore`] makes a workload again and again, each time with another crash, lost answer or late event.
 //!
-//! Absent: a controller manager beside the real server.
+//! Not included: a controller manager beside the real server.
 //!
 //! ```no_run
 //! # extern crate windlass_testing as windlass;

@@ -311,7 +311,10 @@ impl RunningOperator {
                 let client = if is_own { &self.access.admin } else { client };
                 for view in informers.views() {
                     if !view.is_delivered {
-                        left.push(format!("{}: listeners are being told a change", view.info));
+                        left.push(format!(
+                            "{}: listeners are being notified of a change",
+                            view.info
+                        ));
                     }
                     left.extend(differences(client, &view).await);
                 }

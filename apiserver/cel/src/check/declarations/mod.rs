@@ -1,4 +1,4 @@
-//! Declarations of functions: the tables of the libraries and what is read from them.
+//! Declarations of functions: the tables of the libraries and the declarations that are read from them.
 
 mod authorization;
 mod extensions;

@@ -196,7 +196,7 @@ mod tests {
     use crate::eval::{Limits, Program, Variables, authorizer_value, request_resource_value};
     use crate::types::Type;
 
-    /// Allows what the user `root` asks, and repeats every question as the reason.
+    /// Allows the requests of the user `root`, and repeats every question as the reason.
     #[derive(Debug)]
     struct Echo;
 

@@ -42,7 +42,7 @@ pub struct CallArgs<'c, 'a> {
     pub regex: Option<&'c Regex>,
     /// Cost that is left: no function makes more elements than that.
     pub remaining: u64,
-    /// Steps that are left, for what the cost does not pay for.
+    /// Steps that are left, for work that the cost does not count.
     pub work: &'c WorkBudget,
     /// The arguments.
     pub args: &'c mut [Value<'a>],

@@ -228,7 +228,7 @@ fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let separator = if call.args.len() > 1 { Some(call.text(1)?) } else { None };
     let mut text = String::new();
     for (index, item) in list.iter().enumerate() {
-        // Empty texts add nothing to the length, which is what the cost counts.
+        // Empty texts add nothing to the length, which the cost counts.
         call.work.take(1)?;
         let part = match item? {
             Value::String(part) => part,

@@ -76,7 +76,7 @@ pub(crate) struct Attribute {
     pub(crate) is_test: bool,
 }
 
-/// What a selection begins with.
+/// The beginning of a selection.
 #[derive(Debug)]
 pub(crate) enum Root {
     /// A variable of the evaluation.

@@ -9,7 +9,7 @@ use super::super::value::{Opaque, Value};
 use super::composed::Marker;
 use super::{Run, Step};
 
-/// What a chain of selections has come to.
+/// The state of a chain of selections.
 enum Chain<'a> {
     /// A value; with `true` one of the selections was optional.
     Value(Value<'a>, bool),

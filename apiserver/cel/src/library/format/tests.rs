@@ -1,4 +1,4 @@
-//! Formats against what cel-go returns.
+//! Formats against cel-go's results.
 
 use super::*;
 

@@ -66,7 +66,7 @@ impl Pattern<'_> {
     ///
     /// A pattern that is too large or nested too deeply.
     pub fn compile(self) -> Result<Regex, SyntaxError> {
-        // The parser has refused everything that the crate would, except for what is too deep or too large.
+        // The parser has refused everything that the crate would, except for expressions that are too deep or too large.
         let built = match build(&self.translated, NEST_LIMIT) {
             Err(regex::Error::Syntax(_)) => build_deep(self.translated),
             built => built,

@@ -198,7 +198,7 @@ fn members(name: &str) -> Option<String> {
     match category {
         // Surrogates occur in no text.
         Some("Cs") => Some(super::class::NOTHING.to_owned()),
-        // What was assigned later is not assigned for Go.
+        // Characters that were assigned later are not assigned for Go.
         Some(category @ ("C" | "Cn")) => Some(format!(r"\p{{gc={category}}}[^{ASSIGNED}]")),
         Some(category) => Some(format!(r"\p{{gc={category}}}&&{ASSIGNED}")),
         None => SCRIPTS.contains(&name).then(|| format!(r"\p{{sc={name}}}&&{ASSIGNED}")),

@@ -1,4 +1,4 @@
-//! Regular expressions against what Go returns, and hostile ones.
+//! Regular expressions against Go's results, and hostile ones.
 
 use super::*;
 

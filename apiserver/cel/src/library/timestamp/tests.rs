@@ -1,4 +1,4 @@
-//! Timestamps against what Go and cel-go return.
+//! Timestamps against the results of Go and cel-go.
 
 use super::*;
 

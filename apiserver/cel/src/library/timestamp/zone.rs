@@ -6,7 +6,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::super::number;
 
-/// The database of the crate, whatever the machine has.
+/// The database of the crate, not that of the machine.
 static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 /// A name that jiff knows beside those of the database.
 const UNKNOWN: &str = "Etc/Unknown";

@@ -72,7 +72,7 @@ fn escaped_byte(text: &[u8], part: Part) -> Result<u8, String> {
     let (Some(high), Some(low)) = (digit(1), digit(2)) else { return Err(error()) };
     let byte = (high << 4) | low;
     let is_allowed = match part {
-        // A host escapes only what is not ASCII, and the percent sign before a zone.
+        // A host escapes only characters outside of ASCII, and the percent sign before a zone.
         Part::Host => high >= 8 || byte == b'%',
         Part::Zone => byte == b'%' || byte == b' ' || !must_escape(byte, Part::Host),
         _ => true,

@@ -314,7 +314,7 @@ impl<'s> Engine<'s> {
         Ok(Ok(()))
     }
 
-    /// Text between two places, without what is part of no token.
+    /// Text between two places, without characters that belong to no token.
     pub(super) fn text_of_tokens(&self, start: usize, end: usize) -> String {
         let mut text = String::new();
         let mut at = start;

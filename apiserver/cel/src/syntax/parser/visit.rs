@@ -20,7 +20,7 @@ pub(super) struct Visitor<'t> {
     too_deep: bool,
 }
 
-/// Range of what is missing because of a syntax error; cel-go prints it as the column 0 of the first line.
+/// Range of a part that is missing because of a syntax error; cel-go prints it as the column 0 of the first line.
 const NOWHERE: OffsetRange = OffsetRange { start: u32::MAX, end: u32::MAX };
 
 fn range(token: Token) -> OffsetRange {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::Listener;
 use windlass_core::sync::{AtomicBool, Mutex, Ordering};
 
-/// The listeners of one informer. Members change only while the turn is held, so that each member
+/// The listeners of one informer. Members change only while the apply permit is held, so that each member
 /// receives the content once and then every change.
 #[derive(Default)]
 pub(crate) struct Listeners {
@@ -22,7 +22,7 @@ impl Listeners {
     pub(crate) fn add(&self, listener: Arc<Listener>) {
         let mut pending = self.pending.lock();
         // Checked under the lock under which `end` sets the flag: a listener that comes after `end`
-        // has taken the newcomers would never be ended otherwise.
+        // has taken the new listeners would never be ended otherwise.
         if self.has_ended.load(Ordering::SeqCst) {
             drop(pending);
             return listener.end();
@@ -35,7 +35,7 @@ impl Listeners {
         Arc::clone(&self.members.lock())
     }
 
-    /// Returns all listeners, newcomers included.
+    /// Returns all listeners, pending ones included.
     pub(crate) fn all(&self) -> Vec<Arc<Listener>> {
         let mut all = self.members().to_vec();
         all.extend(self.pending.lock().iter().map(Arc::clone));
@@ -47,8 +47,8 @@ impl Listeners {
         !self.pending.lock().is_empty()
     }
 
-    /// Turns newcomers into members: `introduce` delivers the content to them. Drops removed
-    /// members. To be called only while the turn is held. Returns the new members.
+    /// Makes new listeners members: `introduce` delivers the content to them. Drops removed
+    /// members. To be called only while the apply permit is held. Returns the new members.
     pub(crate) fn attach(
         &self,
         now: Instant,
@@ -56,7 +56,7 @@ impl Listeners {
     ) -> Vec<Arc<Listener>> {
         // Taken under the lock: a listener that is added from now on waits for the next call.
         let mut fresh = std::mem::take(&mut *self.pending.lock());
-        fresh.retain(|newcomer| newcomer.begin(now));
+        fresh.retain(|listener| listener.begin(now));
         let members = self.members();
         if fresh.is_empty() && !members.iter().any(|member| member.is_removed()) {
             return fresh;
@@ -73,14 +73,14 @@ impl Listeners {
 
     /// Ends all listeners. Queued ones end with their tasks.
     pub(crate) fn end(&self) {
-        // Flag and newcomers under one lock: a listener that is added in between would be in
+        // Flag and pending listeners under one lock: a listener that is added in between would be in
         // neither.
         let pending = {
             let mut pending = self.pending.lock();
             self.has_ended.store(true, Ordering::SeqCst);
             std::mem::take(&mut *pending)
         };
-        pending.iter().for_each(|newcomer| newcomer.end());
+        pending.iter().for_each(|listener| listener.end());
         let members = std::mem::take(&mut *self.members.lock());
         for member in members.iter() {
             if member.is_queued() {

@@ -4,7 +4,7 @@
 //! batch is applied. Every other listener has a [`Mailbox`] and a task, so that it can be slow.
 //!
 //! Life: `New` until the informer attaches it, `Attached` while it receives changes, `Ended` once
-//! no call runs and none will follow. The inbox is locked for single operations, never during a
+//! no call runs and none will follow. The mailbox is locked for single operations, never during a
 //! call.
 
 // DESIGN.md, 27: The holder of the apply permit applies queued batches
@@ -39,7 +39,7 @@ use windlass_core::sync::{Mutex, Notify, OrderedWatch};
 const TAKEN: usize = 64;
 /// A call that takes longer is taken for blocking: later calls are made on threads that may block.
 const SLOW: Duration = Duration::from_millis(10);
-/// Calls of one turn that together take longer are taken for blocking, too.
+/// Calls for one batch of keys that together take longer are taken for blocking, too.
 const SLOW_TOGETHER: Duration = Duration::from_millis(20);
 
 /// A function that is called with a whole batch, where the batch is applied.
@@ -80,11 +80,11 @@ enum Delivery {
     /// Called by the informer's task, with the batch.
     Inline(Inline),
     /// Called by the listener's own task, with one item at a time.
-    Queued { call: DeliverFn, inbox: Mutex<Inbox>, filled: Notify },
+    Queued { call: DeliverFn, mail: Mutex<Mail>, filled: Notify },
 }
 
 /// The mailbox of a listener, under its lock.
-struct Inbox {
+struct Mail {
     /// The undelivered changes.
     mailbox: Mailbox,
     /// Whether the task holds items that it has not delivered yet.
@@ -146,8 +146,8 @@ impl Listener {
         resync: Option<Duration>,
         call: DeliverFn,
     ) -> Arc<Self> {
-        let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
-        let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
+        let mail = Mutex::new(Mail { mailbox: Mailbox::new(merging), is_busy: false });
+        let delivery = Delivery::Queued { call, mail, filled: Notify::new() };
         let resync = resync.map(|period| Mutex::new(Resync { period, next: None }));
         Arc::new(Self::new(identity, delivery, resync))
     }
@@ -159,8 +159,8 @@ impl Listener {
         cpu_share: CpuShare,
         call: DeliverFn,
     ) -> Arc<Self> {
-        let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
-        let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
+        let mail = Mutex::new(Mail { mailbox: Mailbox::new(merging), is_busy: false });
+        let delivery = Delivery::Queued { call, mail, filled: Notify::new() };
         let listener = Self::new(identity, delivery, None);
         Arc::new(Self { cpu_share, is_internal: true, ..listener })
     }
@@ -259,11 +259,11 @@ impl Listener {
         }
         match &self.delivery {
             Delivery::Inline(inline) => self.notify_inline(inline, events),
-            Delivery::Queued { inbox, filled, .. } => {
-                let mut inbox = inbox.lock();
-                events.iter().for_each(|event| inbox.mailbox.push(event));
+            Delivery::Queued { mail, filled, .. } => {
+                let mut mail = mail.lock();
+                events.iter().for_each(|event| mail.mailbox.push(event));
                 // Released before the wake-up: the woken task takes the same lock.
-                drop(inbox);
+                drop(mail);
                 filled.notify_one();
             }
         }
@@ -288,8 +288,8 @@ impl Listener {
     pub(in crate::informer) fn mark_synced(&self) {
         match &self.delivery {
             Delivery::Inline(_) => self.set_synced(),
-            Delivery::Queued { inbox, filled, .. } => {
-                inbox.lock().mailbox.mark_synced();
+            Delivery::Queued { mail, filled, .. } => {
+                mail.lock().mailbox.mark_synced();
                 filled.notify_one();
             }
         }
@@ -321,11 +321,11 @@ impl Listener {
 
     /// Delivers the content again, except for objects that wait in the mailbox anyway.
     pub(in crate::informer) fn resync(&self, content: &[Arc<Object>]) {
-        if let Delivery::Queued { inbox, filled, .. } = &self.delivery {
-            let mut inbox = inbox.lock();
-            content.iter().for_each(|object| inbox.mailbox.resync(object));
+        if let Delivery::Queued { mail, filled, .. } = &self.delivery {
+            let mut mail = mail.lock();
+            content.iter().for_each(|object| mail.mailbox.resync(object));
             // Released before the wake-up: the woken task takes the same lock.
-            drop(inbox);
+            drop(mail);
             filled.notify_one();
         }
     }
@@ -334,7 +334,7 @@ impl Listener {
     pub(in crate::informer) fn waiting(&self) -> usize {
         match &self.delivery {
             Delivery::Inline(_) => 0,
-            Delivery::Queued { inbox, .. } => inbox.lock().mailbox.key_count(),
+            Delivery::Queued { mail, .. } => mail.lock().mailbox.key_count(),
         }
     }
 
@@ -342,9 +342,9 @@ impl Listener {
     pub(in crate::informer) fn is_idle(&self) -> bool {
         match &self.delivery {
             Delivery::Inline(_) => true,
-            Delivery::Queued { inbox, .. } => {
-                let inbox = inbox.lock();
-                self.is_removed() || (inbox.mailbox.is_empty() && !inbox.is_busy)
+            Delivery::Queued { mail, .. } => {
+                let mail = mail.lock();
+                self.is_removed() || (mail.mailbox.is_empty() && !mail.is_busy)
             }
         }
     }
@@ -430,11 +430,11 @@ impl Listener {
 
     /// Takes the next items out of the mailbox.
     fn take(&self) -> Vec<Item> {
-        let Delivery::Queued { inbox, .. } = &self.delivery else { return Vec::new() };
-        let mut inbox = inbox.lock();
-        let items = inbox.mailbox.take(TAKEN);
+        let Delivery::Queued { mail, .. } = &self.delivery else { return Vec::new() };
+        let mut mail = mail.lock();
+        let items = mail.mailbox.take(TAKEN);
         // Under one lock: `is_idle` must see the items in the mailbox or here.
-        inbox.is_busy = !items.is_empty();
+        mail.is_busy = !items.is_empty();
         items
     }
 

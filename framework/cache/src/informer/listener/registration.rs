@@ -30,7 +30,7 @@ use windlass_core::error::{Error, ErrorKind};
 ///     .on_change(|change| println!("{}", change.key()))
 /// # }
 /// ```
-#[must_use = "nobody listens before `on_change` is called"]
+#[must_use = "the listener is not registered until `on_change` is called"]
 pub struct Listen<K> {
     /// Keeps the informer in use until the registration does.
     informer_ref: Arc<InformerRef>,
@@ -254,7 +254,7 @@ impl Registration {
             tracing::warn!(
                 cache = informer_ref.core().name,
                 listener = self.listener.name(),
-                "the listener was to be kept, but nobody else uses the cache: it stops"
+                "the listener was to be kept, but nothing else uses the cache: it stops"
             );
         }
     }
@@ -265,9 +265,9 @@ impl Registration {
         // drops it.
         self.listener.remove();
         if let Some(informer_ref) = &self.informer_ref {
-            // The informer's task drops removed listeners; without a wake-up it would do so only at
-            // its next turn.
-            informer_ref.core().handoff.wake();
+            // The informer's task drops removed listeners; without a wake-up it would do so only with
+            // the next batch.
+            informer_ref.core().apply_queue.wake();
         }
     }
 }

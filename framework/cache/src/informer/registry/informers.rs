@@ -34,7 +34,7 @@ pub(in crate::informer) struct RegisteredInformer {
     /// The type of the cached values, where values are cached.
     pub(in crate::informer) cached_type: Option<TypeId>,
     pub(in crate::informer) core: Arc<Core>,
-    /// Whoever uses it; it is about to stop when nobody does.
+    /// References in use; when it cannot be upgraded, the informer is stopping.
     pub(in crate::informer) users: Weak<InformerRef>,
 }
 

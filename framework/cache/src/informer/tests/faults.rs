@@ -386,7 +386,10 @@ async fn an_informer_whose_reading_task_panicked_is_not_synced() {
     });
     task.await.unwrap_err();
     let status = rig.status();
-    assert!(!status.synced && status.state.contains("ended by a panic"), "{status:?}");
+    assert!(
+        !status.synced && status.state.contains("the task of the informer panicked"),
+        "{status:?}"
+    );
 }
 
 /// A runtime that ends drops its tasks in any order: a reflector's task may be dropped before the

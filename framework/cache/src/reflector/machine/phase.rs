@@ -46,14 +46,14 @@ pub(super) struct Listing {
     pub(super) due: ListDue,
     /// The version that the list asked for; `None` is a consistent read.
     pub(super) version: Option<String>,
-    /// Time at which the list began; the duration of the list, and notices of a store that was set
-    /// back, count from here.
+    /// Time at which the list began. The duration of the list counts from here; the start time also
+    /// decides whether a rollback notice is newer than this list.
     pub(super) began: Instant,
     pub(super) items: u64,
     /// Number of items that the metrics include.
     pub(super) counted: u64,
     /// Number of items that could not be read or are of another kind. While there are some, no
-    /// object is taken for deleted.
+    /// object counts as deleted.
     pub(super) unreadable: usize,
     /// Whether objects of another kind were logged.
     pub(super) logged_unexpected: bool,
@@ -87,8 +87,8 @@ impl Default for Phase {
 }
 
 impl Phase {
-    /// Ends the phase for one in which a list is due. Attempts at a list go on to count; those
-    /// before a complete list do not, and the caller gives the new list its cause.
+    /// Ends the phase for one in which a list is due. Keeps the failure counters of an unfinished list
+    /// and clears them after a complete one. The caller sets the cause.
     pub(super) fn into_list_due(self) -> ListDue {
         match self {
             Self::ListDue(due) => due,

@@ -2,7 +2,7 @@
 //! back, and the meaning of that version.
 //!
 //! ```text
-//! Settled  -- lost connection, sign, notice of another reflector --> Due
+//! Settled  -- lost connection, hint, report of another reflector --> Due
 //! Due      -- a watch is open, and the pause is over ------------> Reading
 //! Reading  -- the read failed --------------------------------> Due, after a pause
 //! Reading  -- a lost connection: the read may be of the store before it --> Due
@@ -20,9 +20,9 @@ use crate::reflector::ReflectorOptions;
 use crate::store::order;
 use windlass_core::rng::Rng;
 
-/// Shortest interval between version reads that a mere sign causes: repeated frames and slow
+/// Shortest interval between version reads that a mere hint causes: repeated frames and slow
 /// answers to writes happen on healthy stores, too.
-const MIN_SIGN_INTERVAL: Duration = Duration::from_secs(120);
+const MIN_HINT_INTERVAL: Duration = Duration::from_secs(120);
 
 /// A suspicion that the server's store was set back, and the version read that resolves it; `L` is
 /// the future of the read.
@@ -33,8 +33,8 @@ pub(in crate::reflector) struct RollbackCheck<L> {
     had: Option<Arc<str>>,
     /// Pauses between version reads that fail; reset by a read that finds no version lost.
     backoff: Backoff,
-    /// Time of the last version read that a sign caused.
-    sign_at: Option<Instant>,
+    /// Time of the last version read that a hint caused.
+    hint_at: Option<Instant>,
     /// Time of the last report, of this or another reflector, that the store was set back.
     reported_at: Option<Instant>,
 }
@@ -61,7 +61,7 @@ impl<L> RollbackCheck<L> {
             step: CheckState::Settled,
             had: None,
             backoff: Backoff::new(options, rng),
-            sign_at: None,
+            hint_at: None,
             reported_at: None,
         }
     }
@@ -72,13 +72,13 @@ impl<L> RollbackCheck<L> {
         self.step = CheckState::Due(now);
     }
 
-    /// Notes a sign that has only two causes: a store that was set back, or a network that repeats
+    /// Notes a hint that has only two causes: a store that was set back, or a network that repeats
     /// frames.
-    pub(in crate::reflector) fn sign(&mut self, now: Instant) {
-        let is_early = self.sign_at.is_some_and(|last| now < last + MIN_SIGN_INTERVAL);
-        // A read that is due or in flight answers this sign, too.
+    pub(in crate::reflector) fn hint(&mut self, now: Instant) {
+        let is_early = self.hint_at.is_some_and(|last| now < last + MIN_HINT_INTERVAL);
+        // A read that is due or in flight answers this hint, too.
         if !is_early && matches!(self.step, CheckState::Settled) {
-            self.sign_at = Some(now);
+            self.hint_at = Some(now);
             self.raise(now);
         }
     }
@@ -88,9 +88,9 @@ impl<L> RollbackCheck<L> {
         self.reported_at = Some(now);
     }
 
-    /// Takes in a notice that the store was set back at `found_at`, and `had` a version before. A
+    /// Takes in the report of another reflector that the store was set back at `found_at`, and `had` a version before. A
     /// list that began later has already checked this.
-    pub(in crate::reflector) fn notice(
+    pub(in crate::reflector) fn peer_report(
         &mut self,
         (found_at, had): (Instant, Arc<str>),
         list_began: Instant,
@@ -108,9 +108,9 @@ impl<L> RollbackCheck<L> {
 
     /// Ends the suspicion, because a list has resolved it.
     ///
-    /// Also ends a read in flight. `sign_at` and `reported_at` remain, so that a sign or a notice
+    /// Also ends a read in flight. `hint_at` and `reported_at` remain, so that a hint or a report
     /// of the same event does not raise the suspicion again.
-    pub(in crate::reflector) fn settle(&mut self) {
+    pub(in crate::reflector) fn resolve(&mut self) {
         (self.step, self.had) = (CheckState::Settled, None);
     }
 
@@ -163,7 +163,7 @@ impl<L> RollbackCheck<L> {
             // The pauses begin anew after a successful read.
             self.backoff.reset();
         }
-        self.settle();
+        self.resolve();
         known
     }
 }

@@ -17,7 +17,7 @@ pub(crate) trait BatchSink: Send + Sync + 'static {
     fn offer(&self, batch: &mut Vec<StoreDelta>);
 
     /// Returns the queue of batches, if there is one.
-    fn handoff(&self) -> Option<&ApplyQueue> {
+    fn apply_queue(&self) -> Option<&ApplyQueue> {
         None
     }
 }
@@ -124,8 +124,8 @@ impl DeltaWriter {
             return;
         }
         self.offer();
-        if let Some(handoff) = self.sink.handoff() {
-            handoff.room().await;
+        if let Some(apply_queue) = self.sink.apply_queue() {
+            apply_queue.room().await;
         }
         self.batches_in_a_row += 1;
         // Yields: a watch that always has data would keep the other tasks of its thread from

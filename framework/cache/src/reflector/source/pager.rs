@@ -146,7 +146,7 @@ impl Pager {
         let task = tokio::spawn(async move {
             let mut next = Some(PageRequest::first(&self));
             while let Some(now) = next.take() {
-                let page = self.turn(now).await;
+                let page = self.page_or_list(now).await;
                 if let Ok(page) = &page {
                     next = page.continue_token.clone().map(PageRequest::Token);
                 }
@@ -173,7 +173,7 @@ impl Pager {
     ) -> Result<(), Error> {
         let mut next = Some(PageRequest::first(&self));
         while let Some(now) = next.take() {
-            let page = self.turn(now).await?;
+            let page = self.page_or_list(now).await?;
             for item in &page.items {
                 let scan = MetadataScan::of(item).map_err(|error| {
                     Error::new(ErrorKind::Decode, format!("cannot read an item: {error}"))
@@ -194,9 +194,9 @@ impl Pager {
     /// # Cancel safety
     /// Dropping the future ends the request under way.
     pub async fn all(self) -> Result<Page, Error> {
-        let mut whole = self.turn(PageRequest::first(&self)).await?;
+        let mut whole = self.page_or_list(PageRequest::first(&self)).await?;
         while let Some(token) = whole.continue_token.take() {
-            let page = self.turn(PageRequest::Token(token)).await?;
+            let page = self.page_or_list(PageRequest::Token(token)).await?;
             if page.restarts_list {
                 whole.items.clear();
             }
@@ -208,7 +208,7 @@ impl Pager {
     }
 
     /// Reads a page, or the whole list when the page's token has expired.
-    async fn turn(&self, next: PageRequest) -> Result<Page, Error> {
+    async fn page_or_list(&self, next: PageRequest) -> Result<Page, Error> {
         let is_later = matches!(next, PageRequest::Token(_));
         match self.page(next).await {
             Err(error) if error.is_expired() && is_later && self.full_list_if_expired => {

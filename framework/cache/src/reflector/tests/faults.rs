@@ -246,7 +246,7 @@ async fn b3_no_error_frame_is_fatal_and_only_what_is_lost_is_listed_anew() {
     rig.source.send(frame("ERROR", r#""oops""#));
     eventually("it lists", || rig.lists() == 2).await;
     let why = rig.troubles.lock()[0].state.to_string();
-    assert!(why.contains(r#"an ERROR frame that is no Status: "oops""#), "{why}");
+    assert!(why.contains(r#"an ERROR frame that is not a Status: "oops""#), "{why}");
 }
 
 #[tokio::test(start_paused = true)]

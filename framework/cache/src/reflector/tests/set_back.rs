@@ -1,4 +1,4 @@
-//! Tests of stores that were set back (B8: versions that go back): the signs of it, and the cases
+//! Tests of stores that were set back (B8: versions that go back): the hints of it, and the cases
 //! without a new list.
 
 use tracing::Level;

@@ -5,7 +5,7 @@
 //! nothing. When the objects of a kind change, the ratio falls and a new dictionary is trained; old
 //! dictionaries live as long as objects that need them.
 //!
-//! Not here: the choice of the kinds that are cold, and the compressed form (`object/cold.rs`).
+//! Not included: the choice of the kinds that are cold, and the compressed form (`object/cold.rs`).
 
 use std::sync::{Arc, Weak};
 

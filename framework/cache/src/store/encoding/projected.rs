@@ -5,7 +5,7 @@
 //! resident memory doubles while the objects stay the same. The bytes take half the memory in one
 //! buffer of the store's own, and decoding them later costs no more than decoding at once.
 //!
-//! Not here: the fields of a projection (`Resource::projected`), and finding them in the bytes
+//! Not included: the fields of a projection (`Resource::projected`), and finding them in the bytes
 //! (`wire::FieldMask`).
 
 // DESIGN.md, 46: Projections are kept as JSON bytes, not as decoded values

@@ -1,7 +1,7 @@
 //! The forms in which a cache keeps the objects of a kind.
 //!
 //! Compact bytes are the default because most objects are never read. A kind that is read over and
-//! over, or never, or in a part only, has a cheaper form. Not here: the forms themselves
+//! over, or never, or in a part only, has a cheaper form. Not included: the forms themselves
 //! (`object/content.rs`), and the choice for each kind (`CacheOptions` of the informers).
 
 /// Form in which the cache keeps the objects of a kind.

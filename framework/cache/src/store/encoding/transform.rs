@@ -111,7 +111,7 @@ impl Transform {
 /// Runs a user's function on the parsed object.
 fn changed(object: &[u8], change: &dyn Fn(&mut Value)) -> Result<Vec<u8>, &'static str> {
     let mut value: Value =
-        serde_json::from_slice(object).map_err(|_| "the object is no valid JSON")?;
+        serde_json::from_slice(object).map_err(|_| "the object is not valid JSON")?;
     catch_unwind(AssertUnwindSafe(|| change(&mut value))).map_err(|_| "the transform panicked")?;
     serde_json::to_vec(&value).map_err(|_| "the transformed object does not encode")
 }

@@ -8,7 +8,7 @@
 //! another form).
 //!
 //! An index that is added after the first objects would miss the fields that were not kept, so it
-//! is refused. Not here: the kept value itself (`encoding`).
+//! is refused. Not included: the kept value itself (`encoding`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

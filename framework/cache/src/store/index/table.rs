@@ -17,7 +17,7 @@ pub(in crate::store) struct Table {
     pub(in crate::store) is_ready: bool,
     /// Objects by value.
     groups: Postings,
-    /// The group of each object by its place, or `NONE`, or `MANY`.
+    /// The group of each object by slot id, or `NONE`, or `MANY`.
     column: Vec<GroupId>,
     /// The groups of the objects that are in more than one, in the order of their texts.
     many: BTreeMap<Id, Vec<GroupId>>,

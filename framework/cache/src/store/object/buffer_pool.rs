@@ -45,7 +45,7 @@ struct Lists {
     free_bytes: usize,
     /// Capacity of the buffers in use.
     used_bytes: usize,
-    /// The size that gave up a buffer last, when the lists were too long.
+    /// The capacity class from which the last surplus buffer was freed.
     surplus: usize,
 }
 

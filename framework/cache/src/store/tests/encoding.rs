@@ -392,7 +392,7 @@ fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
             // The typed store has decoded it into its own type.
             let read =
                 || store.get(&key).expect("it is there").get().map(|view| view.priority.clone());
-            let first = read().expect_err("a number is no text").message;
+            let first = read().expect_err("a number is not text").message;
             let tries = DECODES.get();
             // By the scanner, by serde_json, and once more for an error text without values.
             assert!((1..=3).contains(&tries), "{tries}");

@@ -183,7 +183,7 @@ impl Conversation for Commands {
                 self.verdict.extend_from_slice(&data);
                 // A verdict without an end must not fill the memory.
                 if self.verdict.len() > VERDICT_LIMIT {
-                    return Err(SessionEnd::broken("the server's last words do not end"));
+                    return Err(SessionEnd::broken("the server's final message does not end"));
                 }
                 // A complete verdict ends the session.
                 of_status(&self.verdict).map_or(Ok(None), Err)
@@ -199,7 +199,7 @@ impl Conversation for Commands {
         let why = how.err().unwrap_or_else(|| "the server closed the connection".to_owned());
         match self.verdict.is_empty() {
             true => SessionEnd::broken(why),
-            false => SessionEnd::broken(format!("{why} in the middle of its last words")),
+            false => SessionEnd::broken(format!("{why} in the middle of its final message")),
         }
     }
 }

@@ -32,7 +32,7 @@
 //! crate with the target `tungstenite` at the level TRACE: a program that collects those has input
 //! and output in its logs, so filter them out there.
 //!
-//! Absent: SPDY, and with it servers before 1.29 for half-closed input; copying of files; a
+//! Not included: SPDY, and with it servers before 1.29 for half-closed input; copying of files; a
 //! terminal. No connection is reopened silently.
 
 // DESIGN.md, 22: WebSocket sessions bypass the connection pool

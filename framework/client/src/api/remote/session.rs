@@ -148,7 +148,7 @@ impl Session {
     pub async fn close_stdin(&mut self) -> Result<(), Error> {
         if self.protocol != V5 {
             let text = format!(
-                "cannot {}: this server speaks {}, which cannot tell the end of input; drop the \
+                "cannot {}: this server speaks {}, which cannot signal the end of input; drop the \
                  session instead",
                 self.what, self.protocol
             );

@@ -135,8 +135,8 @@ impl AsyncWrite for Stdin {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.half_close {
-            let text = "this server cannot be told that the input has ended: it speaks \
-                        v4.channel.k8s.io; drop the session instead";
+            let text = "the server speaks v4.channel.k8s.io, which cannot signal the end of input; drop \
+                        the session instead";
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::Unsupported, text)));
         }
         // The driver finds the end of the channel behind the last message, and reports it.

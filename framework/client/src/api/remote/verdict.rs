@@ -96,7 +96,7 @@ pub(super) fn of_status(json: &[u8]) -> Option<SessionEnd> {
         // The Status may come in several messages.
         Err(error) if error.is_eof() => return None,
         Err(error) => {
-            return Some(SessionEnd::because("the server's last words are no Status", error));
+            return Some(SessionEnd::because("the server's final message is not a Status", error));
         }
     };
     match (status.status.as_str(), status.reason.as_str()) {
@@ -112,7 +112,7 @@ pub(super) fn of_status(json: &[u8]) -> Option<SessionEnd> {
             }
         }
         ("Failure", _) => Some(SessionEnd::Failed(Box::new(status))),
-        _ => Some(SessionEnd::broken("the server's last words are neither Success nor Failure")),
+        _ => Some(SessionEnd::broken("the server's final message is neither Success nor Failure")),
     }
 }
 

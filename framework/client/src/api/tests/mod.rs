@@ -201,7 +201,7 @@ async fn what_cannot_be_meant_is_refused_before_it_is_sent() {
     let shop = client.namespace::<ConfigMap>("shop");
     usage(shop.get("").await, "name may not be empty; for the whole collection use Api::list");
     usage(shop.get("..").await, "would change the path");
-    usage(shop.get("a/b").await, "cannot get configmaps \"a/b\" in \"shop\": `a/b` is no name");
+    usage(shop.get("a/b").await, "cannot get configmaps \"a/b\" in \"shop\": `a/b` is not a name");
     usage(shop.delete("a%2f").await, "would change the path");
     usage(client.namespace::<ConfigMap>("").get("x").await, "namespace is empty");
     usage(client.namespace::<ConfigMap>("a/b").list().await, "would change the path");

@@ -198,7 +198,9 @@ impl Credentials {
             }
             AuthSource::Exec(plugin) => {
                 let plugin = plugin.command.display();
-                format!("what the plugin {plugin} gave was refused: log in with it again")
+                format!(
+                    "the server refused the credentials of the plugin {plugin}: log in with it again"
+                )
             }
             AuthSource::None if tls.is_some_and(|tls| tls.has_identity()) => {
                 "the client certificate was refused; it may have expired: renew it".to_owned()
@@ -257,7 +259,7 @@ impl Credentials {
                 CachedCredential { read: self.clock.now(), ..old.clone() }
             }
             (Err(error), AuthSource::TokenFile(_, Some(initial)), None) => {
-                tracing::warn!(%error, "using the token that stands beside the file's name");
+                tracing::warn!(%error, "the token file cannot be read; using the inline token");
                 let header = Some(bearer(initial)?);
                 CachedCredential { header, identity: None, read: self.clock.now(), expires: None }
             }

@@ -4,7 +4,7 @@
 //! its configuration asks for it and the process's own is a terminal, and then it has five minutes,
 //! because a person has to type. Arguments, environment and output contain credentials, so they
 //! never appear in an error or a log; the plugin's standard error goes to the process's own. A
-//! [policy](ExecPolicy) decides which plugins may run at all. Not here:
+//! [policy](ExecPolicy) decides which plugins may run at all. Not included:
 //! `client.authentication.k8s.io/v1alpha1`, kubectl's file of preferences (`kuberc`).
 
 mod policy;

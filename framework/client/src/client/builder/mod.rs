@@ -371,7 +371,7 @@ impl ClientBuilder {
         via: String,
     ) -> Client {
         let environment = self.environment.unwrap_or_default();
-        // A fork, so that other users of the entropy do not change the client's waits.
+        // A fork, so that other users of the generator do not change the client's waits.
         let jitter = environment.rng.fork("client");
         let pool = Pool::new(connector, tuning, environment.clock.clone(), jitter.clone());
         // Rotated credentials close the pool's connections, so credentials must know the pool.

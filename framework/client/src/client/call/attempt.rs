@@ -257,7 +257,7 @@ pub(in crate::client) fn uri(client: &Client, request: &Prepared) -> Result<Uri,
         add("fieldManager", &client.manager);
     }
     uri.parse().map_err(|error| {
-        let text = format!("cannot {}: `{}` is no path", request.what, request.path);
+        let text = format!("cannot {}: `{}` is not a path", request.what, request.path);
         Error::new(ErrorKind::Usage, text).because(error)
     })
 }
@@ -306,7 +306,7 @@ impl fmt::Display for Size {
 pub(in crate::client) fn check(request: &Prepared) -> Result<(), Error> {
     if !request.verb.writes() && !request.method.is_safe() {
         let (what, method, verb) = (&request.what, &request.method, request.verb.as_str());
-        let text = format!("cannot {what}: a {method} is no `{verb}`; name a verb that writes");
+        let text = format!("cannot {what}: a {method} is not a `{verb}`; name a verb that writes");
         return Err(Error::new(ErrorKind::Usage, text));
     }
     let path = &request.path;
@@ -318,6 +318,6 @@ pub(in crate::client) fn check(request: &Prepared) -> Result<(), Error> {
     if path.starts_with('/') && !dots && !path.contains(['?', '#', '\\']) {
         return Ok(());
     }
-    let text = format!("cannot {}: `{path}` is no path to send a request to", request.what);
+    let text = format!("cannot {}: `{path}` is not a path to send a request to", request.what);
     Err(Error::new(ErrorKind::Usage, text))
 }

@@ -33,7 +33,7 @@ impl Call<'_> {
             let (what, seconds) = (&self.request.what, wait.as_secs());
             let (host, left) = (&self.shared.host, self.remaining().as_secs());
             let text = format!(
-                "cannot {what}: requests to {host} wait {seconds} s after its trouble, and only \
+                "cannot {what}: requests to {host} are delayed {seconds} s after errors of this host, and only \
                  {left} s are left; raise the timeout, or try later"
             );
             return Err(Error::new(ErrorKind::Timeout, text));

@@ -4,7 +4,7 @@
 //! connection cannot be. So their request bypasses the pool and the layers of the user; connector,
 //! TLS, proxy, headers and credentials are those of every other request. The request is repeated
 //! only when there was no connection, or when the server answered 401 and the credentials can be
-//! renewed: in both cases it was not executed. Not here: the protocol over the WebSocket
+//! renewed: in both cases it was not executed. Not included: the protocol over the WebSocket
 //! (`api::remote`).
 
 // DESIGN.md, 22: WebSocket sessions bypass the connection pool
@@ -72,7 +72,7 @@ impl Client {
         protocols: &[&'static str],
     ) -> Result<Upgraded, Error> {
         if self.is_dry_run() {
-            let text = "what is done over the connection cannot be a dry run";
+            let text = "an upgraded connection has no dry run";
             let text = format!("cannot {}: {text}", request.what);
             return Err(Error::new(ErrorKind::Usage, text));
         }

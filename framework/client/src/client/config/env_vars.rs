@@ -70,7 +70,7 @@ impl Env {
     pub(super) fn in_pod(&self) -> Result<ClientConfig, Error> {
         let Some(host) = &self.service_host else {
             return Err(config_error(
-                "this is no Pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; \
+                "this is not a Pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; \
                  outside of a cluster use a kubeconfig",
             ));
         };

@@ -195,7 +195,7 @@ impl Kubeconfig {
                         format!(" near line {}, column {}", at.line(), at.column())
                     });
                     config_error(format!(
-                        "{file} is no kubeconfig: it does not parse{place}; `kubectl config view \
+                        "{file} is not a kubeconfig: it does not parse{place}; `kubectl config view \
                          --kubeconfig {file}` says what kubectl thinks of it"
                     ))
                 })?
@@ -203,12 +203,12 @@ impl Kubeconfig {
         };
         if !matches!(read.kind.as_str(), "" | "Config") {
             let kind = &read.kind;
-            return Err(config_error(format!("{file} is no kubeconfig: its kind is `{kind}`")));
+            return Err(config_error(format!("{file} is not a kubeconfig: its kind is `{kind}`")));
         }
         if !matches!(read.api_version.as_str(), "" | "v1") {
             let version = &read.api_version;
             let text =
-                format!("{file} is no kubeconfig that is known: its apiVersion is {version:?}");
+                format!("{file} is not a kubeconfig that is known: its apiVersion is {version:?}");
             return Err(config_error(format!("{text}; the only one is `v1`")));
         }
         once(file, "clusters", &read.clusters)?;

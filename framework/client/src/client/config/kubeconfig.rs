@@ -24,7 +24,7 @@ impl Kubeconfig {
         if name.is_empty() && self.contexts.is_empty() {
             return Err(config_error(format!(
                 "{files} has no contexts; is it the right file? `kubectl config set-context` writes \
-                 one, and whoever runs the cluster can give you a kubeconfig"
+                 one, and the cluster's administrator can give you a kubeconfig"
             )));
         }
         if name.is_empty() {
@@ -97,7 +97,7 @@ impl<T> NamedEntry<T> {
             let text = text.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
                 let name = &self.name;
                 config_error(format!(
-                    "{origin}: {what}-data of {name:?} is no base64 of PEM text; write the output \
+                    "{origin}: {what}-data of {name:?} is not base64 of PEM text; write the output \
                      of `base64 -w0 FILE` there, or name the file under `{what}`"
                 ))
             })?;

@@ -1,7 +1,7 @@
 //! Configuration of a client, from kubeconfig files or from the Pod in which the process runs.
 //!
 //! Files are few and small and are read at start, with blocking calls. Token files, CA files and
-//! client certificates are only named here and read again while the client runs. Not here: writing
+//! client certificates are only named here and read again while the client runs. Not included: writing
 //! a kubeconfig, the legacy `auth-provider` (a configuration that uses it is refused), and prompts
 //! for missing values.
 
@@ -388,7 +388,9 @@ fn parse_server(server: &str, origin: &str) -> Result<Uri, Error> {
     let wrong = || {
         // The part before an `@`, or a query, may contain a password or a token.
         let shown = if server.contains(['@', '?']) { "that" } else { server };
-        config_error(format!("{origin}: `{shown}` is no server address; write https://host:port"))
+        config_error(format!(
+            "{origin}: `{shown}` is not a server address; write https://host:port"
+        ))
     };
     // As kubectl: an address without a scheme means plain HTTP.
     let full = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };

@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(
             manager.delay(&uri("https://a:1/x")),
             Duration::ZERO,
-            "no answer is no overload"
+            "no answer is not an overload"
         );
         assert_eq!(NoBackoff.delay(&uri("https://a")), Duration::ZERO);
     }

@@ -4,7 +4,7 @@
 //! (G-L8: no write of this process can still be executed). The end of a task is not the end of its
 //! write: dropping a call does not stop the server that has received it. Therefore a gate counts
 //! the writes that it admits, and an abandoned write stays in doubt for the timeout that was sent
-//! to the server, and a margin. Not here: the identity of the writes.
+//! to the server, and a margin. Not included: the identity of the writes.
 
 // DESIGN.md, 54: A Lease is released only after all writes sent under it have ended
 

@@ -235,7 +235,7 @@ fn once<T: fmt::Debug>(what: &str, slot: &mut Option<T>, value: T) -> Result<(),
 fn check_segment(what: &str, text: &str) -> Result<(), String> {
     if text == "." || text == ".." || text.contains(['/', '%']) {
         return Err(format!(
-            "`{text}` is no {what}: it may not be `.` or `..`, nor contain `/` or `%`, which would \
+            "`{text}` is not a {what}: it may not be `.` or `..`, nor contain `/` or `%`, which would \
              change the path"
         ));
     }

@@ -3,7 +3,7 @@
 //! A request owns its client, so the value that [`Client::get`] and its siblings return can send
 //! itself. A request can be stored, cloned and sent any number of times, from several tasks. The
 //! first mistake is recorded and later setters do nothing; sending reports the mistake. For kinds
-//! with a Rust type [`Api`](crate::api::Api) is shorter. Not here: types, pages, resumed watches.
+//! with a Rust type [`Api`](crate::api::Api) is shorter. Not included: types, pages, resumed watches.
 
 mod address;
 mod body;
@@ -246,7 +246,7 @@ impl Request {
     /// precede it.
     pub fn request_uri(self, uri: &str) -> Self {
         self.change(|request| {
-            let wrong = |why: &str| format!("`{uri}` is no request URI: {why}");
+            let wrong = |why: &str| format!("`{uri}` is not a request URI: {why}");
             let parsed: http::Uri = uri.parse().map_err(|error| wrong(&format!("{error}")))?;
             if !parsed.path().starts_with('/') {
                 return Err(wrong("its path does not begin with a slash"));
@@ -334,7 +334,7 @@ impl Request {
         let values = owned(values);
         self.change(|request| {
             let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| format!("`{name}` is no name of a header"))?;
+                .map_err(|_| format!("`{name}` is not a name of a header"))?;
             request.headers.remove(&name);
             for value in values {
                 // The value may be a secret, so the error text does not contain it.

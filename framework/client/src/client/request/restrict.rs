@@ -102,8 +102,9 @@ impl Client {
         }
         let place = below.and_then(ApiPath::of).filter(|place| !place.rest.is_empty());
         let Some(place) = place else {
-            let why =
-                || format!("`{path}` is no object of the API, so a dry run means nothing there");
+            let why = || {
+                format!("`{path}` is not an object of the API, so a dry run means nothing there")
+            };
             return request.verb.writes().then(why);
         };
         let subresource = place.subresource()?;
@@ -131,7 +132,7 @@ impl Client {
             Err(Error::new(ErrorKind::Usage, text))
         };
         if !is_namespace(namespace) {
-            return refuse("that is no namespace".into());
+            return refuse("that is not a namespace".into());
         }
         let Some(path) = self.below(request) else {
             return refuse(format!("`{}` lies outside of the server's address", request.path));
@@ -193,7 +194,7 @@ fn say_so_in_body(request: &mut Prepared) -> Result<(), Error> {
     let options = serde_json::from_slice::<Map<String, Value>>(&request.body).ok();
     let Some(mut options) = options.filter(|_| !has_reader) else {
         let text = format!(
-            "cannot {}: the body of a deletion that is a dry run has to say so, and this one is no \
+            "cannot {}: the body of a deletion that is a dry run has to say so, and this one is not a \
              DeleteOptions as JSON",
             request.what
         );

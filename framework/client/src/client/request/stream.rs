@@ -183,7 +183,7 @@ impl ByteStream {
             format!("cannot {what}: nothing came for {} s", limit.as_secs_f64())
         } else {
             let seconds = PARTIAL_LIMIT.as_secs();
-            format!("cannot {what}: what had begun to come did not end within {seconds} s")
+            format!("cannot {what}: a partial frame was not completed within {seconds} s")
         };
         Error::new(ErrorKind::Timeout, text)
     }

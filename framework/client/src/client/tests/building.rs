@@ -121,7 +121,7 @@ fn mechanism_9_a_request_uri_replaces_path_and_query_from_the_root() {
         .request_uri("/other/x%20y?a=1&a=2&c=%2F+");
     assert_eq!(request.url().unwrap(), "https://proxy:8443/other/x%20y?b=kept&a=1&a=2&c=%2F%20");
     let text = mistake(offline().get().request_uri("no uri at all"));
-    assert!(text.contains("is no request URI"), "{text}");
+    assert!(text.contains("is not a request URI"), "{text}");
 }
 
 #[derive(Serialize)]
@@ -318,7 +318,7 @@ fn mechanism_3_the_accept_header_follows_from_both_content_types() {
 fn mechanism_2_a_request_starts_with_the_clients_timeout_and_no_backoff() {
     let client = offline();
     let prepared = client.get().prepare().unwrap();
-    assert_eq!(prepared.timeout, None, "the default of 30 s is no server's business");
+    assert_eq!(prepared.timeout, None, "the default of 30 s is not a server's business");
     assert!(prepared.extra.backoff.is_none() && prepared.extra.max_retries.is_none());
     let client = Client::builder()
         .timeout(Duration::from_secs(7))

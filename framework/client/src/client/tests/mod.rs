@@ -6,7 +6,7 @@ mod calls;
 mod configuring;
 mod connecting;
 mod faults;
-mod flights;
+mod in_flight_writes;
 mod sending;
 mod telling;
 mod waiting;

@@ -318,7 +318,7 @@ async fn mechanism_11_a_backoff_beyond_the_deadline_fails_at_once() {
     let started = Instant::now();
     let error = request.timeout(Duration::from_secs(1)).send().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(error.to_string().contains("wait 1 s after its trouble"), "{error}");
+    assert!(error.to_string().contains("are delayed 1 s after errors of this host"), "{error}");
     assert_eq!((started.elapsed().as_secs(), server.count()), (0, 1));
 }
 

@@ -1,6 +1,6 @@
 //! Reading the body of an answer as a whole, up to a limit.
 //!
-//! Neither size nor speed of an answer is trusted. Not here: bodies that are passed on in chunks
+//! Neither size nor speed of an answer is trusted. Not included: bodies that are passed on in chunks
 //! (`stream`).
 
 use bytes::Bytes;

@@ -5,7 +5,7 @@
 //! more than the rest of the event. So a watch takes the connection over, drives it while it waits
 //! for the next chunk, and returns it at the end.
 //!
-//! Not here: HTTP/2, whose connections carry many requests and buffer for each.
+//! Not included: HTTP/2, whose connections carry many requests and buffer for each.
 
 // DESIGN.md, 95: Self-wake-ups of a watch task are suppressed
 
@@ -24,14 +24,14 @@ use super::payload::RequestBody;
 #[derive(Clone, Debug)]
 pub(in crate::client) struct Driver {
     /// Channel to the driving task, by which the connection is requested.
-    asks: mpsc::Sender<oneshot::Sender<Driven>>,
+    takeover_tx: mpsc::Sender<oneshot::Sender<Driven>>,
 }
 
 /// A connection without a task; its owner has to poll it. Dropping it closes the connection.
 pub(in crate::client) struct Driven {
     connection: Pin<Box<Connection<TokioIo<BoxIo>, RequestBody>>>,
     /// Requests for the connection; each holds the channel for the reply.
-    asked: mpsc::Receiver<oneshot::Sender<Driven>>,
+    takeover_rx: mpsc::Receiver<oneshot::Sender<Driven>>,
     /// Runtime of the driving task.
     runtime: Handle,
 }
@@ -39,17 +39,17 @@ pub(in crate::client) struct Driven {
 impl Driver {
     /// Drives a connection in a task of its own, until its last user is gone or its peer closes it.
     pub(in crate::client) fn spawn(connection: Connection<TokioIo<BoxIo>, RequestBody>) -> Self {
-        let (asks, asked) = mpsc::channel(1);
+        let (takeover_tx, takeover_rx) = mpsc::channel(1);
         let runtime = Handle::current();
-        Driven { connection: Box::pin(connection), asked, runtime }.give_back();
-        Self { asks }
+        Driven { connection: Box::pin(connection), takeover_rx, runtime }.give_back();
+        Self { takeover_tx }
     }
 
     /// Takes the connection over from its task; `None` when the connection has ended.
     pub(in crate::client) async fn take(&self) -> Option<Driven> {
-        let (reply, answer) = oneshot::channel();
-        self.asks.send(reply).await.ok()?;
-        answer.await.ok()
+        let (reply_tx, reply_rx) = oneshot::channel();
+        self.takeover_tx.send(reply_tx).await.ok()?;
+        reply_rx.await.ok()
     }
 }
 
@@ -79,11 +79,11 @@ impl Driven {
                 biased;
                 // Biased: a connection that has ended is not handed over any more.
                 ended = self.connection.as_mut() => return log_end(ended),
-                Some(reply) = self.asked.recv() => reply,
+                Some(reply) = self.takeover_rx.recv() => reply,
             };
             match reply.send(self) {
                 Ok(()) => return,
-                // The taker was cancelled: its request for the connection lapses.
+                // The taker was cancelled: its request is dropped.
                 Err(back) => self = back,
             }
         }

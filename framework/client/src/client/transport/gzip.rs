@@ -3,7 +3,7 @@
 //! On request, an API server compresses answers above 128 KiB; from 1.37 on it writes watches as
 //! one gzip member per event. So a body may consist of any number of members, and each chunk is
 //! passed on as soon as it is complete. Output is produced in chunks of at most 64 KiB: the reader
-//! limits the total size that a small input may expand to. Not here: compression of requests, and
+//! limits the total size that a small input may expand to. Not included: compression of requests, and
 //! other encodings.
 
 // DESIGN.md, 18: Gzip is decoded inside of the tower layers
@@ -89,7 +89,7 @@ enum GzipFault {
 impl fmt::Display for GzipFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Corrupt(why) => write!(f, "the answer is no valid gzip: {why}"),
+            Self::Corrupt(why) => write!(f, "the answer is not valid gzip: {why}"),
             Self::Truncated => f.write_str("the answer ended in the middle of its gzip data"),
             Self::Foreign => {
                 f.write_str("the answer has a Content-Encoding that was not asked for")

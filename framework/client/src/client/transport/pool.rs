@@ -2,7 +2,7 @@
 //!
 //! An HTTP/1.1 connection carries one request at a time and is idle between two; HTTP/2 connections
 //! are shared. A closed connection is noticed when it is taken from the pool. Pings, ages and idle
-//! times follow the clock, so that a run on a paused clock is reproducible. Not here: the outcome
+//! times follow the clock, so that a run on a paused clock is reproducible. Not included: the outcome
 //! of a request whose connection breaks (`transport`).
 //!
 //! Lock order: `dialing` before `state`. `dialing` is held across a connect, so that requests which

@@ -6,7 +6,7 @@
 //! wake-up that arrives during a poll is only recorded and answered by another poll; wake-ups at
 //! other times reach the task.
 //!
-//! Not here: the polled futures themselves.
+//! Not included: the polled futures themselves.
 
 // DESIGN.md, 95: Self-wake-ups of a watch task are suppressed
 

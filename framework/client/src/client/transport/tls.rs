@@ -415,7 +415,8 @@ fn no_system_roots() -> Error {
 fn add_roots(roots: &mut RootCertStore, pem: &SecretString, called: &str) -> Result<(), Error> {
     for certificate in certificates(pem, called)? {
         roots.add(certificate).map_err(|error| {
-            let text = format!("{called} holds a certificate that is no CA: {error}; replace it");
+            let text =
+                format!("{called} holds a certificate that is not a CA: {error}; replace it");
             config(text).because(error)
         })?;
     }

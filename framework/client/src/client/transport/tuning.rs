@@ -1,7 +1,7 @@
 //! Settings of a client's transport: protocols, pings, ages, sizes and time limits.
 //!
 //! They are one value, so that a test can shorten hours and the variables of kubectl can override
-//! them. Not here: retries and their waits (`retry`), and overrides of one request.
+//! them. Not included: retries and their waits (`retry`), and overrides of one request.
 
 use std::time::Duration;
 
@@ -61,7 +61,9 @@ impl Tuning {
             let text = variable(name).filter(|text| !text.is_empty())?;
             let parsed = text.parse().map(Duration::from_secs);
             parsed
-                .inspect_err(|_| tracing::warn!("{name}={text:?} is no number of seconds: ignored"))
+                .inspect_err(|_| {
+                    tracing::warn!("{name}={text:?} is not a number of seconds: ignored")
+                })
                 .ok()
         };
         let http2 = variable("DISABLE_HTTP2").is_none_or(|text| text.is_empty());

@@ -131,7 +131,7 @@ impl Column {
         let format = field.as_ref().and_then(|field| field.get("format")).and_then(Value::as_str);
         if self.kind == Some("date") && found == Some("string") && format != Some("date-time") {
             faults.warn(format!(
-                "{what}: kubectl shows `<invalid>` for each text of `{path}` that is no time; give the field the type \
+                "{what}: kubectl shows `<invalid>` for each text of `{path}` that is not a time; give the field the type \
                  `ApiTime`, or `#[schema(format = \"date-time\")]`"
             ));
         }
@@ -331,7 +331,7 @@ fn look_up(
                 _ if is_open(here) => None,
                 _ => {
                     return Err(format!(
-                        "there is no `{path}`: {} is no list",
+                        "there is no `{path}`: {} is not a list",
                         if walked.is_empty() { "the object" } else { &walked }
                     ));
                 }

@@ -40,21 +40,21 @@ thread_local! {
 
 /// Sets the current type, and restores the one before when it is dropped, also by a panic: the types of
 /// fields are described while that of the struct is.
-struct Turn(Option<&'static Functions>);
+struct CurrentTypeGuard(Option<&'static Functions>);
 
-impl Turn {
+impl CurrentTypeGuard {
     fn of(functions: &'static Functions) -> Self {
         Self(CURRENT.replace(Some(functions)))
     }
 }
 
-impl Drop for Turn {
+impl Drop for CurrentTypeGuard {
     fn drop(&mut self) {
         CURRENT.set(self.0);
     }
 }
 
-/// The type whose turn it is.
+/// The current type.
 pub(super) struct Current;
 
 impl JsonSchema for Current {
@@ -97,6 +97,6 @@ fn by(
     generator: &mut SchemaGenerator,
     container: fn(&mut SchemaGenerator) -> Schema,
 ) -> Schema {
-    let _turn = Turn::of(functions);
+    let _turn = CurrentTypeGuard::of(functions);
     container(generator)
 }

@@ -21,7 +21,8 @@ const MOST_LEVELS: usize = 64;
 /// does not decode, with its name.
 pub fn definitions_from_yaml(text: &str) -> Result<Vec<CustomResourceDefinition>, Error> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
-        Error::new(ErrorKind::Decode, "cannot read definitions: the text is no YAML").because(error)
+        Error::new(ErrorKind::Decode, "cannot read definitions: the text is not YAML")
+            .because(error)
     })?;
     let mut found = Vec::new();
     for document in documents {

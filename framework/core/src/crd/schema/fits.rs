@@ -25,7 +25,7 @@ pub(super) fn fits(value: &Value, schema: &Node) -> Result<(), Misfit> {
     if let Some(Value::Array(values)) = schema.get("enum")
         && !values.contains(value)
     {
-        return wrong(format!("is none of {}", Value::Array(values.clone())));
+        return wrong(format!("is not one of {}", Value::Array(values.clone())));
     }
     bounds(value, schema).or_else(wrong)?;
     text(value, schema).or_else(wrong)?;

@@ -275,7 +275,7 @@ impl Lower<'_> {
         for rule in rules {
             let Some(rule) = rule.as_object() else {
                 self.fault(&format!(
-                    "{rule} in `{RULES}` is no rule; write {{ \"rule\": \"self > 0\" }}"
+                    "{rule} in `{RULES}` is not a rule; write {{ \"rule\": \"self > 0\" }}"
                 ));
                 continue;
             };

@@ -244,7 +244,7 @@ fn columns_may_show_the_kind_and_filters_are_read() {
     let error = define::<Plain>(|it| it.columns = OPERATOR).unwrap_err();
     assert!(error.contains("a filter compares by `==`"), "{error}");
     let error = define::<Plain>(|it| it.columns = TEXT).unwrap_err();
-    assert!(error.contains("`Ready` in the filter `?(@.type==Ready)` is no value"), "{error}");
+    assert!(error.contains("`Ready` in the filter `?(@.type==Ready)` is not a value"), "{error}");
 }
 
 /// A definition with a description of `length` bytes.

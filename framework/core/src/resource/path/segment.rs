@@ -59,7 +59,8 @@ pub(crate) fn json_pointer(segments: &[Segment]) -> Option<String> {
 /// # Errors
 /// The text is no path.
 pub(crate) fn parsed(path: &str) -> Result<Vec<Segment>, String> {
-    let fault = |why: &str| format!("`{path}` is no JSON path: {why}; write it like `.spec.host`");
+    let fault =
+        |why: &str| format!("`{path}` is not a JSON path: {why}; write it like `.spec.host`");
     let mut segments = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {
@@ -158,10 +159,10 @@ fn filter(condition: &str) -> Result<(), String> {
     let (left, right) = (left.trim(), right.trim());
     let example = "write it like `?(@.type==\"Ready\")`";
     if !left.starts_with('@') {
-        return Err(format!("`{left}` in the filter `?{condition}` is no field; {example}"));
+        return Err(format!("`{left}` in the filter `?{condition}` is not a field; {example}"));
     }
     if !is_value(right) {
-        return Err(format!("`{right}` in the filter `?{condition}` is no value; {example}"));
+        return Err(format!("`{right}` in the filter `?{condition}` is not a value; {example}"));
     }
     Ok(())
 }

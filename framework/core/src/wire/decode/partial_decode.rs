@@ -5,7 +5,7 @@
 //! members in them, and each wanted value is passed to `serde_json`. Skipped values are checked for
 //! brackets and quotes only.
 //!
-//! Not here: error texts. Input that does not decode is decoded again by `serde_json`, which
+//! Not included: error texts. Input that does not decode is decoded again by `serde_json`, which
 //! reports the reason.
 
 use std::cell::Cell;

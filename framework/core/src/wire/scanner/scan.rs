@@ -1,7 +1,7 @@
 //! A JSON scanner that finds where values end, in pieces that may be cut anywhere.
 //!
 //! It checks no more syntax than it needs to find boundaries. The bytes between them are checked by
-//! their decoder, so that one bad object does not hide its neighbours. Not here: iteration over the
+//! their decoder, so that one bad object does not hide its neighbours. Not included: iteration over the
 //! members of an object (`members`).
 
 use std::borrow::Cow;

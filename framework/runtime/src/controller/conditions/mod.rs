@@ -5,7 +5,7 @@
 //! nothing. At its end [`summary`] computes the root, and one patch writes all that differ. A failure is
 //! written by the worker's report, which knows whether it is retried; a dropped reconcile writes nothing.
 //!
-//! Absent: a write at the beginning. `status.observedGeneration` is behind the generation until the first
+//! Not included: a write at the beginning. `status.observedGeneration` is behind the generation until the first
 //! reconcile of a new spec has ended, which kstatus reads as `InProgress`.
 
 // DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
@@ -13,6 +13,7 @@
 mod collected;
 mod declares;
 mod parts;
+pub(super) mod reasons;
 pub(super) mod summary;
 
 pub(super) use collected::{Change, Collected};

@@ -4,9 +4,9 @@
 // DESIGN.md, 188: A stalling condition of a handler shows the failures that nothing but a change helps against
 
 use super::Change;
+use super::reasons::WAITING;
 use super::summary::is_valid;
 use crate::controller::Failure;
-use crate::controller::worker::WAITING;
 use windlass_core::conditions::{Condition, ConditionTypes, met, unknown, unmet};
 
 /// Reason after a success.

@@ -13,9 +13,9 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::Change;
-use crate::controller::action::Wait;
+use super::reasons::{RECONCILED, TERMINATING, WAITING};
+use crate::controller::outcome::action::Wait;
 use crate::controller::source::PAUSED as PAUSED_BY;
-use crate::controller::worker::{RECONCILED, TERMINATING, WAITING};
 use windlass_core::conditions::{Condition, ConditionTypes, Conditions, met, unknown, unmet};
 use windlass_core::text::shorten;
 

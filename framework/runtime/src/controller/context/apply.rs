@@ -446,19 +446,19 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             (Some(may), _) if may(&live) => self.adopt(&live).await,
             // Nothing deletes it: its clean-up was left out, as by a finalizer that was removed by hand.
             (_, Some(holder)) if holder.is_marked => Err(self.taken(
-                "it is of an earlier object of the same name, whose clean-up has not deleted it; delete it, \
+                "it belongs to an earlier object of the same name, whose clean-up has not deleted it; delete it, \
                  or let it be adopted",
             )),
             (_, Some(_)) => Err(refused.note(
-                "it is of an earlier object of the same name, and garbage collection deletes it soon",
+                "it belongs to an earlier object of the same name, and garbage collection deletes it soon",
             )),
             (Some(_), None) => Err(self.taken(
-                "it is there already, and is none that may be adopted; choose another name, delete \
-                 it, or mark it as one that may be",
+                "an object of this name exists and may not be adopted; choose another name, delete \
+                 it, or mark it as one that may be adopted",
             )),
             (None, None) => Err(self.taken(
-                "it is there already, and is none of its children; choose another name, delete it, or \
-                 take it over by `cx.apply_owned(…).adopt()`, or in a graph by `adopt_if`",
+                "an object of this name exists and is not a child of the object; choose another name, \
+                 delete it, or take it over by `cx.apply_owned(…).adopt()`, or in a graph by `adopt_if`",
             )),
         }
     }
@@ -512,7 +512,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         match cx.answered(write, ("apply", &self.child.1)).await {
             Ok((child, answer)) => {
                 cx.wrote(WriteEffect::Changed, &child, &answer);
-                let text = format!("{} was there already, and is a child from now on", self.what());
+                let text = format!("{} existed already, and is a child from now on", self.what());
                 cx.event(Normal, "ChildAdopted", text);
                 Ok(Some(Version::of(&child)))
             }

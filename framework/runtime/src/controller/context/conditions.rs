@@ -103,8 +103,10 @@ impl<C: Reconciler> Context<C> {
         let transitions = Mutex::new(Vec::new());
         self.write_status(&|status| {
             if !status.is_object() {
-                let text =
-                    format!("cannot keep conditions of \"{}\": its status is no object", self.key);
+                let text = format!(
+                    "cannot keep conditions of \"{}\": its status is not an object",
+                    self.key
+                );
                 return Err(Error::new(ErrorKind::Usage, text));
             }
             let before = kept.own(status);

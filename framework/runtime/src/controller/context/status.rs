@@ -136,7 +136,10 @@ impl<C: Reconciler> Context<C> {
     async fn replace_status(&self, mut wanted: Value) -> Result<(), Error> {
         drop_nulls(&mut wanted);
         if !wanted.is_object() {
-            return Err(Error::new(ErrorKind::Usage, "cannot write a status that is no object"));
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "cannot write a status that is not an object",
+            ));
         }
         let keeps_generation = self.shared.conditions.is_some_and(|kept| kept.keeps_generation());
         self.write_status(&move |status| {

@@ -7,7 +7,7 @@
 //! runs without a record, because nothing says for which object they are sent.
 //! The state before is read after the reconcile, because nothing was stored meanwhile.
 //!
-//! Absent: the decision which objects are reconciled (`run/planning.rs`), and the presentation.
+//! Not included: the decision which objects are reconciled (`run/planning.rs`), and the presentation.
 
 // DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 

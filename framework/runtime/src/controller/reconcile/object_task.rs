@@ -6,7 +6,7 @@
 //! and when the controller stops or loses its lease. A task that fails or panics is started again
 //! with backoff and affects nothing else.
 //!
-//! Absent: state. After a restart or a change of leaders every task starts anew.
+//! Not included: state. After a restart or a change of leaders every task starts anew.
 //!
 //! The map of tasks is locked for single operations only. `reconciled` and `end` of one key never
 //! run at the same time, because one worker at a time holds the key; `end_all` runs after the

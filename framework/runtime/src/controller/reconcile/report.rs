@@ -8,7 +8,8 @@
 
 use std::future::Future;
 
-use crate::controller::worker::{REASONS, RECONCILED, ReportFuture, ReportedFailure};
+use crate::controller::conditions::reasons;
+use crate::controller::worker::{ReportFuture, ReportedFailure};
 use crate::controller::{Context, Failure, Reconciler, Result};
 use crate::events::Warning;
 use windlass_core::conditions::{Condition, met};
@@ -91,9 +92,9 @@ impl<C: Reconciler> Context<C> {
     /// of its own.
     pub(crate) async fn report_success(&self, type_: &str) -> Result<(), Error> {
         // A condition with another reason was set by the reconciler itself.
-        let is_ours = |condition: &Condition| REASONS.contains(&condition.reason.as_str());
+        let is_ours = |condition: &Condition| reasons::ALL.contains(&condition.reason.as_str());
         if self.condition(type_).await?.is_none_or(|condition| is_ours(&condition)) {
-            self.set_condition(met(type_, RECONCILED, "")).await?;
+            self.set_condition(met(type_, reasons::RECONCILED, "")).await?;
         }
         Ok(())
     }

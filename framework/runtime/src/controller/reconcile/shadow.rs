@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::step::ObjectStep;
-use crate::controller::action::Wait;
 use crate::controller::context::ControllerShared;
+use crate::controller::outcome::action::Wait;
 use crate::controller::planned::DryRunRecord;
 use crate::controller::state::{FollowUp, SpecVersion};
 use crate::controller::worker::{

@@ -11,9 +11,9 @@
 use std::sync::Arc;
 
 use super::object_task::Tasks;
-use crate::controller::action::Wait;
 use crate::controller::conditions::{Outcome, PartCondition};
 use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
+use crate::controller::outcome::action::Wait;
 use crate::controller::plan::{ControllerSpec, Finalizer};
 use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
 use crate::controller::worker::{

@@ -31,7 +31,7 @@
 //! A step may consist of steps: `.step("dns", Steps::new(cx)….run())`. An inner step that stops
 //! ends that step with success; the outer sequence continues.
 //!
-//! Absent: values passed from step to step; results belong into the cluster or into the
+//! Not included: values passed from step to step; results belong into the cluster or into the
 //! reconciler's own variables.
 
 use std::fmt;
@@ -42,7 +42,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crate::controller::conditions::{Change, PartCondition, failed, succeeded};
-use crate::controller::failure::Retry;
+use crate::controller::outcome::failure::Retry;
 use crate::controller::{Action, Context, Failure, OwnsConditions, Reconciler, Result};
 use windlass_core::conditions::{Condition, ConditionSet, unmet};
 use windlass_core::error::Error;

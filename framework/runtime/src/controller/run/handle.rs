@@ -418,7 +418,7 @@ impl<C: Reconciler> ErasedController for Handle<C> {
     fn busy_report(&self) -> BusyReport {
         let sentence = |hot: &HotKey| {
             format!(
-                "{}: reconciled {} times in a row though nobody changed its spec, and slowed down; \
+                "{}: reconciled {} times in a row without a change of its spec, and slowed down; \
                  because: {}",
                 hot.key,
                 hot.count,

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! They behave as controller-runtime's of the same names: a predicate that compares two states
-//! passes creations and deletions. Absent: events without an object (controller-runtime's
+//! passes creations and deletions. Not included: events without an object (controller-runtime's
 //! `Generic`); a [`Trigger`](crate::controller::Trigger) names keys, which no predicate filters.
 //!
 //! A predicate filters changes, and causes without a change (resyncs, timers, polls). It does not

@@ -5,7 +5,7 @@
 //! operator is busy, and for work that only one source makes necessary; correct results follow from
 //! the objects.
 //!
-//! Each reason is a bit, and adds of one key merge by `or`: remembering them costs nothing. Absent:
+//! Each reason is a bit, and adds of one key merge by `or`: remembering them costs nothing. Not included:
 //! the single events, and their order.
 
 use std::fmt;

@@ -3,7 +3,7 @@
 //!
 //! A [`Trigger`] takes keys from any task. Once a controller's cache is filled they go straight
 //! into its queue, where a key that is queued already costs nothing; before that, the trigger
-//! holds them. There is no task and no channel in between that could fall behind. Absent:
+//! holds them. There is no task and no channel in between that could fall behind. Not included:
 //! payloads. A key names an object, and the reconcile reads the data; values from outside are kept
 //! by a [`Poll`](crate::controller::Poll).
 

@@ -5,7 +5,7 @@
 //! it ([`ControllerBuilder::track_changes`](crate::controller::ControllerBuilder::track_changes))
 //! keeps the last reconciled state of each object, within a bound.
 //!
-//! Absent: durable memory. After a restart, after a change of leaders, and for objects that did not
+//! Not included: durable memory. After a restart, after a change of leaders, and for objects that did not
 //! fit, nothing is known, and everything has to be treated as changed.
 
 use std::collections::BTreeMap;

@@ -28,7 +28,7 @@ const CONFIRMED_RETENTION: Duration = Duration::from_secs(10);
 /// as confirmed.
 const MAX_WRITES: usize = 4096;
 
-/// The creates and deletes that a view lacks.
+/// The creates and deletes that the cache does not show yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pending {
     /// Objects that were created, or may have been, and are not shown yet.
@@ -54,7 +54,8 @@ pub(crate) enum WriteEffect {
     Deleted,
 }
 
-/// State of a write in a cache. Of several caches the greatest value counts, which lacks most.
+/// State of a write in a cache. With several caches, the state that is furthest from confirmed
+/// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum View {
     /// The watch has shown it, or a later state.
@@ -105,8 +106,8 @@ impl WrittenKind {
     }
 }
 
-/// One parent's writes to objects of one kind, and its expectations. Open while objects of unknown
-/// names are awaited.
+/// One parent's writes to objects of one kind, and its expectations. Open while creates
+/// under generated names are unanswered.
 #[derive(Debug)]
 struct KindExpectations {
     kind: WrittenKind,
@@ -243,7 +244,9 @@ impl ExpectationTracker {
 
     /// Notes that the watch has shown a new child of the parent.
     pub(crate) fn observe_new(&self, parent: &ObjectKey, kind: &ResourceInfo, uid: &str) {
-        // `SeqCst`, and counted before the create is sent: the awaited child appears later.
+        // The counter is raised before the create is sent, so a zero here proves that the new child
+        // was not created by us. `SeqCst`: the worker raises the counter and then sends; this task
+        // has received the event and then reads. No lock orders the two.
         if self.open.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -275,7 +278,7 @@ impl ExpectationTracker {
             expected.forget_confirmed(informers, now);
             if expected.opened.is_some_and(|opened| now >= opened + EXPECTATION_TIMEOUT) {
                 let (kind, missing) = (&expected.kind.name, expected.missing());
-                tracing::warn!(%kind, missing, "children that were created never appeared, and are waited for no longer");
+                tracing::warn!(%kind, missing, "created children did not appear within 300 s; they are no longer expected");
                 self.change(expected, |expected| (expected.in_flight, expected.unnamed) = (0, 0));
             }
         }
@@ -285,7 +288,7 @@ impl ExpectationTracker {
         }
     }
 
-    /// Whether one of the parent's writes lapsed before the watch has shown it.
+    /// Whether one of the parent's writes expired before the watch showed it.
     pub(crate) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
         let Some(parents) = self.parents.of(parent).lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };
@@ -295,7 +298,7 @@ impl ExpectationTracker {
             .any(|expected| expected.views(informers).any(|(.., view)| view == View::Expired))
     }
 
-    /// Returns the creates and deletes that the parent's view lacks.
+    /// Returns the creates and deletes that the caches of the parent's children do not show yet.
     pub(crate) fn pending(
         &self,
         parent: &ObjectKey,
@@ -341,6 +344,7 @@ impl ExpectationTracker {
 
     /// Subtracts a forgotten parent's open expectations from their number.
     fn clear(&self, parent: Option<Parent>) {
+        // As in `change`.
         let open =
             parent.iter().flat_map(|parent| &parent.kinds).filter(|expected| expected.is_open());
         self.open.fetch_sub(open.count(), Ordering::SeqCst);
@@ -377,6 +381,9 @@ impl ExpectationTracker {
             expected.unclaimed.clear();
             expected.opened = None;
         }
+        // Under the parent's lock, so that each kind is counted once. `SeqCst` pairs with the load in
+        // `observe_new`: a create whose counter was raised here is sent only afterwards, so the
+        // event of its child finds a counter above zero.
         match (was_open, expected.is_open()) {
             (false, true) => drop(self.open.fetch_add(1, Ordering::SeqCst)),
             (true, false) => drop(self.open.fetch_sub(1, Ordering::SeqCst)),

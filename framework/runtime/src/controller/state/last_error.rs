@@ -123,6 +123,8 @@ impl LastErrors {
         let streak =
             FailureStreak { count, text: text_hash, gave_up, is_resumed, given_up_at, promised };
         inner.streaks.insert(key.clone(), streak);
+        // Release, under the lock: pairs with the load of the key's next attempt, which the queue
+        // orders after this one; see `given_up`.
         self.failing.store(inner.streaks.len(), Ordering::Release);
         inner.insert(LastError { key, text, at, count, gave_up, is_over: false });
         record
@@ -144,6 +146,7 @@ impl LastErrors {
     pub(crate) fn forget_failures(&self, key: &ObjectKey) {
         let mut inner = self.inner.lock();
         inner.streaks.remove(key);
+        // Release under the lock, as in `note`.
         self.failing.store(inner.streaks.len(), Ordering::Release);
     }
 
@@ -182,6 +185,7 @@ impl LastErrors {
 
     /// Records a successful reconcile of `key`.
     pub(crate) fn succeeded(&self, key: &ObjectKey) {
+        // As in `given_up`: a zero that is read without the lock may miss failures of other keys only.
         if self.failing.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -195,6 +199,7 @@ impl LastErrors {
 
     /// Forgets an object that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
+        // Relaxed: the flag is set by the worker of this key, or it is set for another key and does not matter.
         if self.is_used.load(Ordering::Relaxed) {
             let mut inner = self.inner.lock();
             inner.streaks.remove(key);

@@ -5,7 +5,7 @@
 //! without a generation (`ConfigMap`s) the number is a hash of everything but `metadata` and
 //! `status`.
 //!
-//! Absent: the content of a change; see [`changes`](super::changes).
+//! Not included: the content of a change; see [`changes`](super::changes).
 
 // DESIGN.md, 47: Spec changes are detected by `metadata.generation` or a content hash
 

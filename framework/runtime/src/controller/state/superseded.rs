@@ -58,6 +58,8 @@ impl Superseded {
     pub(crate) fn watch(self: &Arc<Self>, key: &ObjectKey, spec_version: SpecVersion) -> Watch {
         let token = CancellationToken::new();
         let mut registered = self.registered.lock();
+        // Stored before the reconcile reads its cache, while `observe` loads it after the cache has
+        // changed: with `SeqCst` at least one side sees the other's write.
         registered.insert(key.clone(), RegisteredReconcile { spec_version, token: token.clone() });
         self.count.store(registered.len(), Ordering::SeqCst);
         Watch { all: Arc::clone(self), key: key.clone(), token }
@@ -136,6 +138,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let mut registered = self.all.registered.lock();
         registered.remove(&self.key);
+        // Under the lock, so that the count of a later registration is not overwritten by an earlier one.
         self.all.count.store(registered.len(), Ordering::SeqCst);
     }
 }

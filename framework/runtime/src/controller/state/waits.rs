@@ -14,7 +14,7 @@ use foldhash::fast::FixedState;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use crate::controller::action::Wait;
+use crate::controller::outcome::action::Wait;
 use windlass_core::resource::ObjectKey;
 use windlass_core::text::shorten;
 

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn k5_a_gate_shuts_when_its_turn_is_dropped_and_not_when_it_ends() {
+    fn k5_a_gate_shuts_when_its_attempt_is_dropped_and_not_when_it_ends() {
         let (dropped, ended) =
             (AttemptCancel::new(&Arc::default()), AttemptCancel::new(&Arc::default()));
         let (first, second) = (gate(&dropped), gate(&ended));
@@ -240,17 +240,17 @@ mod tests {
 
     #[test]
     fn l8_a_write_of_a_handle_that_was_given_away_counts_for_the_lease() {
-        let flights = InFlightWrites::new(Clock::system(), Duration::ZERO);
-        let outer: Arc<dyn WriteGate> = Arc::new(Counting(flights.clone()));
+        let in_flight_writes = InFlightWrites::new(Clock::system(), Duration::ZERO);
+        let outer: Arc<dyn WriteGate> = Arc::new(Counting(in_flight_writes.clone()));
         let attempt = AttemptCancel::new(&Arc::default());
         let gate = AttemptGate { outer: Some(outer), ..gate(&attempt) };
         let out = gate.begin_write().unwrap();
-        assert_eq!(flights.outstanding().0, 1);
+        assert_eq!(in_flight_writes.outstanding().0, 1);
         assert_eq!(out.limit(), gate.admit().unwrap());
     }
 
     #[test]
-    fn a_token_is_cancelled_by_the_end_of_the_turn_and_by_the_parent() {
+    fn a_token_is_cancelled_by_the_end_of_the_attempt_and_by_the_parent() {
         let parent = Arc::new(CancellationToken::new());
         let (ended, stopped) = (AttemptCancel::new(&parent), AttemptCancel::new(&parent));
         let end = ended.end_guard();

@@ -10,7 +10,7 @@ use super::meter::ReconcileResult;
 use super::reported_failure::ReportedFailure;
 use super::{ReportFuture, Worker};
 use crate::controller::Failure;
-use crate::controller::failure::Retry;
+use crate::controller::outcome::failure::Retry;
 use crate::controller::state::{FailureRecord, FollowUp};
 use crate::workqueue::Work;
 use windlass_core::panics::{caught, panic_text};

@@ -198,6 +198,8 @@ impl LoopGuardState {
         }
         self.roll_window(now);
         let hash = self.hasher.hash_one(key);
+        // Relaxed: an estimate that guards no other data; a sum that is read late only delays the
+        // verdict of a flood.
         if (hash >> 32).is_multiple_of(SAMPLE) {
             self.total.fetch_add(SAMPLE, Ordering::Relaxed);
         }
@@ -220,6 +222,7 @@ impl LoopGuardState {
         let start = *self.start.get_or_init(|| now);
         let gone = now.saturating_duration_since(start).as_nanos();
         let window = u64::try_from(gone / self.guard.window.as_nanos()).unwrap_or(u64::MAX);
+        // Relaxed: a stale window costs an exchange that fails.
         let known = self.window.load(Ordering::Relaxed);
         if window <= known {
             return;
@@ -240,7 +243,8 @@ impl LoopGuardState {
     /// Whether the object is slowed down.
     fn is_throttled(&self, key: &ObjectKey) -> bool {
         let is_throttled = |recent: &RecentRuns| recent.throttled_at.is_some();
-        // The atomic keeps workers off the lock while no object is slowed down.
+        // The atomic keeps workers off the lock while no object is slowed down. Relaxed: the counter of
+        // a key is changed by the worker that holds this key, and the queue orders its attempts.
         self.throttled.load(Ordering::Relaxed) > 0
             && self.keys.lock().get(key).is_some_and(is_throttled)
     }
@@ -248,6 +252,7 @@ impl LoopGuardState {
     /// Recounts the objects that are slowed down.
     fn count_throttled(&self, keys: &HashMap<ObjectKey, RecentRuns, FixedState>) {
         let throttled = keys.values().filter(|recent| recent.throttled_at.is_some()).count();
+        // The caller holds the lock of `keys`, as all who change the number do.
         self.throttled.store(throttled, Ordering::Relaxed);
     }
 
@@ -270,6 +275,7 @@ impl LoopGuardState {
             let was_throttled = recent.throttled_at.is_some();
             *recent = RecentRuns::new(now, 0, new_entry.spec_version);
             if was_throttled {
+                // Under the lock of `keys`, as in `count_throttled`.
                 self.throttled.fetch_sub(1, Ordering::Relaxed);
             }
         }
@@ -286,6 +292,7 @@ impl LoopGuardState {
             return ThrottleDecision::Go;
         }
         recent.throttled_at = Some(now);
+        // Under the lock of `keys`, as in `count_throttled`.
         self.throttled.fetch_add(1, Ordering::Relaxed);
         ThrottleDecision::GoAndWarn
     }

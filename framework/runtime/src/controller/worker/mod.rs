@@ -24,9 +24,7 @@ pub(super) use self::limits::Rate;
 pub(super) use self::loop_guard::{HotKey, LoopGuardState};
 pub(super) use self::meter::Meter;
 pub(super) use self::pool::{ABORT_LIMIT, run_workers, warn_of_aborts};
-pub(super) use self::reported_failure::{
-    REASONS, RECONCILED, ReportedFailure, TERMINATING, WAITING, waiting,
-};
+pub(super) use self::reported_failure::{ReportedFailure, waiting};
 pub use self::retries_used_up::AfterMaxRetries;
 
 use std::future::Future;
@@ -44,7 +42,7 @@ use self::loop_guard::ThrottleDecision;
 use self::meter::ReconcileResult;
 use self::namespaces::Namespaces;
 use self::yield_budget::{PollCount, YieldBudget};
-use crate::controller::action::Wait;
+use crate::controller::outcome::action::Wait;
 use crate::controller::source::{DebounceDecision, Reason, TriggerNames};
 use crate::controller::state::{FollowUp, LastErrors, SpecVersion, Waits};
 use crate::controller::{Action, Failure, RetryPolicy};
@@ -277,7 +275,7 @@ impl Worker {
                 self.meter.throttled();
                 tracing::warn!(
                     limit = %self.loop_guard.guard(),
-                    "reconciled too often though nobody changed its spec, and slowed down: does each \
+                    "reconciled too often without a change of its spec, and slowed down: does each \
                      reconcile write something that differs from the last time?"
                 );
             }

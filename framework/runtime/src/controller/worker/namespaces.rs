@@ -20,7 +20,7 @@ use std::task::Poll;
 use k8s_openapi::api::core::v1::Namespace;
 
 use crate::controller::Failure;
-use crate::controller::failure::Retry;
+use crate::controller::outcome::failure::Retry;
 use crate::controller::source::Reason;
 use crate::workqueue::WorkQueue;
 use windlass_cache::informer::{CacheOptions, Informer, InformerRegistry, Registration};

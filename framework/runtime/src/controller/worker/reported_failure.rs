@@ -1,21 +1,10 @@
-//! A failure as it is reported, and the reasons of the condition that shows it.
+//! A failure as Events and conditions report it.
 
 use crate::controller::Failure;
-use crate::controller::action::Wait;
+use crate::controller::conditions::reasons::{FAILED, GAVE_UP, TERMINAL, TERMINATING, WAITING};
 use crate::controller::conditions::{Outcome, State};
+use crate::controller::outcome::action::Wait;
 use windlass_core::conditions::{Condition, unmet};
-
-/// Reasons of a condition that shows a failure.
-const FAILED: &str = "ReconcileFailed";
-const GAVE_UP: &str = "ReconcileGaveUp";
-const TERMINAL: &str = "TerminalError";
-/// Reasons of a condition that shows a wait.
-pub(crate) const WAITING: &str = "Waiting";
-pub(crate) const TERMINATING: &str = "Terminating";
-/// Reason of a condition that shows a success.
-pub(crate) const RECONCILED: &str = "Reconciled";
-/// All reasons of a condition that shows the outcome of a reconcile.
-pub(crate) const REASONS: [&str; 6] = [FAILED, GAVE_UP, TERMINAL, WAITING, TERMINATING, RECONCILED];
 
 /// A failure, in relation to the failures before it.
 #[derive(Clone, Copy, Debug)]

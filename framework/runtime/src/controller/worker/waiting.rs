@@ -5,7 +5,7 @@
 use super::Worker;
 use super::attempt::AttemptCancel;
 use super::meter::ReconcileResult;
-use crate::controller::action::Wait;
+use crate::controller::outcome::action::Wait;
 use crate::controller::state::FollowUp;
 use crate::workqueue::Work;
 use windlass_core::resource::ObjectKey;

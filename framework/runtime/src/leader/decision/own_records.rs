@@ -8,7 +8,7 @@
 //! A record that goes back to the creation of a lock proves nothing about the holder of an earlier
 //! lock, which may have been deleted while its holder hangs. So such a record lets its holder write
 //! only when a lease duration has passed since it was first seen in the store, and each renewal of
-//! it inherits the rest of that wait. Absent: the decision about which records these are,
+//! it inherits the rest of that wait. Not included: the decision about which records these are,
 //! which the machine makes.
 
 // DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes

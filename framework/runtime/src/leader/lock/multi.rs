@@ -118,6 +118,7 @@ impl MultiLock {
     ) -> Result<ObservedRecord, Error> {
         // `Relaxed`, here and below: the flag orders only later writes of this process, and a stale
         // value costs one attempt.
+        // Relaxed: one campaign writes at a time, and the flag guards no other data.
         let second_first = self.second_first.load(Ordering::Relaxed);
         let is_release = record.holder.is_none();
         let primary = || self.put(false, first, record.clone());
@@ -132,6 +133,7 @@ impl MultiLock {
         } else {
             (primary().await?, secondary().await?)
         };
+        // Both were written: the usual order again. Relaxed, as above.
         self.second_first.store(false, Ordering::Relaxed);
         Ok(self.join(primary, Some(secondary)))
     }
@@ -156,6 +158,7 @@ impl MultiLock {
             !matches!(error.kind(), Conflict | AlreadyExists | NotFound)
         });
         if !refused {
+            // No refusal: the order stays as it was.
             self.second_first.store(before, Ordering::Relaxed);
         }
         answer

@@ -6,7 +6,7 @@
 //! them. Each list in it has a bound, `?limit=`, so that a queue of a million keys costs no more
 //! than one of a hundred. Times are seconds.
 //!
-//! Absent: profiles, and any operation that changes state.
+//! Not included: profiles, and any operation that changes state.
 
 // DESIGN.md, 38: The debug page shares the port of the metrics, on loopback
 

@@ -141,7 +141,10 @@ impl OperatorStatus {
             checks.push(match overdue.filter(|overdue| *overdue > STUCK_THRESHOLD) {
                 Some(overdue) => failed(
                     "leaderElection",
-                    format!("the lease ended {} s ago and nobody noticed", overdue.as_secs()),
+                    format!(
+                        "the lease expired {} s ago and leadership was not ended",
+                        overdue.as_secs()
+                    ),
                 ),
                 None => passed("leaderElection", ""),
             });
@@ -189,8 +192,8 @@ impl OperatorStatus {
                         self.elector.as_ref().and_then(Elector::leads_in).unwrap_or_default();
                     let left = left.as_secs_f64().ceil();
                     format!(
-                        "made the lease and leads in {left} s; whoever held one that was deleted may \
-                         write until then"
+                        "made the lease and leads in {left} s; a previous holder of a deleted lock \
+                         may still write until then"
                     )
                 }
                 Leadership::Ended => "ended".to_owned(),

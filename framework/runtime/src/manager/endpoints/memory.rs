@@ -5,7 +5,7 @@
 //! which caches fill its memory. The budget is the limit of its control group, which is the
 //! container's, or the number that the program gives.
 //!
-//! Absent: any countermeasure. A cache that left objects out would show a cluster that does not
+//! Not included: any countermeasure. A cache that left objects out would show a cluster that does not
 //! exist.
 
 use std::fmt::Write;

@@ -67,7 +67,7 @@ async fn liveness_fails_when_a_lease_is_over_and_the_election_does_not_notice() 
     clock.sleep_machine(Duration::from_secs(10));
     let answer = ask(&endpoints, &get("/healthz")).await;
     assert!(answer.contains("503"), "{answer}");
-    let why = "[-]leaderElection failed: the lease ended 27 s ago and nobody noticed";
+    let why = "[-]leaderElection failed: the lease expired 27 s ago and leadership was not ended";
     assert!(answer.contains(why), "{answer}");
     drop(term);
     let answer = ask(&endpoints, &get("/healthz")).await;

@@ -11,7 +11,7 @@ const AGEING: Duration = Duration::from_millis(250);
 /// Reason of requeued keys, in these tests.
 const BACK: u64 = 1 << 63;
 
-/// Accessors of keys that store a slot which is seldom the right one.
+/// Accessors of keys that store a slot number which is usually wrong.
 fn slot_hint() -> SlotHint<u8> {
     SlotHint { read: |key| key.is_multiple_of(3).then_some(u32::from(*key) / 3), write: |_, _| {} }
 }

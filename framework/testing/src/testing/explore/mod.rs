@@ -11,7 +11,7 @@
 //!
 //! Leader election is off: one process runs at a time, and the renewals of leases would be most requests.
 //!
-//! Absent: first views that are stale (caches begin with consistent reads), two replicas and their
+//! Not included: first views that are stale (caches begin with consistent reads), two replicas and their
 //! hand-over, deletion and recreation by others, faults of webhooks, the framework's monitors of
 //! its own guarantees as oracles, conflicts without a change, panics of tasks outside of reconciles, reasons
 //! of reconciles in findings, shrinking of pairs, and files of findings to be run again by later tests.
@@ -231,7 +231,7 @@ impl Exploration {
                     outcomes.push(outcome);
                     continue;
                 }
-                None => ("the end is no fixpoint", restless),
+                None => ("the end is not a fixpoint", restless),
             };
             let verdict = Verdict { heading, details, first: String::new() };
             report.add(finding(&setting, Vec::new(), verdict, began));
@@ -293,7 +293,7 @@ fn replayed() -> Option<(u64, Plan)> {
     let parsed = seed_and_plan(&text);
     assert!(
         parsed.is_some(),
-        "{REPLAY} is `{text}`, which is no SEED:PLAN; copy it from a finding"
+        "{REPLAY} is `{text}`, which is not a SEED:PLAN; copy it from a finding"
     );
     parsed
 }
@@ -304,7 +304,7 @@ fn seed_and_plan(text: &str) -> Option<(u64, Plan)> {
     Some((seed.parse().ok()?, plan.parse().ok()?))
 }
 
-/// What the threads of a search share.
+/// State that the threads of a search share.
 struct Search<'a, F> {
     shared: &'a Shared<'a, F>,
     first: &'a Outcome,

@@ -14,7 +14,7 @@ use super::state::{self, Difference, End, Masks};
 /// Updates of one object that a disturbance may add.
 const MORE_UPDATES: usize = 10;
 
-/// What undisturbed runs did.
+/// Results of the undisturbed runs.
 #[derive(Debug)]
 pub(super) struct Expectation {
     end: End,
@@ -35,7 +35,7 @@ type Write = (String, &'static str, String);
 pub(super) struct Verdict {
     /// Heading, such as "the end differs".
     pub(super) heading: &'static str,
-    /// What differed, a sentence each.
+    /// The differences, a sentence each.
     pub(super) details: Vec<String>,
     /// The first write that differed; empty when all were expected.
     pub(super) first: String,
@@ -129,7 +129,7 @@ impl Expectation {
             let judged = [
                 ("the end differs", ends.collect()),
                 ("the operator wrote more than it needs to", self.surplus(outcome, plan)),
-                ("the end is no fixpoint", restless(outcome)),
+                ("the end is not a fixpoint", restless(outcome)),
             ];
             judged.into_iter().find(|(_, details): &(_, Vec<String>)| !details.is_empty())?
         };

@@ -115,7 +115,7 @@ impl FromStr for Plan {
         };
         let steps = text.split(',').filter(|text| !text.is_empty());
         let steps =
-            steps.map(|text| step(text).ok_or_else(|| format!("`{text}` is no step of a plan")));
+            steps.map(|text| step(text).ok_or_else(|| format!("`{text}` is not a step of a plan")));
         Ok(Self { steps: steps.collect::<Result<_, _>>()? })
     }
 }

@@ -1,4 +1,4 @@
-//! The report of an exploration, as a person would tell it.
+//! The report of an exploration, in sentences.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 /// A fault that runs of an exploration have shown.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What was wrong, such as "the end differs".
+    /// Kind of the fault, such as "the end differs".
     pub(super) heading: String,
-    /// What was done, a sentence each.
+    /// The disturbances, a sentence each.
     pub(super) caused: Vec<String>,
     /// The first write that differed.
     pub(super) first: String,
-    /// What differed.
+    /// The differences.
     pub(super) details: Vec<String>,
     /// Text that repeats the run: seed and plan.
     pub(super) replay: String,

@@ -46,7 +46,7 @@ pub(super) struct Outcome {
     pub(super) failure: Option<String>,
 }
 
-/// What runs share.
+/// State that runs share.
 #[derive(Debug)]
 pub(super) struct Shared<'a, F> {
     pub(super) workload: &'a F,

@@ -435,7 +435,7 @@ fn a_watch_asks_for_a_time_between_the_least_and_twice_that() {
     let options = ReflectorOptions::new().min_watch_timeout(seconds(400));
     let machine = watching(&options, now);
     let asked: Vec<_> = (0..99)
-        .map(|_| match machine.next_read(|| panic!("a watch is no list")) {
+        .map(|_| match machine.next_read(|| panic!("a watch is not a list")) {
             Read::Watch { timeout, .. } => timeout.as_secs(),
             other => panic!("{other:?}"),
         })

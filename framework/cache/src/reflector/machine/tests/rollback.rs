@@ -22,7 +22,7 @@ fn b8_a_reading_that_shows_a_version_below_a_known_one_proves_that_the_store_was
         let mut check = check();
         check.raise(now);
         if let Some(had) = had {
-            check.notice((now, Arc::from(had)), now, now);
+            check.peer_report((now, Arc::from(had)), now, now);
         }
         assert_eq!((check.due(), check.is_reading()), (Some(now), false));
         check.begin(position, "read");
@@ -47,39 +47,39 @@ fn b8_a_failed_reading_is_repeated_after_a_pause_and_a_lost_connection_voids_the
     check.begin("9", "read");
     check.raise(now);
     assert_eq!((check.due(), check.is_reading()), (Some(now), false));
-    check.settle();
+    check.resolve();
     assert_eq!((check.due(), check.read()), (None, None));
 }
 
 #[test]
-fn b8_a_sign_counts_once_in_two_minutes_and_not_while_a_reading_is_due_or_under_way() {
+fn b8_a_hint_counts_once_in_two_minutes_and_not_while_a_reading_is_due_or_under_way() {
     let start = Instant::now();
     let mut check = check();
     for (after, is_due) in [(0, true), (119, false), (120, true), (239, false), (240, true)] {
-        check.sign(start + seconds(after));
+        check.hint(start + seconds(after));
         assert_eq!(check.due().is_some(), is_due, "after {after} s");
-        check.settle();
+        check.resolve();
     }
     check.begin("9", "read");
-    check.sign(start + seconds(400));
-    assert!(check.is_reading(), "it answers this sign, too");
+    check.hint(start + seconds(400));
+    assert!(check.is_reading(), "it answers this hint, too");
     check.compare("9");
-    check.sign(start + seconds(401));
+    check.hint(start + seconds(401));
     assert!(check.due().is_some(), "the one before was not heeded");
 }
 
 #[test]
-fn b8_a_notice_counts_once_and_not_if_a_list_began_later_or_the_reflector_found_it_itself() {
+fn b8_a_report_counts_once_and_not_if_a_list_began_later_or_the_reflector_found_it_itself() {
     let start = Instant::now();
-    let notice = |at| (start + seconds(at), Arc::<str>::from("20"));
+    let report = |at| (start + seconds(at), Arc::<str>::from("20"));
     let mut check = check();
     for (at, list_began, is_due) in [(10, 5, true), (10, 5, false), (20, 20, true), (30, 31, false)]
     {
-        check.notice(notice(at), start + seconds(list_began), start + seconds(40));
+        check.peer_report(report(at), start + seconds(list_began), start + seconds(40));
         assert_eq!(check.due().is_some(), is_due, "{at} {list_began}");
-        check.settle();
+        check.resolve();
     }
     check.found(start + seconds(50));
-    check.notice(notice(50), start, start + seconds(60));
+    check.peer_report(report(50), start, start + seconds(60));
     assert_eq!(check.due(), None);
 }

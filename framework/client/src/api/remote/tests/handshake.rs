@@ -209,12 +209,12 @@ async fn l8_a_command_whose_start_was_given_up_counts_for_the_lease() {
     });
     let second = Duration::from_secs(1);
     let client = silent.client();
-    let flights = InFlightWrites::new(client.environment().clock.clone(), 2 * second);
-    let pods = client.gated(Arc::new(Counting(flights.clone()))).namespace::<Pod>("shop");
+    let in_flight_writes = InFlightWrites::new(client.environment().clock.clone(), 2 * second);
+    let pods = client.gated(Arc::new(Counting(in_flight_writes.clone()))).namespace::<Pod>("shop");
     let started = pods.exec("db-0", &["x"], ExecOptions::default());
     assert!(tokio::time::timeout(second, started).await.is_err());
     // The request had 7.5 s, and the margin is added.
-    assert_eq!(flights.outstanding(), (0, Duration::from_millis(8_500)));
+    assert_eq!(in_flight_writes.outstanding(), (0, Duration::from_millis(8_500)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -73,8 +73,10 @@ impl InteractiveMode {
             Self::Never => Ok(false),
             Self::IfAvailable => Ok(terminal),
             Self::Always if terminal => Ok(true),
-            Self::Always => Err("it wants to talk to somebody (interactiveMode: Always), but \
-                                 standard input is no terminal; log in with another method"),
+            Self::Always => {
+                Err("the plugin needs an interactive terminal (interactiveMode: Always), and \
+                                 standard input is not a terminal; log in with another method")
+            }
         }
     }
 }
@@ -195,7 +197,7 @@ impl ExecPlugin {
         let output: PluginOutput = times::from_slice(output).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             self.error(format!(
-                "its output is no ExecCredential (line {line}, column {column}); run it by hand to \
+                "its output is not an ExecCredential (line {line}, column {column}); run it by hand to \
                  see what it prints"
             ))
         })?;

@@ -193,9 +193,9 @@ async fn a_file_that_is_no_kubeconfig_and_a_context_that_is_not_there_are_told()
     let path = folder().join("whole");
     // (content, context, parts)
     let rows: [(&str, Option<&str>, &[&str]); 8] = [
-        ("users: [a: b: c", None, &["is no kubeconfig", "near line 1", "kubectl config view"]),
-        ("just text", None, &["is no kubeconfig"]),
-        ("kind: Pod\nspec: {}\n", None, &["is no kubeconfig", "its kind is `Pod`"]),
+        ("users: [a: b: c", None, &["is not a kubeconfig", "near line 1", "kubectl config view"]),
+        ("just text", None, &["is not a kubeconfig"]),
+        ("kind: Pod\nspec: {}\n", None, &["is not a kubeconfig", "its kind is `Pod`"]),
         ("", None, &["has no contexts", "kubectl config set-context"]),
         (
             "contexts: [{name: dev, context: {cluster: c}}]",

@@ -205,7 +205,7 @@ async fn an_upgrade_speaks_http1_also_where_the_server_prefers_http2() {
 }
 
 #[tokio::test]
-async fn a_server_of_another_ca_is_not_trusted_unless_told_so() {
+async fn a_server_of_another_ca_is_not_trusted_unless_configured() {
     let pki = Pki::new();
     let port = pki.serve("127.0.0.1", &["h2"], false).await;
     let error = answer(at(port).with_ca(&Pki::new().ca)).await.unwrap_err();
@@ -248,7 +248,7 @@ async fn a_client_certificate_is_presented_where_the_server_asks() {
 }
 
 #[tokio::test]
-async fn unusable_certificates_are_told_when_the_client_is_made() {
+async fn unusable_certificates_are_reported_when_the_client_is_made() {
     let error = Client::new(at(1).with_ca("no certificate")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     let pki = Pki::new();
@@ -298,7 +298,7 @@ async fn an_upgrade_to_a_server_that_is_not_trusted_is_tried_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tls_to_a_port_that_speaks_none_is_told() {
+async fn tls_to_a_port_that_speaks_none_is_reported() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

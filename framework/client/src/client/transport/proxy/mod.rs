@@ -3,7 +3,7 @@
 //! Every proxy is used as a tunnel (`CONNECT`, or SOCKS5), also to a server that speaks plain HTTP:
 //! then no proxy reads or changes a request, and an upgrade to WebSocket works as without a proxy.
 //! A tunnel is opened with hyper's HTTP/1 client and hyper-util's SOCKS5; no answer of a proxy is
-//! parsed here. Not here: proxy auto-configuration, SOCKS4, and authentication other than user and
+//! parsed here. Not included: proxy auto-configuration, SOCKS4, and authentication other than user and
 //! password.
 
 mod env_vars;
@@ -79,7 +79,7 @@ impl Proxy {
     /// A text that explains the mistake and its correction, without the address.
     pub(crate) fn parse(url: &str, named_by: &str) -> Result<Self, String> {
         let wrong = || {
-            "is no proxy address; write http://host:port, https://host:port or \
+            "is not a proxy address; write http://host:port, https://host:port or \
              socks5://host:port, with user:password@ before the host if it asks for them (other \
              characters than letters and digits there as %XX)"
                 .to_owned()

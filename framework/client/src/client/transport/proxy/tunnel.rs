@@ -143,7 +143,7 @@ fn refused(proxy: &Proxy, target: &str, status: StatusCode) -> io::Error {
             "it could not reach the API server: check that the address is right and that the proxy \
              can resolve and reach it"
         }
-        _ => "ask whoever runs it to allow this destination, or reach it without the proxy",
+        _ => "ask its administrator to allow this destination, or reach it without the proxy",
     };
     ProxyError::error(proxy, format_args!("answered {status} to CONNECT {target}"), advice)
 }

@@ -109,7 +109,7 @@ fn the_types_of_kubernetes_are_explained_as_well() {
 #[test]
 fn invalid_json_is_reported_by_its_position() {
     let bytes = br#"{"spec": CANARY}"#;
-    let error = serde_json::from_slice::<Object>(bytes).expect_err("it is no JSON");
+    let error = serde_json::from_slice::<Object>(bytes).expect_err("it is not JSON");
     let told = Undecodable::explain::<Object>(bytes, &error).to_string();
     assert_eq!(told, "expected value at line 1 column 10");
 }

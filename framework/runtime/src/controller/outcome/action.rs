@@ -3,7 +3,7 @@
 //! The counterpart of controller-runtime's `reconcile.Result`. A failure has no action: its next
 //! attempt follows from the [`Failure`](crate::controller::Failure) and the retry policy.
 //!
-//! Absent: a field for "requeue now, rate limited", controller-runtime's deprecated `Requeue:
+//! Not included: a field for "requeue now, rate limited", controller-runtime's deprecated `Requeue:
 //! true`. A reconcile that cannot finish yet returns a wait, or an action with a delay.
 
 // DESIGN.md, 156: A wait is neither a success nor a failure

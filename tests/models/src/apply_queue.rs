@@ -1,4 +1,4 @@
-//! Producers and appliers of a hand-off.
+//! Producers and appliers of an apply queue.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ pub const MODELS: &[(&str, fn())] = &[
     ("what_is_pushed_is_taken", what_is_pushed_is_taken),
     ("producers_get_room", producers_get_room),
     ("two_producers_get_room", two_producers_get_room),
-    ("turns_exclude_and_keep_order", turns_exclude_and_keep_order),
-    ("a_push_during_a_turn_is_seen_to", a_push_during_a_turn_is_seen_to),
-    ("a_wake_up_outlives_a_turn", a_wake_up_outlives_a_turn),
+    ("permits_exclude_and_keep_order", permits_exclude_and_keep_order),
+    ("a_push_while_the_permit_is_held_is_applied", a_push_while_the_permit_is_held_is_applied),
+    ("a_wake_up_outlives_a_permit", a_wake_up_outlives_a_permit),
     ("holders_drain_for_each_other", holders_drain_for_each_other),
     ("a_mailbox_ends_when_its_listener_is_removed", mailbox),
 ];
@@ -41,12 +41,12 @@ fn put(name: &'static str, version: u32) -> Delta<State, ()> {
 }
 
 /// Takes one at a time until `count` came.
-async fn take(handoff: &ApplyQueue, count: usize) {
+async fn take(apply_queue: &ApplyQueue, count: usize) {
     let mut taken = 0;
     while taken < count {
-        let (batch, _) = handoff.take(1);
+        let (batch, _) = apply_queue.take(1);
         if batch.is_empty() {
-            handoff.filled().await;
+            apply_queue.filled().await;
         }
         taken += batch.len();
     }
@@ -54,52 +54,52 @@ async fn take(handoff: &ApplyQueue, count: usize) {
 
 fn what_is_pushed_is_taken() {
     explore(3, || {
-        let handoff = Arc::new(ApplyQueue::default());
+        let apply_queue = Arc::new(ApplyQueue::default());
         let producers: Vec<_> = ["a", "b"]
             .into_iter()
             .map(|name| {
-                let handoff = Arc::clone(&handoff);
-                thread::spawn(move || handoff.push([put(name, 1)]))
+                let apply_queue = Arc::clone(&apply_queue);
+                thread::spawn(move || apply_queue.push([put(name, 1)]))
             })
             .collect();
-        block_on(take(&handoff, 2));
+        block_on(take(&apply_queue, 2));
         producers.into_iter().for_each(|producer| producer.join().unwrap());
     });
 }
 
 fn producers_get_room() {
     explore(3, || {
-        let handoff = Arc::new(ApplyQueue::new(1));
+        let apply_queue = Arc::new(ApplyQueue::new(1));
         let producer = thread::spawn({
-            let handoff = Arc::clone(&handoff);
+            let apply_queue = Arc::clone(&apply_queue);
             move || {
                 block_on(async {
                     for name in ["a", "b"] {
-                        handoff.push([put(name, 1)]);
-                        handoff.room().await;
+                        apply_queue.push([put(name, 1)]);
+                        apply_queue.room().await;
                     }
                 })
             }
         });
-        block_on(take(&handoff, 2));
+        block_on(take(&apply_queue, 2));
         producer.join().unwrap();
     });
 }
 
 fn two_producers_get_room() {
     explore(2, || {
-        let handoff = Arc::new(ApplyQueue::new(1));
+        let apply_queue = Arc::new(ApplyQueue::new(1));
         let producers: Vec<_> = ["a", "b"]
             .into_iter()
             .map(|name| {
-                let handoff = Arc::clone(&handoff);
+                let apply_queue = Arc::clone(&apply_queue);
                 thread::spawn(move || {
-                    handoff.push([put(name, 1)]);
-                    block_on(handoff.room());
+                    apply_queue.push([put(name, 1)]);
+                    block_on(apply_queue.room());
                 })
             })
             .collect();
-        block_on(take(&handoff, 2));
+        block_on(take(&apply_queue, 2));
         producers.into_iter().for_each(|producer| producer.join().unwrap());
     });
 }
@@ -133,47 +133,47 @@ impl Store {
 }
 
 /// As a reflector does: without the hop if no task applies and nothing waits.
-fn bring(handoff: &ApplyQueue, store: &Store, batch: Batch) {
-    match handoff.turn() {
-        Some(turn) if turn.is_empty() => {
+fn bring(apply_queue: &ApplyQueue, store: &Store, batch: Batch) {
+    match apply_queue.try_permit() {
+        Some(permit) if permit.is_empty() => {
             store.apply(batch);
-            drop(turn);
+            drop(permit);
         }
-        Some(turn) => {
-            handoff.push(batch);
-            drop(turn);
+        Some(permit) => {
+            apply_queue.push(batch);
+            drop(permit);
         }
-        None => handoff.push(batch),
+        None => apply_queue.push(batch),
     }
 }
 
 /// Two producers that bring batches themselves when they may, and a task that applies the rest. It
-/// ends when everything was applied, by any task; it is notified of that as of a newcomer.
-fn turns_exclude_and_keep_order() {
+/// ends when everything was applied, by any task; it is notified of that as of a new_listener.
+fn permits_exclude_and_keep_order() {
     explore(2, || {
-        let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
+        let (apply_queue, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
         let producers: Vec<_> = [("a", 2), ("b", 1)]
             .into_iter()
             .map(|(name, most)| {
-                let (handoff, store) = (Arc::clone(&handoff), Arc::clone(&store));
+                let (apply_queue, store) = (Arc::clone(&apply_queue), Arc::clone(&store));
                 thread::spawn(move || {
                     for version in 1..=most {
-                        bring(&handoff, &store, vec![put(name, version)]);
+                        bring(&apply_queue, &store, vec![put(name, version)]);
                     }
-                    handoff.wake();
+                    apply_queue.wake();
                 })
             })
             .collect();
         block_on(async {
             loop {
-                if let Some(turn) = handoff.turn() {
-                    let (batch, _) = turn.take(9);
+                if let Some(permit) = apply_queue.try_permit() {
+                    let (batch, _) = permit.take(9);
                     store.apply(batch);
                 }
                 if store.has_newest("a", 2) && store.has_newest("b", 1) {
                     break;
                 }
-                handoff.filled().await;
+                apply_queue.filled().await;
             }
         });
         producers.into_iter().for_each(|producer| producer.join().unwrap());
@@ -181,26 +181,26 @@ fn turns_exclude_and_keep_order() {
 }
 
 /// A producer that only pushes requests no permit: the holder must wake the applier at its end.
-fn a_push_during_a_turn_is_seen_to() {
+fn a_push_while_the_permit_is_held_is_applied() {
     explore(3, || {
-        let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
+        let (apply_queue, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
         let holder = thread::spawn({
-            let (handoff, store) = (Arc::clone(&handoff), Arc::clone(&store));
-            move || bring(&handoff, &store, vec![put("a", 1)])
+            let (apply_queue, store) = (Arc::clone(&apply_queue), Arc::clone(&store));
+            move || bring(&apply_queue, &store, vec![put("a", 1)])
         });
         let pusher = thread::spawn({
-            let handoff = Arc::clone(&handoff);
-            move || handoff.push([put("b", 1)])
+            let apply_queue = Arc::clone(&apply_queue);
+            move || apply_queue.push([put("b", 1)])
         });
         block_on(async {
             loop {
-                if let Some(turn) = handoff.turn() {
-                    store.apply(turn.take(9).0);
+                if let Some(permit) = apply_queue.try_permit() {
+                    store.apply(permit.take(9).0);
                 }
                 if store.has_newest("b", 1) {
                     break;
                 }
-                handoff.filled().await;
+                apply_queue.filled().await;
             }
         });
         holder.join().unwrap();
@@ -208,31 +208,31 @@ fn a_push_during_a_turn_is_seen_to() {
     });
 }
 
-/// A newcomer is announced while a producer may hold the turn: the waiter must come to it.
-fn a_wake_up_outlives_a_turn() {
+/// A listener is added while a producer may hold the permit: the waiter must attach it.
+fn a_wake_up_outlives_a_permit() {
     explore(3, || {
-        let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
-        let newcomer = Arc::new(Mutex::new(false));
+        let (apply_queue, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
+        let new_listener = Arc::new(Mutex::new(false));
         let producer = thread::spawn({
-            let (handoff, store) = (Arc::clone(&handoff), Arc::clone(&store));
-            move || bring(&handoff, &store, vec![put("a", 1)])
+            let (apply_queue, store) = (Arc::clone(&apply_queue), Arc::clone(&store));
+            move || bring(&apply_queue, &store, vec![put("a", 1)])
         });
         let listener = thread::spawn({
-            let (handoff, newcomer) = (Arc::clone(&handoff), Arc::clone(&newcomer));
+            let (apply_queue, new_listener) = (Arc::clone(&apply_queue), Arc::clone(&new_listener));
             move || {
-                *newcomer.lock() = true;
-                handoff.wake();
+                *new_listener.lock() = true;
+                apply_queue.wake();
             }
         });
         block_on(async {
             loop {
-                if let Some(turn) = handoff.turn() {
-                    store.apply(turn.take(9).0);
-                    if *newcomer.lock() {
+                if let Some(permit) = apply_queue.try_permit() {
+                    store.apply(permit.take(9).0);
+                    if *new_listener.lock() {
                         break;
                     }
                 }
-                handoff.filled().await;
+                apply_queue.filled().await;
             }
         });
         producer.join().unwrap();
@@ -243,15 +243,15 @@ fn a_wake_up_outlives_a_turn() {
 /// No task waits in `filled`: a task without the permit relies on its holder.
 fn holders_drain_for_each_other() {
     explore(3, || {
-        let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
+        let (apply_queue, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
         let bring = |name| {
-            let (handoff, store) = (Arc::clone(&handoff), Arc::clone(&store));
+            let (apply_queue, store) = (Arc::clone(&apply_queue), Arc::clone(&store));
             move || {
-                handoff.push([put(name, 1)]);
-                let mut turn = handoff.turn();
+                apply_queue.push([put(name, 1)]);
+                let mut permit = apply_queue.try_permit();
                 while let Some(holder) = turn {
                     store.apply(holder.take(9).0);
-                    turn = holder.finish();
+                    permit = holder.finish();
                 }
             }
         };
@@ -266,18 +266,18 @@ fn holders_drain_for_each_other() {
 /// until the task is gone, after which the listener is not called.
 fn mailbox() {
     explore(3, || {
-        let handoff = Arc::new(ApplyQueue::default());
+        let apply_queue = Arc::new(ApplyQueue::default());
         let (is_removed, is_gone) = (Arc::new(Mutex::new(false)), Arc::new(Mutex::new(false)));
         let gone = Arc::new(Notify::new());
         let task = thread::spawn({
-            let handoff = Arc::clone(&handoff);
+            let apply_queue = Arc::clone(&apply_queue);
             let (is_removed, is_gone, gone) = (is_removed.clone(), is_gone.clone(), gone.clone());
             move || {
                 block_on(async {
                     while !*is_removed.lock() {
-                        let (batch, _) = handoff.take(9);
+                        let (batch, _) = apply_queue.take(9);
                         if batch.is_empty() {
-                            handoff.filled().await;
+                            apply_queue.filled().await;
                         }
                         assert!(batch.is_empty() || !*is_gone.lock(), "called after its removal");
                     }
@@ -287,11 +287,11 @@ fn mailbox() {
             }
         });
         let producer = thread::spawn({
-            let handoff = Arc::clone(&handoff);
-            move || handoff.push([put("a", 1)])
+            let apply_queue = Arc::clone(&apply_queue);
+            move || apply_queue.push([put("a", 1)])
         });
         *is_removed.lock() = true;
-        handoff.wake();
+        apply_queue.wake();
         block_on(async {
             loop {
                 let mut notified = std::pin::pin!(gone.notified());

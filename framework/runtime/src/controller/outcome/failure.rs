@@ -70,7 +70,7 @@ pub struct Failure {
     /// represents the group, and its text names all.
     beside: Vec<String>,
     /// Whether the retries are used up. Set by the worker, which counts them.
-    pub(super) gave_up: bool,
+    pub(in crate::controller) gave_up: bool,
     /// Wait of a reconcile in which nothing failed. Its text is that of the error.
     wait: Option<Box<Wait>>,
 }
@@ -114,10 +114,10 @@ impl Failure {
         Self::new(source.into(), Retry::After(delay))
     }
 
-    /// Ends a reconcile or a clean-up that waits, from any depth: [`Action::wait_for`](super::Action::wait_for) for
+    /// Ends a reconcile or a clean-up that waits, from any depth: [`Action::wait_for`](crate::controller::Action::wait_for) for
     /// functions that return no action.
     ///
-    /// It is neither counted nor logged as an error, and no [`OnFailure`](super::OnFailure) is called.
+    /// It is neither counted nor logged as an error, and no [`OnFailure`](crate::controller::OnFailure) is called.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -180,7 +180,7 @@ impl Failure {
     }
 
     /// Adds the grant to the text of a request that RBAC refused, as it is written in `can(…)`.
-    pub(super) fn naming_missing_grant(mut self) -> Self {
+    pub(in crate::controller) fn naming_missing_grant(mut self) -> Self {
         if let Some(error) = self.source.downcast_mut::<Error>()
             && let Some(grant) = error.missing_grant()
         {
@@ -195,7 +195,7 @@ impl Failure {
     }
 
     /// Adds another failure of the same time, whose text follows.
-    pub(super) fn and(mut self, other: &Self) -> Self {
+    pub(in crate::controller) fn and(mut self, other: &Self) -> Self {
         self.beside.push(other.to_string());
         self
     }
@@ -232,7 +232,7 @@ impl Failure {
 
     /// Whether it used up the retries of a
     /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Set for failures that are
-    /// passed to [`OnFailure`](super::OnFailure).
+    /// passed to [`OnFailure`](crate::controller::OnFailure).
     pub fn gave_up(&self) -> bool {
         self.gave_up
     }

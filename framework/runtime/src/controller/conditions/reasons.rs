@@ -1,0 +1,14 @@
+//! Reasons of the conditions that show the outcome of a reconcile.
+
+/// Reasons of a condition that shows a failure.
+pub(in crate::controller) const FAILED: &str = "ReconcileFailed";
+pub(in crate::controller) const GAVE_UP: &str = "ReconcileGaveUp";
+pub(in crate::controller) const TERMINAL: &str = "TerminalError";
+/// Reasons of a condition that shows a wait.
+pub(in crate::controller) const WAITING: &str = "Waiting";
+pub(in crate::controller) const TERMINATING: &str = "Terminating";
+/// Reason of a condition that shows a success.
+pub(in crate::controller) const RECONCILED: &str = "Reconciled";
+/// All reasons of a condition that shows the outcome of a reconcile.
+pub(in crate::controller) const ALL: [&str; 6] =
+    [FAILED, GAVE_UP, TERMINAL, WAITING, TERMINATING, RECONCILED];
