@@ -33,6 +33,9 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) retry: RetryPolicy,
     /// The finalizer, for a controller that has one.
     pub(super) finalizer: Option<Finalizer<C>>,
+    /// A finalizer that objects may have of an earlier version of the controller: never added, and removed after
+    /// its clean-ups when an object is deleted.
+    pub(super) former: Option<Finalizer<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
     /// The permissions among them that were asked for by `can(…)`, one verb each, with their texts.

@@ -21,6 +21,9 @@ use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Wh
 /// Most children of one field that are applied at the same time.
 const AT_ONCE: usize = 8;
 
+/// Remedy for a kind that is missing.
+const NOT_SERVED: &str = "the API server does not serve the kind: install its definition, or mark the field as `optional`";
+
 /// A boxed future.
 pub(super) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -317,11 +320,10 @@ impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
                 Some(adopts) => apply.adopt_if(adopts),
                 None => apply,
             };
-            apply.await.map_err(|error| {
-                if is_optional && is_unserved(&error) {
-                    return Refusal::NotServed;
-                }
-                Refusal::Failed(error.into())
+            apply.await.map_err(|error| match is_unserved(&error) {
+                true if is_optional => Refusal::NotServed,
+                true => Refusal::Failed(error.note(NOT_SERVED).into()),
+                false => Refusal::Failed(error.into()),
             })
         })
     }

@@ -38,6 +38,8 @@ pub(super) fn wire<G: Dependents>(
         builder = kind.owns(builder, false, false);
         seen.push(kind.info());
     }
+    // An earlier version may have made children of these kinds elsewhere, and given the object a finalizer for them.
+    let may_have_former = !retired.is_empty();
     for kind in retired {
         if !seen.contains(&kind.info()) {
             builder = kind.retires(builder);
@@ -48,6 +50,10 @@ pub(super) fn wire<G: Dependents>(
     let finalizer = nodes.iter().find_map(|node| node.finalizer());
     if finalizer.is_some() || nodes.iter().any(|node| node.has_marks()) {
         builder = builder.cleans_up(finalizer, |controller, object, cx| {
+            Box::pin(delete_all::<G>(controller, object, cx))
+        });
+    } else if may_have_former {
+        builder = builder.cleans_up_former(|controller, object, cx| {
             Box::pin(delete_all::<G>(controller, object, cx))
         });
     }

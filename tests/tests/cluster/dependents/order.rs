@@ -77,3 +77,53 @@ async fn an_optional_kind_may_be_missing_and_come_later() {
     assert_eq!(world.owned::<Route>().await, ["shop"]);
     running.stop().await;
 }
+
+/// A graph that needs a kind.
+mod needed {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(for = Shop, by = Shops)]
+    struct Parts {
+        config: ConfigMap,
+        route: Route,
+        #[dependent(after(route))]
+        login: Secret,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(Parts), outcome_condition = "Ready", name = "shops")]
+    pub(super) struct Shops;
+
+    impl DesiredParts for Shops {
+        async fn config(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(shop.name().to_owned()))
+        }
+
+        async fn route(&self, shop: &Shop, _: &Context<Self>) -> Result<Route> {
+            Ok(Route::new(shop.name(), RouteSpec { host: "shop.example".to_owned() }))
+        }
+
+        async fn login(&self, shop: &Shop, _: &Context<Self>) -> Result<Secret> {
+            Ok(secret(shop.name().to_owned()))
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_kind_that_is_needed_and_missing_is_told_and_stops_no_other_child() {
+    let world = World::embedded().await;
+    let manager = Manager::new(world.cluster.client()).controller(needed::Shops);
+    let running = world.cluster.spawn(manager);
+    world.create("shop", &[]).await;
+    let says = async || world.told("shop").await;
+    world.eventually("it is told", async || says().await.contains("does not serve the kind")).await;
+    assert_eq!(world.owned::<ConfigMap>().await, ["shop"]);
+    assert!(world.owned::<Secret>().await.is_empty());
+
+    world.cluster.install::<Route>().await;
+    world.eventually("the rest follows", async || !world.owned::<Secret>().await.is_empty()).await;
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "ready");
+    running.stop().await;
+}

@@ -515,3 +515,47 @@ fn a_cluster_scoped_child_of_a_namespaced_object_needs_the_key() {
 fn a_child_of_a_cluster_scoped_object_has_no_such_key() {
     wire::<misplaced::Rooms>(misplaced::Ranked);
 }
+
+/// The controller after the last field with the key has left its graph.
+mod later {
+    use super::*;
+
+    #[derive(Dependents)]
+    #[dependents(for = Office, by = Offices, retired(ConfigMap))]
+    struct Places {
+        sign: Secret,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Office, dependents(Places), name = "offices")]
+    pub(super) struct Offices;
+
+    impl DesiredPlaces for Offices {
+        async fn sign(&self, office: &Office, _: &Context<Self>) -> Result<Secret> {
+            Ok(secret(office.name().to_owned()))
+        }
+    }
+}
+
+#[tokio::test]
+async fn objects_go_after_the_last_field_with_the_key_has_left_their_graph() {
+    let city = City::embedded().await;
+    let offices = city.world.api::<Office>();
+    city.open(&["a"], false).await;
+    let running = city.spawn();
+    running.settled().await;
+    running.stop().await;
+    // While no operator runs: the next version has to clean up, too.
+    offices.delete("main").await.unwrap();
+    let manager = Manager::new(city.world.cluster.client()).controller(later::Offices);
+    let running = city.world.cluster.spawn(manager);
+    city.world.eventually("the office is gone", async || city.is_closed().await).await;
+    assert!(city.marked().await.is_empty());
+
+    let spec = OfficeSpec { place: city.place.clone(), rooms: Vec::new(), ranked: false };
+    let office = offices.create(&Office::new("main", spec)).await.unwrap();
+    running.settled().await;
+    assert!(!offices.get("main").await.unwrap().has_finalizer("windlass.dev/offices"));
+    assert_eq!(city.world.owned::<Secret>().await, [office.name()]);
+    running.stop().await;
+}

@@ -2,7 +2,7 @@
 
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
-use crate::controller::plan::CleanupFn;
+use crate::controller::plan::{CleanupFn, Finalizer};
 use crate::controller::source::{Appearance, Source, watches};
 use windlass_cache::informer::Registration;
 use windlass_core::rbac::{self, Rule};
@@ -44,6 +44,35 @@ impl<C: Reconciler> ControllerBuilder<C> {
     pub(crate) fn cleans_up(mut self, name: Option<&str>, cleanup: CleanupFn<C>) -> Self {
         self.graph_cleanups.push((name.map(str::to_owned), cleanup));
         self
+    }
+
+    /// Runs a clean-up for each object that is deleted and has the finalizer of a graph of an earlier version.
+    pub(crate) fn cleans_up_former(mut self, cleanup: CleanupFn<C>) -> Self {
+        self.former_cleanups.push(cleanup);
+        self
+    }
+
+    /// Returns the finalizer of the controller, and the one that an earlier version of it may have left on objects.
+    ///
+    /// A graph's own finalizer is named after the controller. Without the second one, objects that have it could not be
+    /// deleted any more once the graph, or a `finalizer` of another name, has made it needless.
+    pub(super) fn finalizers(&mut self) -> (Option<Finalizer<C>>, Option<Finalizer<C>>) {
+        let own = format!("windlass.dev/{}", self.name);
+        let graphs = std::mem::take(&mut self.graph_cleanups);
+        let mut finalizer = self.finalizer.take();
+        if !graphs.is_empty() && finalizer.is_none() {
+            let name = graphs.iter().find_map(|(name, _)| name.clone());
+            let name = name.unwrap_or_else(|| own.clone());
+            finalizer = Some(Finalizer { name, cleanups: Vec::new() });
+        }
+        let mut cleanups: Vec<_> = graphs.into_iter().map(|(_, cleanup)| cleanup).collect();
+        if let Some(finalizer) = &mut finalizer {
+            finalizer.cleanups.extend(&cleanups);
+        }
+        cleanups.append(&mut self.former_cleanups);
+        let is_own = finalizer.as_ref().is_some_and(|finalizer| finalizer.name == own);
+        let former = (!is_own).then_some(Finalizer { name: own, cleanups });
+        (finalizer, former)
     }
 
     /// The reconciled kind as the owner of children.

@@ -81,6 +81,8 @@ pub struct ControllerBuilder<C: Reconciler> {
     finalizer: Option<Finalizer<C>>,
     /// Clean-ups of graphs, which follow that of the finalizer; each with the name of its finalizer, if it needs one.
     graph_cleanups: Vec<(Option<String>, CleanupFn<C>)>,
+    /// Clean-ups of graphs that need no finalizer, for objects that have that of an earlier version.
+    former_cleanups: Vec<CleanupFn<C>>,
     /// Watches that turn changes into keys.
     sources: Vec<Source>,
     /// Permissions, not merged yet.
@@ -137,6 +139,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             retry: RetryPolicy::forever(),
             finalizer: None,
             graph_cleanups: Vec::new(),
+            former_cleanups: Vec::new(),
             sources: Vec::new(),
             options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
@@ -331,21 +334,15 @@ impl<C: Reconciler> ControllerBuilder<C> {
         if let Some(resync) = self.resync.take() {
             self.background_sources.push(Arc::new(resync));
         }
-        let graphs = std::mem::take(&mut self.graph_cleanups);
-        if !graphs.is_empty() {
-            let name = graphs.iter().find_map(|(name, _)| name.clone());
-            let name = name.unwrap_or_else(|| format!("windlass.dev/{}", self.name));
-            let none = || Finalizer { name, cleanups: Vec::new() };
-            let finalizer = self.finalizer.get_or_insert_with(none);
-            finalizer.cleanups.extend(graphs.into_iter().map(|(_, cleanup)| cleanup));
-        }
+        let (finalizer, former) = self.finalizers();
         let plan = ControllerSpec {
             info: self.info,
             name: self.name.into(),
             workers: self.workers,
             timeout: self.timeout,
             retry: self.retry,
-            finalizer: self.finalizer,
+            finalizer,
+            former,
             rules: rbac::merge(self.rules),
             asked: self.asked,
             sources: self.sources,

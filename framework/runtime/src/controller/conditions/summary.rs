@@ -282,7 +282,9 @@ pub(crate) fn transitions(
         };
         let (from, to) = (status(old), status(new));
         if from != to {
-            let last = new.or(old).cloned();
+            // The text of a condition that is gone is about the state that has ended.
+            let ended = || old.map(|old| Condition { message: String::new(), ..old.clone() });
+            let last = new.cloned().or_else(ended);
             found.extend(last.map(|last| Condition { status: to, ..last }));
         }
     }

@@ -129,6 +129,15 @@ fn a_placeholder_is_no_transition_and_the_end_of_a_stall_is_one() {
 }
 
 #[test]
+fn the_end_of_a_condition_does_not_repeat_its_text() {
+    let paused = Condition { message: "not reconciled".to_owned(), ..met("Paused", "Paused", "") };
+    let before: Conditions = [paused].into_iter().collect();
+    let found = transitions(&TYPES, &before, &Conditions::new());
+    let ends = found.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.message.as_str()));
+    assert_eq!(ends.collect::<Vec<_>>(), [("Paused", "False", "")]);
+}
+
+#[test]
 fn another_root_has_no_companions_and_leaves_those_of_the_first_controller() {
     let declared = ConditionTypes { root: "DnsReady", ready: &["A"], stalled_on: &[], others: &[] };
     let before: Conditions = [met("Reconciling", "Theirs", "")].into_iter().collect();

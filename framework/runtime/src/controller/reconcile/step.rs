@@ -390,20 +390,21 @@ impl<C: Reconciler> ObjectStep<C> {
         }
     }
 
-    /// Cleans up and removes the finalizer, if the object carries it.
+    /// Cleans up and removes the finalizers, as far as the object carries them.
     async fn terminate(&self, cx: &Context<C>) -> Result<(), Failure> {
-        let object = Arc::clone(cx.object());
-        let Some(finalizer) = &self.plan.finalizer else { return Ok(()) };
-        if !object.has_finalizer(&finalizer.name) {
-            return Ok(());
-        }
-        for cleanup in &finalizer.cleanups {
-            cleanup(&self.controller, &object, cx).await?;
-        }
-        let left = finalizer::remove_from(&cx.own_api(), &*object, &finalizer.name).await?;
-        if let Some(Left { object: left, from: Some(from), answer }) = left {
+        let mut object = Arc::clone(cx.object());
+        for finalizer in self.plan.finalizer.iter().chain(&self.plan.former) {
+            if !object.has_finalizer(&finalizer.name) {
+                continue;
+            }
+            for cleanup in &finalizer.cleanups {
+                cleanup(&self.controller, &object, cx).await?;
+            }
+            let left = finalizer::remove_from(&cx.own_api(), &*object, &finalizer.name).await?;
+            let Some(Left { object: left, from: Some(from), answer }) = left else { break };
             cx.changed_finalizers(&answer);
             cx.wrote_own(&from, &left, &answer);
+            object = Arc::new(left);
         }
         Ok(())
     }
