@@ -41,7 +41,7 @@ async fn a_forbidden_difference_is_one_event_and_leaves_the_condition_with_its_e
     world.until_said("home", "size 7 instead of 5").await;
     let version = world.get("home").await.metadata.resource_version;
     // Longer than the memory of the recorder for equal Events.
-    pass(3600).await;
+    pass(1200).await;
     let events = async || world.notes("ExternalDiffers").await;
     let said = "external resource \"theirs\" differs, and the policy permits no update: size";
     assert_eq!(events().await, [format!("1 Normal {said} 7 instead of 5")]);
@@ -49,7 +49,7 @@ async fn a_forbidden_difference_is_one_event_and_leaves_the_condition_with_its_e
 
     world.cloud.with(|cloud| cloud.disks.get_mut("theirs").unwrap().size = 8);
     world.until_said("home", "size 8 instead of 5").await;
-    pass(600).await;
+    pass(900).await;
     let both = [7, 8].map(|size| format!("1 Normal {said} {size} instead of 5"));
     assert_eq!(events().await, both);
 
