@@ -1,5 +1,8 @@
 //! Result of an apply: the state of each child, and the action that follows from it.
 
+// DESIGN.md, 190: A child that has failed stalls its owner, and is no failed reconcile
+
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
@@ -14,8 +17,8 @@ use crate::controller::{Action, Failure, Result};
 pub enum DependentState {
     /// All of its objects are as described, and are ready.
     Ready,
-    /// Its objects are as described; the first that is not ready says why, and whether it has
-    /// [failed](Readiness::Failed).
+    /// Its objects are as described; the first that has [failed](Readiness::Failed), or else the first that is not
+    /// ready, says why.
     NotReady(Readiness),
     /// The function that describes it [waits](Failure::wait_for): the text says for what.
     Waits(String),
@@ -36,6 +39,14 @@ impl DependentState {
     /// served.
     pub fn is_settled(&self) -> bool {
         matches!(self, Self::Ready | Self::Absent | Self::NotServed)
+    }
+
+    /// Returns the reason for which one of its objects has failed.
+    fn failed_reason(&self) -> Option<&Cow<'static, str>> {
+        match self {
+            Self::NotReady(readiness) => readiness.failed_reason(),
+            _ => None,
+        }
     }
 }
 
@@ -152,20 +163,19 @@ impl<G: Dependents> Applied<G> {
     }
 
     /// Returns a text about all dependents that are not settled, for a condition:
-    /// `app: Ready: 1/2; ingress: waits for app`. Empty when all are.
+    /// `app: Ready: 1/2; ingress: waits for app`. Those that have [failed](Readiness::Failed) come first. Empty when
+    /// all are settled.
     pub fn summary(&self) -> String {
-        let open = self.states.iter().filter(|(_, state)| !state.is_settled());
-        let mut texts: Vec<String> = open.map(|(name, state)| format!("{name}: {state}")).collect();
-        if texts.is_empty() && self.removing > 0 {
-            let objects = if self.removing == 1 { "object is" } else { "objects are" };
-            texts.push(format!("{} {objects} being deleted", self.removing));
-        }
-        texts.join("; ")
+        summary(&self.states, self.removing)
     }
 
     /// Returns the action that ends a reconcile: done when everything is ready, with external resources a requeue
     /// after their interval, otherwise a
     /// [wait](Action::wait_for) with the reason `Dependents` and the [summary](Self::summary).
+    ///
+    /// While a child has [failed](Readiness::Failed), declared conditions show `Stalled` in place of `Reconciling`, with
+    /// the child's reason, also while others are on their way. That is no error: it is not counted as one, and
+    /// ends when the child recovers.
     ///
     /// Changes of children reconcile their owner in either case. The next check is after the shortest
     /// [`check_after`](Failure::check_after) of the descriptions that wait, if one has any.
@@ -177,7 +187,10 @@ impl<G: Dependents> Applied<G> {
         if applied.all_ready() {
             return Ok(applied.poll_after.map_or_else(Action::done, Action::requeue_after));
         }
-        let wait = Action::wait_for("Dependents", applied.summary());
+        let wait = match failed_reason(&applied.states) {
+            Some(reason) => Action::stalled(reason.clone(), applied.summary()),
+            None => Action::wait_for("Dependents", applied.summary()),
+        };
         Ok(match applied.check_after {
             Some(delay) => wait.check_after(delay),
             None => wait,
@@ -199,5 +212,44 @@ impl<G: Dependents> Applied<G> {
             Some(failure) => Err(failure),
             None => Ok(self),
         }
+    }
+}
+
+/// Returns the reason of the first dependent that has failed.
+fn failed_reason<'a>(
+    states: &'a [(&'static str, DependentState)],
+) -> Option<&'a Cow<'static, str>> {
+    states.iter().find_map(|(_, state)| state.failed_reason())
+}
+
+/// Returns a text about what is not settled, failed ones first, or about what is being deleted.
+fn summary(states: &[(&'static str, DependentState)], removing: usize) -> String {
+    let mut open: Vec<_> = states.iter().filter(|(_, state)| !state.is_settled()).collect();
+    open.sort_by_key(|(_, state)| state.failed_reason().is_none());
+    if open.is_empty() && removing > 0 {
+        let objects = if removing == 1 { "object is" } else { "objects are" };
+        return format!("{removing} {objects} being deleted");
+    }
+    let texts: Vec<String> = open.iter().map(|(name, state)| format!("{name}: {state}")).collect();
+    texts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_child_is_told_before_those_that_are_on_their_way() {
+        let on_its_way = DependentState::NotReady(Readiness::in_progress("Scaling", "1 of 2"));
+        let late = DependentState::NotReady(Readiness::failed("TooLate", "too late"));
+        let states = [("login", on_its_way), ("app", late), ("door", DependentState::After("app"))];
+        assert_eq!(summary(&states, 0), "app: too late; login: 1 of 2; door: waits for app");
+        assert_eq!(failed_reason(&states).map(|reason| &**reason), Some("TooLate"));
+        let (before, _) = states.split_at(1);
+        assert_eq!(failed_reason(before), None, "nothing has failed");
+        // An error of an apply is tried again, and is no child that has failed.
+        let refused = [("login", DependentState::Failed("409".to_owned()))];
+        assert_eq!(failed_reason(&refused), None);
+        assert_eq!(summary(&[("login", DependentState::Ready)], 2), "2 objects are being deleted");
     }
 }

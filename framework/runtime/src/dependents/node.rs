@@ -331,11 +331,21 @@ impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
     /// Returns the outcome for children that were applied.
     fn judged(&self, run: Run<'_, C>, applied: Vec<K>) -> Outcome {
         let now = run.cx.clock().wall();
-        let unready = applied.iter().find_map(|child| {
-            let readiness = Readiness::judged(child, now, self.ready);
-            (!readiness.is_ready()).then_some(readiness)
-        });
-        let state = unready.map_or(DependentState::Ready, DependentState::NotReady);
+        let judged = applied.iter().map(|child| (child, Readiness::judged(child, now, self.ready)));
+        // The first of those that have failed, or else the first: a wait does not hide a failure.
+        let unready = judged
+            .filter(|(_, readiness)| !readiness.is_ready())
+            .min_by_key(|(_, readiness)| readiness.failed_reason().is_none());
+        let state = match unready {
+            None => DependentState::Ready,
+            // The field alone does not say which of its children needs help.
+            Some((child, Readiness::Failed { reason, message })) if applied.len() > 1 => {
+                let separator = if message.is_empty() { "" } else { ": " };
+                let message = format!("{}{separator}{message}", child.name());
+                DependentState::NotReady(Readiness::Failed { reason, message })
+            }
+            Some((_, readiness)) => DependentState::NotReady(readiness),
+        };
         let keys = applied.iter().map(ResourceExt::key).collect();
         Outcome::of(state).keeping(keys).with_objects(applied)
     }

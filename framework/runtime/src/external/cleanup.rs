@@ -11,6 +11,7 @@ use windlass_core::resource::ResourceExt;
 impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     /// Deletes the resource; ends without an error when it is missing, or the policy keeps it.
     pub(super) async fn cleanup(mut self) -> Result<()> {
+        self.note_difference(None);
         // The cache may leave out the record, or the restriction that forbids the deletion. An object that is gone is
         // cleaned up by what the cache has shown.
         if (self.object.is_terminating() || self.record != Record::default())

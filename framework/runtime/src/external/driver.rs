@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::memory::{Outcomes, Sightings};
+use super::memory::{Differences, Outcomes, Sightings};
 use super::pass::Pass;
 use super::record::parts_of;
 use super::{External, ExternalPolicy, ExternalState};
@@ -87,6 +87,8 @@ pub struct Externals<E> {
     pub(super) outcomes: Outcomes,
     /// Times at which records of creations were written or first seen.
     pub(super) sightings: Sightings,
+    /// Differences that were reported and not repaired.
+    pub(super) differences: Differences,
     /// Whether changing calls are named only, whatever the context says.
     pub(super) is_dry_run: bool,
 }
@@ -115,6 +117,7 @@ impl<E: External> Externals<E> {
             limiter: None,
             outcomes: Outcomes::default(),
             sightings: Sightings::default(),
+            differences: Differences::default(),
             is_dry_run: false,
         }
     }
@@ -208,6 +211,9 @@ impl<E: External> Externals<E> {
 
     /// Makes the main resource match the object: creates it, repairs differences, or settles a creation of unknown
     /// outcome. Returns its state.
+    ///
+    /// A difference that the policy forbids to repair is no error: an Event `ExternalDiffers`, and the message of the
+    /// condition that shows the success of the reconcile, name it.
     ///
     /// Without a difference it costs one observation and no request to the API server. While nothing is recorded, the
     /// object is read from the API server first; so it is at each call with a cache that leaves the annotations out.

@@ -1,18 +1,20 @@
 //! Knowledge of this process about creations: outcomes that could not be recorded on their objects yet, and the times
-//! at which records were seen first.
+//! at which records were seen first. Also the differences that were reported.
 //!
 //! While the API server is away, or after lost answers, this process knows more than the object says. A restart loses
 //! that knowledge: the object then goes the way of every unknown outcome.
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 use std::time::Duration;
 
+use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 use super::record::Stamp;
 use windlass_core::clock::ClockReading;
 
-/// Most kept outcomes, and most kept times.
+/// Most kept outcomes, most kept times, and most kept differences.
 const MOST: usize = 10_000;
 
 /// Outcome of a creation.
@@ -85,6 +87,34 @@ impl Sightings {
     }
 }
 
+/// Differences that the policy forbids to repair, as they were reported last: a hash of the text, by the uid of the object
+/// and the suffix of the resource.
+///
+/// Each poll finds the same difference, which is worth one Event. After a restart it is reported once more.
+#[derive(Debug, Default)]
+pub(super) struct Differences(Mutex<BTreeMap<(String, String), u64>>);
+
+impl Differences {
+    /// Keeps the present difference, if there is one; returns whether it is another one than before.
+    pub(super) fn note(&self, uid: &str, suffix: &str, difference: Option<&str>) -> bool {
+        let mut kept = self.0.lock();
+        if difference.is_none() && kept.is_empty() {
+            return false;
+        }
+        let key = (uid.to_owned(), suffix.to_owned());
+        let Some(text) = difference else {
+            kept.remove(&key);
+            return false;
+        };
+        let hash = FixedState::with_seed(0).hash_one(text);
+        let is_new = kept.insert(key, hash) != Some(hash);
+        if kept.len() > MOST {
+            kept.pop_first();
+        }
+        is_new
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
@@ -123,6 +153,19 @@ mod tests {
             tokio::time::advance(Duration::from_secs(20)).await;
             assert_eq!(sightings.rest(&stamp, limit, clock.mark()), Duration::ZERO, "{seconds}");
         }
+    }
+
+    #[test]
+    fn a_difference_is_new_once_and_again_after_its_end() {
+        let differences = Differences::default();
+        let notes = [Some("size 7"), Some("size 7"), Some("size 8"), None, Some("size 8")];
+        let found = notes.map(|difference| differences.note("1", "", difference));
+        assert_eq!(found, [true, false, true, false, true]);
+        assert!(differences.note("1", "_logs", Some("size 8")), "of another resource");
+        for n in 0..MOST + 3 {
+            differences.note(&n.to_string(), "", Some("size 8"));
+        }
+        assert_eq!(differences.0.lock().len(), MOST);
     }
 
     #[test]

@@ -106,6 +106,11 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         format!("{base}{}", self.suffix)
     }
 
+    /// Keeps the difference that is shown and not repaired; returns whether it is another one than before.
+    pub(super) fn note_difference(&self, text: Option<&str>) -> bool {
+        self.externals.differences.note(self.object.uid(), &self.suffix, text)
+    }
+
     /// Returns the id of the resource, after settling a creation of unknown outcome. `None` when nothing was created;
     /// `record.unsettled` is then left with a creation that may be repeated with its token.
     pub(super) async fn id(&mut self) -> Result<Option<String>> {

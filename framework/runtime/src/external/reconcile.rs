@@ -1,5 +1,7 @@
 //! The loop over a resource of an object that is not being deleted: settle, observe, create or repair.
 
+// DESIGN.md, 205: A difference that a policy forbids to repair is the message of a success
+
 use super::call::{self, NoResult, Verb};
 use super::memory::Outcome;
 use super::pass::Pass;
@@ -154,6 +156,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         if self.policy.updates() {
             self.late_initialize(&handle).await?;
         }
+        self.show_forbidden(&id, difference.as_deref());
         let Some(text) = difference.as_deref().filter(|_| self.policy.updates()) else {
             return Ok(ExternalState { id, handle, difference });
         };
@@ -178,6 +181,21 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             Some((handle, None)) => Ok(ExternalState { id, handle, difference: None }),
             Some((_, Some(left))) => Err(Failure::wait_for("ExternalUpdating", left)),
             None => self.absent_after_update(&id),
+        }
+    }
+
+    /// Shows a difference that the policy forbids to repair: by an Event, once, and in the condition of a success.
+    fn show_forbidden(&self, id: &str, difference: Option<&str>) {
+        let forbidden = difference.filter(|_| !self.policy.updates());
+        let text = forbidden.map(|difference| {
+            format!("{} differs, and the policy permits no update: {difference}", self.resource(id))
+        });
+        // A plan reports nothing, and must not take the report from the operator.
+        if !self.is_dry_run && self.note_difference(text.as_deref()) {
+            self.cx.event(Normal, "ExternalDiffers", text.as_deref().unwrap_or_default());
+        }
+        if let Some(text) = text {
+            self.cx.remark(text);
         }
     }
 

@@ -4,6 +4,7 @@
 mod parts;
 mod readings;
 mod several;
+mod stalls;
 mod website;
 
 use serde_json::json;

@@ -1,8 +1,15 @@
-//! The conditions that a reconcile has set, until its end.
+//! The conditions that a reconcile has set, and its remarks, until its end.
 
 use parking_lot::Mutex;
 
+use super::summary::MESSAGE_LIMIT;
 use windlass_core::conditions::Condition;
+use windlass_core::text::shorten;
+
+/// Longest remark, in bytes.
+const REMARK_LIMIT: usize = 1024;
+/// Most remarks of one attempt.
+const MOST_REMARKS: usize = 16;
 
 /// A condition that is set or removed.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,15 +33,22 @@ impl Change {
     }
 }
 
-/// The changes of one attempt, at most one per declared type. They outlive its context, so that a failure is
-/// written together with them.
+/// The changes of one attempt, at most one per declared type, and its remarks. They outlive its context, so that a
+/// failure is written together with them.
 #[derive(Debug, Default)]
-pub(in crate::controller) struct Collected(Mutex<Vec<Change>>);
+pub(in crate::controller) struct Collected(Mutex<Notes>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    changes: Vec<Change>,
+    /// Texts for the message of a success.
+    remarks: Vec<String>,
+}
 
 impl Collected {
     /// Adds a change; it replaces an earlier one of the same type.
     pub(in crate::controller) fn add(&self, change: Change) {
-        let mut changes = self.0.lock();
+        let changes = &mut self.0.lock().changes;
         match changes.iter_mut().find(|before| before.type_() == change.type_()) {
             Some(before) => *before = change,
             None => changes.push(change),
@@ -43,13 +57,27 @@ impl Collected {
 
     /// Returns the changes.
     pub(in crate::controller) fn all(&self) -> Vec<Change> {
-        self.0.lock().clone()
+        self.0.lock().changes.clone()
+    }
+
+    /// Adds a text to the message of the root after a success.
+    pub(in crate::controller) fn remark(&self, text: String) {
+        let remarks = &mut self.0.lock().remarks;
+        let text = shorten(text, REMARK_LIMIT);
+        if remarks.len() < MOST_REMARKS && !remarks.contains(&text) {
+            remarks.push(text);
+        }
+    }
+
+    /// Returns the remarks as one text.
+    pub(in crate::controller) fn remarks(&self) -> String {
+        shorten(self.0.lock().remarks.join("; "), MESSAGE_LIMIT)
     }
 
     /// Takes the changes of another attempt, which this one reports.
     pub(in crate::controller) fn take_from(&self, other: &Self) {
         // One lock at a time: no order of locks between attempts.
-        let changes = std::mem::take(&mut *other.0.lock());
-        *self.0.lock() = changes;
+        let notes = std::mem::take(&mut *other.0.lock());
+        *self.0.lock() = notes;
     }
 }

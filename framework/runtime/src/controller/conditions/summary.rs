@@ -7,6 +7,7 @@
 
 // DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
 // DESIGN.md, 162: `Reconciling`, `Stalled` and `Paused` belong to the controller of `Ready`
+// DESIGN.md, 190: A child that has failed stalls its owner, and is no failed reconcile
 
 use std::borrow::Cow;
 
@@ -29,12 +30,14 @@ const ABNORMAL: [&str; 3] = [RECONCILING, STALLED, PAUSED];
 
 /// Reason of an unknown condition that no reconcile of this generation has set.
 const NOT_REPORTED: &str = "NotReported";
+/// Reason of a stall in place of one that the API server refuses.
+const DEPENDENT_FAILED: &str = "DependentFailed";
 /// Reason in place of one that the API server refuses.
 const INVALID_REASON: &str = "InvalidReason";
 /// Longest reason that the API server accepts.
 const REASON_LIMIT: usize = 1024;
 /// Longest message that the API server accepts. It counts characters; bytes are never fewer.
-const MESSAGE_LIMIT: usize = 32_768;
+pub(super) const MESSAGE_LIMIT: usize = 32_768;
 
 /// End of a reconcile, as conditions show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,10 +50,9 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// A success.
-    pub(crate) fn done() -> Self {
-        let (reason, message) = (RECONCILED.into(), String::new());
-        Self { state: State::Done, reason, message }
+    /// A success, with what a person should know of it.
+    pub(crate) fn done(remarks: String) -> Self {
+        Self { state: State::Done, reason: RECONCILED.into(), message: remarks }
     }
 
     /// The object is paused.
@@ -63,10 +65,16 @@ impl Outcome {
 impl Wait {
     /// Returns the wait as the end of a reconcile, or of a clean-up.
     pub(crate) fn outcome(&self, is_terminating: bool) -> Outcome {
-        let state = State::Waiting;
+        // A clean-up goes on whatever has failed.
+        let is_stalled = self.is_stalled && !is_terminating;
+        let state = if is_stalled { State::DependentFailed } else { State::Waiting };
         // A reason that the API server refuses is no loss: it stands in the message.
         if is_terminating || !is_valid(&self.reason) {
-            let reason = if is_terminating { TERMINATING } else { WAITING };
+            let reason = match is_terminating {
+                true => TERMINATING,
+                false if is_stalled => DEPENDENT_FAILED,
+                false => WAITING,
+            };
             let message = format!("{}: {}", self.reason, self.text);
             return Outcome { state, reason: reason.into(), message };
         }
@@ -81,6 +89,8 @@ pub(crate) enum State {
     Done,
     /// It waits.
     Waiting,
+    /// It has ended, and a child has failed: nothing is on its way that would make the object ready.
+    DependentFailed,
     /// It failed, and is tried again.
     Retried,
     /// It failed, and nothing helps but a change.
@@ -98,6 +108,13 @@ pub(crate) struct Run<'a> {
     /// The reconciled generation.
     pub(crate) generation: Option<i64>,
     pub(crate) now: Timestamp,
+}
+
+impl State {
+    /// Whether the reconcile has come to its end, so that what it did not set does not hold.
+    fn has_ended(self) -> bool {
+        matches!(self, Self::Done | Self::Waiting | Self::DependentFailed)
+    }
 }
 
 /// The result for the root and its companions.
@@ -133,7 +150,7 @@ pub(crate) fn summarize(
         return next;
     }
     let is_set = |type_: &str| run.changes.iter().any(|change| change.is_set(type_));
-    let has_ended = matches!(run.outcome.state, State::Done | State::Waiting);
+    let has_ended = run.outcome.state.has_ended();
     for type_ in declared.stalled_on.iter().copied() {
         // After an error it stays: the reconcile may not have come as far as its check.
         if !next.is_met(type_) || has_ended && !is_set(type_) {
@@ -171,7 +188,7 @@ fn verdict(declared: &ConditionTypes, next: &Conditions, run: Run<'_>) -> Verdic
     let get = |type_: &'static str| next.get(type_).filter(is_current);
     let is_set = |it: &&Condition| run.changes.iter().any(|change| change.is_set(&it.type_));
     let blocked = declared.stalled_on.iter().find_map(|type_| get(type_));
-    let has_ended = matches!(state, State::Done | State::Waiting);
+    let has_ended = state.has_ended();
     if let Some(it) = blocked.filter(|it| has_ended || is_set(it)) {
         let companion = Some(met(STALLED, &it.reason, it.message.clone()));
         return Verdict { root: unmet(root, &it.reason, it.message.clone()), companion };
@@ -179,13 +196,14 @@ fn verdict(declared: &ConditionTypes, next: &Conditions, run: Run<'_>) -> Verdic
     let mut ready = declared.ready.iter().map(|type_| (*type_, get(type_)));
     let unmet_one = ready.clone().find_map(|(_, it)| it.filter(|it| it.status == "False"));
     match state {
-        State::Stalled | State::Retried | State::Waiting => {
+        State::Stalled | State::DependentFailed | State::Retried | State::Waiting => {
             // A reconcile that says itself what is missing says it best.
             let root = match unmet_one.filter(is_set) {
                 Some(it) => unmet(root, &it.reason, it.message.clone()),
                 None => unmet(root, reason, message.clone()),
             };
-            let companion = if *state == State::Stalled { STALLED } else { RECONCILING };
+            let is_stalled = matches!(state, State::Stalled | State::DependentFailed);
+            let companion = if is_stalled { STALLED } else { RECONCILING };
             Verdict { root, companion: Some(met(companion, reason, message.clone())) }
         }
         State::Done | State::Paused => {

@@ -5,12 +5,19 @@ use serde_json::json;
 
 use super::summary::{Run, accepted, summarize, transitions};
 use super::*;
+use crate::controller::Action;
 use windlass_core::conditions::{met, unknown, unmet};
 
 const TYPES: ConditionTypes =
     ConditionTypes { root: "Ready", ready: &["A", "B"], stalled_on: &["Bad"], others: &["C"] };
-const STATES: [State; 5] =
-    [State::Done, State::Waiting, State::Retried, State::Stalled, State::Paused];
+const STATES: [State; 6] = [
+    State::Done,
+    State::Waiting,
+    State::DependentFailed,
+    State::Retried,
+    State::Stalled,
+    State::Paused,
+];
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("in range")
@@ -108,6 +115,31 @@ fn a_pause_keeps_a_stall_and_ends_it_when_the_object_has_changed_meanwhile() {
     };
     assert_eq!(shown(1), ["False", "True", "-", "True"]);
     assert_eq!(shown(2), ["Unknown", "-", "True", "True"], "the stall is of the object before");
+}
+
+#[test]
+fn a_failed_child_stalls_its_owner_and_ends_what_the_reconcile_did_not_set() {
+    let shown = |reason: &'static str, is_terminating| {
+        let wait = Action::stalled(reason, "app: too late".to_owned()).wait.expect("a wait");
+        let outcome = wait.outcome(is_terminating);
+        let generation = Some(1);
+        let bad = of_generation(met("Bad", "Own", ""), 1);
+        let before = [bad, of_generation(met("Reconciling", "Own", ""), 1)].into_iter().collect();
+        let run = Run { changes: &[], outcome: &outcome, generation, now: at(1) };
+        let after = summarize(&TYPES, &before, run);
+        ["Ready", "Stalled", "Reconciling", "Bad"].map(|type_| {
+            after
+                .get(type_)
+                .map_or("-".to_owned(), |it| format!("{} {}: {}", it.status, it.reason, it.message))
+        })
+    };
+    let text = |status, reason| format!("{status} {reason}app: too late");
+    let late = |status| text(status, "TooLate: ");
+    assert_eq!(shown("TooLate", false), [&late("False"), &late("True"), "-", "-"]);
+    let words = |status| text(status, "DependentFailed: too late!: ");
+    assert_eq!(shown("too late!", false), [&words("False"), &words("True"), "-", "-"]);
+    let ends = |status| text(status, "Terminating: TooLate: ");
+    assert_eq!(shown("TooLate", true), [&ends("False"), "-", &ends("True"), "-"]);
 }
 
 #[test]

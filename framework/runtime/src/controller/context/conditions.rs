@@ -44,6 +44,16 @@ impl<C: Reconciler> Context<C> {
         self.attempt.cancel.collected().add(change);
     }
 
+    /// Adds a text to the condition that shows the success of this reconcile; of no effect on other outcomes.
+    pub(crate) fn remark(&self, text: String) {
+        self.attempt.cancel.collected().remark(text);
+    }
+
+    /// Returns the remarks of this reconcile as one text.
+    pub(in crate::controller) fn remarks(&self) -> String {
+        self.attempt.cancel.collected().remarks()
+    }
+
     /// Returns a declared condition that shows the outcome of a part of the reconcile.
     pub(in crate::controller) fn part_condition<'b>(&self, type_: &'b str) -> PartCondition<'b> {
         let declared = self.shared.conditions.as_ref().map(|kept| &kept.declared);

@@ -7,6 +7,7 @@
 //! true`. A reconcile that cannot finish yet returns a wait, or an action with a delay.
 
 // DESIGN.md, 156: A wait is neither a success nor a failure
+// DESIGN.md, 190: A child that has failed stalls its owner, and is no failed reconcile
 
 use std::borrow::Cow;
 use std::fmt;
@@ -51,6 +52,15 @@ pub(crate) struct Wait {
     pub(crate) text: String,
     /// Delay of the next check, if it is not that of the backoff.
     pub(crate) check_after: Option<Duration>,
+    /// Whether nothing is on its way any more: a child has failed. Conditions then show a stall.
+    pub(crate) is_stalled: bool,
+}
+
+impl Wait {
+    /// Returns a wait for something that is on its way, with the checks of the backoff.
+    pub(crate) fn new(reason: impl Into<Cow<'static, str>>, text: String) -> Self {
+        Self { reason: reason.into(), text, check_after: None, is_stalled: false }
+    }
 }
 
 impl Action {
@@ -106,7 +116,14 @@ impl Action {
     /// assert_eq!(rollout(3, 3), Action::done());
     /// ```
     pub fn wait_for(reason: impl Into<Cow<'static, str>>, text: impl fmt::Display) -> Self {
-        let wait = Wait { reason: reason.into(), text: text.to_string(), check_after: None };
+        let wait = Wait::new(reason, text.to_string());
+        Self { requeue_after: None, wait: Some(Box::new(wait)) }
+    }
+
+    /// As [`wait_for`](Self::wait_for), for an object that needs help: its conditions show that it is stalled. It is
+    /// checked as while it waits, because help may come from where no watch sees it.
+    pub(crate) fn stalled(reason: impl Into<Cow<'static, str>>, text: String) -> Self {
+        let wait = Wait { is_stalled: true, ..Wait::new(reason, text) };
         Self { requeue_after: None, wait: Some(Box::new(wait)) }
     }
 

@@ -134,8 +134,7 @@ impl Failure {
     /// ```
     pub fn wait_for(reason: impl Into<Cow<'static, str>>, text: impl fmt::Display) -> Self {
         let mut failure = Self::new(text.to_string().into(), Retry::Waiting);
-        let wait = Wait { reason: reason.into(), text: String::new(), check_after: None };
-        failure.wait = Some(Box::new(wait));
+        failure.wait = Some(Box::new(Wait::new(reason, String::new())));
         failure
     }
 

@@ -94,7 +94,7 @@ impl<C: Reconciler> Context<C> {
         // A condition with another reason was set by the reconciler itself.
         let is_ours = |condition: &Condition| reasons::ALL.contains(&condition.reason.as_str());
         if self.condition(type_).await?.is_none_or(|condition| is_ours(&condition)) {
-            self.set_condition(met(type_, reasons::RECONCILED, "")).await?;
+            self.set_condition(met(type_, reasons::RECONCILED, self.remarks())).await?;
         }
         Ok(())
     }

@@ -312,7 +312,7 @@ impl<C: Reconciler> ObjectStep<C> {
             return Err(Box::pin(failed(cx, error.into())).await);
         }
         if self.plan.options.conditions.is_some()
-            && let Err(error) = Box::pin(cx.write_conditions(&Outcome::done())).await
+            && let Err(error) = Box::pin(cx.write_conditions(&Outcome::done(cx.remarks()))).await
         {
             return Err(Box::pin(failed(cx, error.into())).await);
         }

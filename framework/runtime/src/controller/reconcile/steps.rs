@@ -377,7 +377,7 @@ fn condition(type_: &str, end: &Result<Flow>) -> Condition {
     }
 }
 
-/// Merges the flows of a group: a stop wins, the first wait, and the earlier of two times.
+/// Merges the flows of a group: a stop wins, a stall or else the first wait, and the earlier of two times.
 fn merged(a: Flow, b: Flow) -> Flow {
     let is_stop = matches!(a, Flow::Stop(_)) || matches!(b, Flow::Stop(_));
     let action = |flow| match flow {
@@ -388,7 +388,9 @@ fn merged(a: Flow, b: Flow) -> Flow {
     let (a, b) = (action(a), action(b));
     let requeue_after = earliest(a.requeue_after, b.requeue_after);
     if is_stop {
-        return Flow::Stop(Action { requeue_after, wait: a.wait.or(b.wait) });
+        let is_stalled = |it: &Action| it.wait.as_ref().is_some_and(|wait| wait.is_stalled);
+        let wait = if is_stalled(&a) || !is_stalled(&b) { a.wait.or(b.wait) } else { b.wait };
+        return Flow::Stop(Action { requeue_after, wait });
     }
     requeue_after.map_or(Flow::Continue, Flow::Again)
 }

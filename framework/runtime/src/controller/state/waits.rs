@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn wait(reason: &'static str, text: &str) -> Wait {
-        Wait { reason: reason.into(), text: text.to_owned(), check_after: None }
+        Wait::new(reason, text.to_owned())
     }
 
     #[test]

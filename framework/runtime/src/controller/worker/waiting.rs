@@ -25,7 +25,9 @@ impl Worker {
         if record.is_first {
             self.meter.waiting(1.0);
         }
-        if record.is_new {
+        if record.is_new && wait.is_stalled {
+            tracing::warn!(reason = %wait.reason, "stalled: {}", wait.text);
+        } else if record.is_new {
             tracing::info!(reason = %wait.reason, "waiting: {}", wait.text);
         }
         let report = |attempt| self.step.waits(work.key(), (wait, record.is_new), attempt);

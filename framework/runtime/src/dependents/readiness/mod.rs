@@ -116,6 +116,14 @@ impl Readiness {
         Self::Failed { reason: reason.into(), message: message.to_string() }
     }
 
+    /// Returns the reason of an object that has failed.
+    pub(super) fn failed_reason(&self) -> Option<&Cow<'static, str>> {
+        match self {
+            Self::Failed { reason, .. } => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Whether it is [`Ready`](Self::Ready).
     pub fn is_ready(&self) -> bool {
         *self == Self::Ready

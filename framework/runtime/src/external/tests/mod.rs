@@ -180,6 +180,20 @@ impl World {
         metrics.counted(&names::EXTERNAL_CALLS, &["volume", verb, result])
     }
 
+    /// Returns the Events of a reason, in order: times of occurrence, kind and note.
+    async fn notes(&self, reason: &str) -> Vec<String> {
+        let events = self.client.namespace::<Event>("shop").list().await.unwrap().items;
+        let found = events.into_iter().filter(|event| event.reason.as_deref() == Some(reason));
+        let mut notes: Vec<String> = found
+            .map(|event| {
+                let count = event.series.map_or(1, |series| series.count);
+                format!("{count} {} {}", event.type_.unwrap(), event.note.unwrap())
+            })
+            .collect();
+        notes.sort();
+        notes
+    }
+
     async fn has_event(&self, reason: &str) -> bool {
         let events = self.client.namespace::<Event>("shop").list().await.unwrap();
         events.items.iter().any(|event| event.reason.as_deref() == Some(reason))

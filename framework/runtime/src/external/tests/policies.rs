@@ -1,6 +1,10 @@
 //! Restrictions: observe only, no deletion, no update, imports.
 
 use super::*;
+use crate::controller::OwnsConditions;
+use windlass_core::conditions::ReadyCondition;
+
+impl OwnsConditions<ReadyCondition> for ExternalController<Volumes> {}
 
 /// Changes of resources that were called.
 fn changes(world: &World) -> [usize; 3] {
@@ -17,9 +21,58 @@ async fn an_object_that_only_observes_changes_nothing() {
     world.until_ready("home").await;
     let status = world.get("home").await.status.unwrap();
     assert_eq!(status.difference.as_deref(), Some("size 7 instead of 5"));
+    let said = "external resource \"theirs\" differs, and the policy permits no update: size 7 instead of 5";
+    world.until_said("home", said).await;
+    assert_eq!(world.ready("home").await.0, "True", "it is asked to observe only");
     assert_eq!(world.get("home").await.spec.zone, None);
     world.delete("home").await;
     assert_eq!((changes(&world), world.cloud.disks().0), ([0, 0, 0], 1));
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_difference_is_one_event_and_leaves_the_condition_with_its_end() {
+    let world = World::start().await;
+    world.cloud.make("theirs", 7);
+    let driver = world.driver().poll_every(Duration::from_secs(60));
+    let running = world.run(driver);
+    let annotations = json!({ EXTERNAL_POLICY: "no-update", EXTERNAL_NAME: "theirs" });
+    world.create_with("home", annotations).await;
+    world.until_said("home", "size 7 instead of 5").await;
+    let version = world.get("home").await.metadata.resource_version;
+    // Longer than the memory of the recorder for equal Events.
+    pass(1200).await;
+    let events = async || world.notes("ExternalDiffers").await;
+    let said = "external resource \"theirs\" differs, and the policy permits no update: size";
+    assert_eq!(events().await, [format!("1 Normal {said} 7 instead of 5")]);
+    assert_eq!(world.get("home").await.metadata.resource_version, version, "nothing is written");
+
+    world.cloud.with(|cloud| cloud.disks.get_mut("theirs").unwrap().size = 8);
+    world.until_said("home", "size 8 instead of 5").await;
+    pass(900).await;
+    let both = [7, 8].map(|size| format!("1 Normal {said} {size} instead of 5"));
+    assert_eq!(events().await, both);
+
+    world.cloud.with(|cloud| cloud.disks.get_mut("theirs").unwrap().size = 5);
+    until("the text is gone", async || world.ready("home").await.2.is_empty()).await;
+    assert_eq!((world.ready("home").await.0.as_str(), changes(&world)), ("True", [0, 0, 0]));
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_difference_is_the_message_of_a_declared_root_that_stays_true() {
+    let world = World::start().await;
+    world.cloud.make("theirs", 7);
+    let controller = ExternalController::new(world.driver().policy(ExternalPolicy::OBSERVE_ONLY));
+    let manager = world.manager();
+    let running = manager.wired(controller, |it| it.conditions::<ReadyCondition>()).start();
+    world.create_with("home", json!({ EXTERNAL_NAME: "theirs" })).await;
+    world.until_said("home", "permits no update: size 7 instead of 5").await;
+    let (status, reason, _) = world.ready("home").await;
+    assert_eq!((&*status, &*reason), ("True", "Reconciled"));
+    world.patch("home", json!({ "spec": { "size": 7 } })).await;
+    until("the text is gone", async || world.ready("home").await.2.is_empty()).await;
+    assert_eq!(world.ready("home").await.0, "True");
     drop(running);
 }
 
