@@ -7,7 +7,7 @@ use crate::crd::derived::Of;
 
 /// A list of which the server can keep items apart by some of their fields.
 #[diagnostic::on_unimplemented(
-    message = "`list(map, keys(…))` is for lists: `{Self}` is none",
+    message = "`list(map, keys(…))` is for lists: `{Self}` is not a list",
     label = "not a list"
 )]
 pub trait ListField {

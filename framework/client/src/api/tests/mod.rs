@@ -213,7 +213,7 @@ async fn what_cannot_be_meant_is_refused_before_it_is_sent() {
     usage(shop.create(&configmap("home", "")).status().await, "status is not created");
     usage(shop.create(&configmap("home", "")).force().await, "only an apply");
     usage(shop.apply("home", &json!({"metadata": {"name": "x"}})).await, "another name");
-    usage(shop.apply("home", &json!(1)).await, "no object");
+    usage(shop.apply("home", &json!(1)).await, "not an object");
     usage(client.all::<DynamicObject>().list().await, "Client::dynamic");
     let unknown = client.namespace::<DynamicObject>("shop").list().await;
     usage(unknown, "cannot list objects of an unknown kind in \"shop\": the kind is not known");

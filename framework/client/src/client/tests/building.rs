@@ -164,7 +164,7 @@ fn mechanism_9_a_header_is_replaced_and_may_have_several_values() {
     assert_eq!(values, ["1", "2"]);
     let text = mistake(offline().get().header("x-a", ["can\nary"]));
     assert!(text.contains("`x-a` fits no HTTP header") && !text.contains("ary"), "{text}");
-    assert!(mistake(offline().get().header("x a", ["1"])).contains("no name of a header"));
+    assert!(mistake(offline().get().header("x a", ["1"])).contains("not a name of a header"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -231,7 +231,7 @@ fn mechanism_6_no_segment_can_change_the_path() {
             client.get().group_version("", bad),
         ] {
             let text = mistake(request);
-            assert!(text.contains(&format!("`{bad}` is no ")), "{text}");
+            assert!(text.contains(&format!("`{bad}` is not ")), "{text}");
         }
     }
     assert!(mistake(client.get().resource("")).contains("the resource is empty"));

@@ -232,7 +232,7 @@ async fn what_is_no_discovery_document_is_said_to_be_none() {
         let script = Script::new([("/api", ok(body)), ("/apis", ok(aggregated(&[])))]);
         let error = script.discovery().catalog().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Decode, "{body}: {error}");
-        assert!(error.to_string().contains("no discovery document"), "{error}");
+        assert!(error.to_string().contains("not a discovery document"), "{error}");
     }
 }
 

@@ -156,7 +156,7 @@ async fn what_is_no_name_is_the_callers_mistake() {
     for argument in ["", "deploy/web", "a b", "..", "a?b"] {
         let error = catalog.find(argument).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
-        assert!(error.to_string().contains("no name of a resource"), "{error}");
+        assert!(error.to_string().contains("not a name of a resource"), "{error}");
     }
     let discovery = crate::client::Client::offline().discovery();
     for api_version in ["", "a/b/c", "/v1", "apps/", "apps//v1"] {

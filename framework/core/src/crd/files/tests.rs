@@ -55,7 +55,7 @@ fn a_definition_of_the_version_that_ended_is_refused_with_the_way_to_rewrite_it(
 #[test]
 fn a_text_that_is_no_definition_is_refused_with_its_place() {
     let text = format!("{:#}", Printed(definitions_from_yaml("a: [1\nb: 2").unwrap_err()));
-    assert!(text.contains("no YAML") && text.contains("line"), "{text}");
+    assert!(text.contains("not YAML") && text.contains("line"), "{text}");
     let mut wrong = definition("sites.example.dev");
     wrong["spec"]["versions"] = json!("v1");
     let text = Printed(definitions_from_yaml(&wrong.to_string()).unwrap_err()).to_string();

@@ -234,7 +234,7 @@ async fn a_server_that_breaks_the_protocol_is_left() {
         (masked, "does not keep to WebSocket"),
         (compressed, "does not keep to WebSocket"),
         (frame(0x81, b"\x01x"), "text where only bytes"),
-        (verdict, "no Status"),
+        (verdict, "not a Status"),
         (closed, "code 1011 \"out of order\""),
     ];
     for (bytes, expected) in cases {

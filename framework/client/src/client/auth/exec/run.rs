@@ -376,7 +376,7 @@ mod tests {
         for (mode, terminal, input) in table {
             assert_eq!(mode.takes_input(terminal), input, "{mode:?} {terminal}");
         }
-        assert!(Always.takes_input(false).unwrap_err().contains("no terminal"));
+        assert!(Always.takes_input(false).unwrap_err().contains("not a terminal"));
     }
 
     #[tokio::test]

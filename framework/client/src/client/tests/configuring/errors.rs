@@ -131,7 +131,7 @@ async fn each_wrong_kubeconfig_names_its_file_its_context_and_what_to_do() {
             "plugin-terminal",
             ca.clone(),
             plugin(", command: x, interactiveMode: Always"),
-            vec!["no terminal", "log in with another method"],
+            vec!["not a terminal", "log in with another method"],
         ),
         (
             "auth-provider",
