@@ -324,7 +324,7 @@ impl<'a> Ground<'a> {
             scope: windlass_core::resource::Scope::Namespaced,
         };
         let widgets = self.client.dynamic(info.clone(), Some("shop"));
-        self.walk(widgets, info, custom::widget).await;
+        Box::pin(self.walk(widgets, info, custom::widget)).await;
     }
 }
 
@@ -332,7 +332,7 @@ impl<'a> Ground<'a> {
 async fn an_apply_that_is_not_sent_would_have_changed_nothing() {
     let world = World::with(custom::widget_definition()).await;
     define(&world.client, &custom::Gadget::crd().expect("a schema")).await;
-    Ground::new(&world.client, &|| world.server.clear_requests()).await.all().await;
+    Box::pin(Ground::new(&world.client, &|| world.server.clear_requests()).await.all()).await;
 }
 
 /// As the test above, on the server that `WINDLASS_DRIFT_KUBECONFIG` names: a real one.
@@ -347,5 +347,5 @@ async fn an_apply_that_is_not_sent_would_have_changed_nothing_on_a_real_server()
     client.all::<Namespace>().create(&shop).await.expect("created");
     define(&client, &custom::widget_definition()).await;
     define(&client, &custom::Gadget::crd().expect("a schema")).await;
-    Ground::new(&client, &|| ()).await.all().await;
+    Box::pin(Ground::new(&client, &|| ()).await.all()).await;
 }
