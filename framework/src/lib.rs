@@ -11,13 +11,14 @@
 //! [`error`]); [`client`], [`api`] and [`discovery`] speak to the API server (`windlass-client`);
 //! [`informer`], [`reflector`], [`delta`] and [`store`] keep caches (`windlass-cache`); [`workqueue`]
 //! orders work, [`controller`] and its helpers do it, [`leader`] and [`manager`] run it
-//! (`windlass-runtime`). [`webhook`] judges and changes objects before they are stored, and is served
-//! to API servers (`windlass-webhook`). [`fifo`] has the queues and rate limiters of client-go that no cache of
+//! (`windlass-runtime`). The module `webhook` judges and changes objects before they are stored, and is
+//! served to API servers (`windlass-webhook`, a feature). [`fifo`] has the queues and rate limiters of client-go that no cache of
 //! windlass uses. A program that only sends requests depends on `windlass-client` alone.
 //!
 //! Features: `ring` (default) or `aws-lc-rs` for TLS; `cli` for a command line; `local` for an API
 //! server inside the program when no cluster is configured; `testing` for tests with one; `ws` for
-//! exec, attach and port-forward; `cold` for caches that are compressed.
+//! exec, attach and port-forward; `cold` for caches that are compressed; `webhook` for admission
+//! webhooks.
 
 // DESIGN.md, 118: The framework is seven crates and a façade
 
@@ -50,6 +51,7 @@ pub use windlass_runtime::{
 #[cfg(feature = "testing")]
 #[doc(inline)]
 pub use windlass_testing::testing;
+#[cfg(feature = "webhook")]
 #[doc(inline)]
 pub use windlass_webhook as webhook;
 

@@ -249,7 +249,7 @@ fn holders_drain_for_each_other() {
             move || {
                 apply_queue.push([put(name, 1)]);
                 let mut permit = apply_queue.try_permit();
-                while let Some(holder) = turn {
+                while let Some(holder) = permit {
                     store.apply(holder.take(9).0);
                     permit = holder.finish();
                 }

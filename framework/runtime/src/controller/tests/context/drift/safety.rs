@@ -275,7 +275,7 @@ impl<'a> Ground<'a> {
     /// Walks objects of a type's kind.
     async fn of<K: Resource>(&self, make: fn(&Choices) -> Value) {
         let info = K::static_info().expect("a kind");
-        self.walk(self.client.namespace::<K>("shop"), info, make).await;
+        Box::pin(self.walk(self.client.namespace::<K>("shop"), info, make)).await;
     }
 
     async fn walk<K: Resource>(
