@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::Change;
-use super::reasons::{RECONCILED, TERMINATING, WAITING};
+use super::reasons::{FAILED, GAVE_UP, RECONCILED, TERMINAL, TERMINATING, WAITING};
 use crate::controller::outcome::action::Wait;
 use crate::controller::source::PAUSED as PAUSED_BY;
 use windlass_core::conditions::{Condition, ConditionTypes, Conditions, met, unknown, unmet};
@@ -247,9 +247,11 @@ fn pause(declared: &ConditionTypes, next: &mut Conditions, run: Run<'_>) {
     }
 }
 
-/// Returns the condition with the reconciled generation.
+/// Returns the condition with the reconciled generation, and a message that the API server accepts: one that is
+/// too long, as the text of an error may be, would have the whole status refused.
 fn stamped(condition: Condition, run: Run<'_>) -> Condition {
-    Condition { observed_generation: run.generation, ..condition }
+    let message = shorten(condition.message, MESSAGE_LIMIT);
+    Condition { observed_generation: run.generation, message, ..condition }
 }
 
 /// Returns the condition with a reason and a message that the API server accepts, and the reason if it was
@@ -322,5 +324,10 @@ pub(crate) fn is_reported(condition: &Condition) -> bool {
 /// Whether a transition is a problem that needs attention.
 pub(crate) fn is_warning(declared: &ConditionTypes, condition: &Condition) -> bool {
     let type_ = condition.type_.as_str();
-    (type_ == STALLED || declared.stalled_on.contains(&type_)) && condition.status == "True"
+    let has_failed = [FAILED, GAVE_UP, TERMINAL].contains(&condition.reason.as_str());
+    match condition.status.as_str() {
+        "True" => type_ == STALLED || declared.stalled_on.contains(&type_),
+        "False" => has_failed,
+        _ => false,
+    }
 }

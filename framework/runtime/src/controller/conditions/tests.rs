@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::summary::{Run, accepted, summarize, transitions};
+use super::summary::{Run, accepted, is_warning, summarize, transitions};
 use super::*;
 use crate::controller::Action;
 use windlass_core::conditions::{met, unknown, unmet};
@@ -167,6 +167,30 @@ fn the_end_of_a_condition_does_not_repeat_its_text() {
     let found = transitions(&TYPES, &before, &Conditions::new());
     let ends = found.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.message.as_str()));
     assert_eq!(ends.collect::<Vec<_>>(), [("Paused", "False", "")]);
+}
+
+#[test]
+fn a_failure_is_a_warning_and_a_wait_is_not() {
+    for (reason, expected) in
+        [("ReconcileFailed", true), ("TerminalError", true), ("Waiting", false)]
+    {
+        assert_eq!(is_warning(&TYPES, &unmet("Ready", reason, "")), expected, "{reason}");
+    }
+    assert!(!is_warning(&TYPES, &met("Ready", "Reconciled", "")));
+    assert!(
+        is_warning(&TYPES, &met("Bad", "Own", "")) && !is_warning(&TYPES, &met("A", "Own", ""))
+    );
+}
+
+#[test]
+fn the_text_of_an_outcome_is_cut_to_what_the_api_server_accepts() {
+    let long = Outcome { message: "ä".repeat(40_000), ..outcome(State::Stalled) };
+    let run = Run { changes: &[], outcome: &long, generation: Some(1), now: at(1) };
+    let after = summarize(&TYPES, &Conditions::new(), run);
+    for type_ in ["Ready", "Stalled"] {
+        let message = &after.get(type_).expect("a condition").message;
+        assert!(message.len() <= 32_768 && message.starts_with('ä'), "{type_}: {}", message.len());
+    }
 }
 
 #[test]
