@@ -271,8 +271,13 @@ async fn a_kubelet_that_dies_is_no_end_of_the_command() {
         let mut session = world.pods.exec("db-0", &["sleep"], with_stdin()).await.unwrap();
         let _stdin = session.stdin();
         world.kubelet.program.kill().unwrap();
-        let error = soon(session.wait()).await.unwrap_err();
-        assert_eq!(error.kind(), kind, "{error}");
+        match (soon(session.wait()).await, kind) {
+            // Seldom: kube-apiserver takes an error stream that ends without a text for a success
+            // (`watchErrorStream` of client-go), also if it ended with its connection.
+            (Ok(status), ErrorKind::Server) => assert_eq!(status.code(), 0),
+            (Ok(status), _) => panic!("the command has ended with {status:?}"),
+            (Err(error), kind) => assert_eq!(error.kind(), kind, "{error}"),
+        }
         // Until the process is gone, its socket may yet take a connection.
         world.kubelet.program.wait().unwrap();
         // Now no kubelet is there; either the upgrade reports it or the session.

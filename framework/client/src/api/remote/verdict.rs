@@ -7,6 +7,9 @@ use std::sync::Arc;
 use windlass_core::error::{ApiStatus, Error, ErrorKind};
 
 /// Exit status of a command.
+///
+/// It is what the API server reports. A kube-apiserver that speaks SPDY to the kubelet may report a success, seldom,
+/// when the kubelet is lost: it takes an error stream that ends without a text for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExitStatus {
     code: i32,
