@@ -268,8 +268,11 @@ async fn a_kubelet_that_dies_is_no_end_of_the_command() {
     // If kube-apiserver translates, its error is the one that arrives.
     let kinds = [ErrorKind::Server, ErrorKind::Ambiguous];
     for (mut world, kind) in World::both().await.into_iter().zip(kinds) {
-        let mut session = world.pods.exec("db-0", &["sleep"], with_stdin()).await.unwrap();
-        let _stdin = session.stdin();
+        let mut session = world.pods.exec("db-0", &["cat"], with_stdin()).await.unwrap();
+        let (mut stdin, mut stdout) = (session.stdin().unwrap(), session.stdout().unwrap());
+        // The command runs: kube-apiserver waits 30 s for streams that a kubelet was about to accept.
+        stdin.write_all(b"hello").await.unwrap();
+        soon(stdout.read_exact(&mut [0; 5])).await.unwrap();
         world.kubelet.program.kill().unwrap();
         match (soon(session.wait()).await, kind) {
             // Seldom: kube-apiserver takes an error stream that ends without a text for a success
