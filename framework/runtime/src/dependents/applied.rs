@@ -1,15 +1,19 @@
 //! Result of an apply: the state of each child, and the action that follows from it.
 
+// DESIGN.md, 206: A child at rest is recognized by its description and its version
 // DESIGN.md, 190: A child that has failed stalls its owner, and is no failed reconcile
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Dependents;
 use super::readiness::Readiness;
 use crate::controller::{Action, Failure, Result};
+use windlass_cache::store::Cached;
+use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
 
 /// State of a dependent after an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,18 +68,74 @@ impl fmt::Display for DependentState {
     }
 }
 
+/// A child after an apply.
+pub(super) enum AppliedChild<K> {
+    /// As decoded from the cache, or as the API server answered. Boxed, since most children are the other variant.
+    Whole(Box<K>),
+    /// As it was, and ready; it has been decoded in this version before.
+    Ready(Cached<K>),
+}
+
+impl<K: Resource> AppliedChild<K> {
+    pub(super) fn key(&self) -> ObjectKey {
+        match self {
+            Self::Whole(child) => child.key(),
+            Self::Ready(cached) => cached.key().clone(),
+        }
+    }
+
+    /// Returns the object; `None` for one that does not decode any more.
+    fn into_object(self) -> Option<K> {
+        match self {
+            Self::Whole(child) => Some(*child),
+            Self::Ready(cached) => cached.get().ok().map(Arc::unwrap_or_clone),
+        }
+    }
+}
+
 /// A field of a graph after an apply: its state and its objects.
 #[derive(Clone, Debug)]
 pub struct Dependent<K> {
     state: DependentState,
-    objects: Vec<K>,
+    /// The objects, as soon as they are asked for.
+    objects: OnceLock<Vec<K>>,
+    /// The children of which they are decoded.
+    cached: Vec<Cached<K>>,
+}
+
+impl<K: Resource> Dependent<K> {
+    pub(super) fn new(state: DependentState, children: Vec<AppliedChild<K>>) -> Self {
+        let are_at_rest = children.iter().all(|child| matches!(child, AppliedChild::Ready(_)));
+        if !are_at_rest {
+            let objects: Vec<K> =
+                children.into_iter().filter_map(AppliedChild::into_object).collect();
+            return Self { state, objects: objects.into(), cached: Vec::new() };
+        }
+        let cached = children.into_iter().filter_map(|child| match child {
+            AppliedChild::Ready(cached) => Some(cached),
+            AppliedChild::Whole(_) => None,
+        });
+        Self { state, objects: OnceLock::new(), cached: cached.collect() }
+    }
+
+    /// The object as stored in the API server; of several the first. `None` if it was not applied.
+    ///
+    /// A child at which nothing has changed is decoded when it is asked for.
+    pub fn object(&self) -> Option<&K> {
+        self.objects().first()
+    }
+
+    /// The objects as stored in the API server, in the order of their description. Of a dependent
+    /// that failed those that were applied.
+    pub fn objects(&self) -> &[K] {
+        self.objects.get_or_init(|| {
+            let decoded = self.cached.iter().filter_map(|cached| cached.get().ok());
+            decoded.map(Arc::unwrap_or_clone).collect()
+        })
+    }
 }
 
 impl<K> Dependent<K> {
-    pub(super) fn new(state: DependentState, objects: Vec<K>) -> Self {
-        Self { state, objects }
-    }
-
     /// The state.
     pub fn state(&self) -> &DependentState {
         &self.state
@@ -84,17 +144,6 @@ impl<K> Dependent<K> {
     /// Whether its objects exist as described, and are ready.
     pub fn is_ready(&self) -> bool {
         self.state == DependentState::Ready
-    }
-
-    /// The object as stored in the API server; of several the first. `None` if it was not applied.
-    pub fn object(&self) -> Option<&K> {
-        self.objects.first()
-    }
-
-    /// The objects as stored in the API server, in the order of their description. Of a dependent
-    /// that failed those that were applied.
-    pub fn objects(&self) -> &[K] {
-        &self.objects
     }
 }
 

@@ -115,7 +115,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> ExternalNode<C, E> {
             if is_ready { DependentState::Ready } else { DependentState::NotReady(readiness) };
         // No watch shows what happens outside: it is observed again after the driver's interval.
         let poll = driver.requeue(run.cx).requeue_after;
-        Outcome::of(judged).polled_after(poll).with_objects(vec![state])
+        Outcome::of(judged).polled_after(poll).with_resource(state)
     }
 }
 

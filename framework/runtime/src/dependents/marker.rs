@@ -15,7 +15,7 @@ pub const LABEL: &str = "windlass.dev/dependent";
 const PART: usize = 20;
 
 /// The mark of one graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Marker(String);
 
 impl Marker {

@@ -3,12 +3,14 @@
 //! The trait objects are for the walk through the graph, which does not know the kinds.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 
-use super::applied::DependentState;
+use super::applied::{AppliedChild, DependentState};
 use super::marker::{LABEL, Marker};
 use super::readiness::Readiness;
 use super::run::{Outcome, Run};
@@ -44,9 +46,15 @@ pub trait AnyKind<C: Reconciler>: Send + Sync {
     /// The kind.
     fn info(&self) -> Option<ResourceInfo>;
 
-    /// Returns the cached children that the object owns and that carry the mark, by key; with `has_marks` also those
-    /// without an owner reference.
-    fn marked(&self, cx: &Context<C>, marker: &Marker, has_marks: bool) -> Vec<Marked>;
+    /// Returns the cached children that the object owns and that carry the mark, by key, but for those that `is_kept`
+    /// names: nothing of them is read. With `has_marks` also those without an owner reference.
+    fn marked(
+        &self,
+        cx: &Context<C>,
+        marker: &Marker,
+        has_marks: bool,
+        is_kept: &dyn Fn(&ObjectKey) -> bool,
+    ) -> Vec<Marked>;
 
     /// Deletes a child, if the object owns it.
     fn delete<'a>(
@@ -91,9 +99,16 @@ impl<C: Reconciler, K: Resource> AnyKind<C> for OwnedKind<K> {
         K::static_info()
     }
 
-    fn marked(&self, cx: &Context<C>, marker: &Marker, has_marks: bool) -> Vec<Marked> {
+    fn marked(
+        &self,
+        cx: &Context<C>,
+        marker: &Marker,
+        has_marks: bool,
+        is_kept: &dyn Fn(&ObjectKey) -> bool,
+    ) -> Vec<Marked> {
         let others = if has_marks { cx.cached_marked_children::<K>() } else { Vec::new() };
-        let children = cx.cached_children::<K>().into_iter().chain(others);
+        let others = others.into_iter().filter(|child| !is_kept(child.key()));
+        let children = cx.cached_children_but::<K>(is_kept).into_iter().chain(others);
         let marked = children.filter_map(|child| {
             let metadata = child.metadata();
             let mark = metadata.label(LABEL).filter(|mark| marker.is_on(mark))?.to_owned();
@@ -178,6 +193,14 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     }
 }
 
+/// Plural name and group of a kind, which an object has in every version of it.
+pub(super) type KindName = (Cow<'static, str>, Cow<'static, str>);
+
+/// Returns plural name and group of a kind.
+pub(super) fn kind_name(info: ResourceInfo) -> KindName {
+    (info.plural, info.group)
+}
+
 /// Returns the kind of a field; `None` of an external resource.
 pub(super) fn info_of<C: Reconciler>(node: &dyn AnyNode<C>) -> Option<ResourceInfo> {
     node.kind()?.info()
@@ -260,43 +283,76 @@ enum Refusal {
 impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
     /// Applies all children that the controller describes.
     async fn applied(&self, run: Run<'_, C>) -> Result<Outcome> {
-        let mut children = (self.desired)(run.controller, run.object, run.cx).await?;
-        let mark = run.marker.of(self.name);
-        let kind = K::static_info().map(|info| info.group_resource());
-        for child in &mut children {
-            if child.name().is_empty() {
-                child.metadata_mut().name = Some(run.object.name().to_owned());
-            }
-            let namespace = child.namespace().or_else(|| run.object.namespace());
-            let (namespace, name) = (namespace.map(ToOwned::to_owned), child.name().to_owned());
-            let text = format!("\"{name}\"");
-            if let Some(field) = run.claims.claim((kind.clone(), namespace, name), self.name) {
+        let children = (self.desired)(run.controller, run.object, run.cx).await?;
+        let (mut applied, mut rest) = (Vec::with_capacity(children.len()), Vec::new());
+        for (at, child) in children.iter().enumerate() {
+            let key = run.cx.child_key(child);
+            if let Some(field) = run.claims.claim::<K>(&key, self.name) {
+                let text = format!("\"{}\"", key.name());
                 return Err(Error::usage(self.twice(&text, field)).into());
             }
-            let labels = child.metadata_mut().labels.get_or_insert_default();
-            labels.insert(LABEL.to_owned(), mark.clone());
+            let description = run.cx.description(child, (run.marker, self.name), self.has_marks);
+            let at_rest = description.and_then(|it| self.at_rest(run, &key, it));
+            if at_rest.is_none() {
+                rest.push((at, self.labelled(child.clone(), &key, run.marker), description));
+            }
+            applied.push(at_rest);
         }
-        let mut applied = Vec::with_capacity(children.len());
+        drop(children);
         let mut failures = Vec::new();
-        let mut children = children.into_iter();
+        let mut rest = rest.into_iter();
         loop {
-            let batch = children.by_ref().take(AT_ONCE).map(|child| self.send(run.cx, child));
-            let batch: Vec<_> = batch.collect();
+            let batch: Vec<_> = rest.by_ref().take(AT_ONCE).collect();
             if batch.is_empty() {
                 break;
             }
-            for end in all(batch).await {
+            let (places, batch): (Vec<_>, Vec<_>) = batch
+                .into_iter()
+                .map(|(at, child, description)| (at, self.send(run.cx, child, description)))
+                .unzip();
+            for (at, end) in places.into_iter().zip(all(batch).await) {
                 match end {
-                    Ok(child) => applied.push(child),
+                    Ok(child) => applied[at] = Some(AppliedChild::Whole(Box::new(child))),
                     Err(Refusal::NotServed) => return Ok(Outcome::of(DependentState::NotServed)),
                     Err(Refusal::Failed(failure)) => failures.push(failure),
                 }
             }
         }
+        let applied: Vec<_> = applied.into_iter().flatten().collect();
         if let Some(failure) = soonest(failures) {
-            return Ok(Outcome::failed(failure).with_objects(applied));
+            return Ok(Outcome::failed(failure).with_children(applied));
         }
         Ok(self.judged(run, applied))
+    }
+
+    /// Returns the child that is known to be as described. It is decoded unless it is known to be ready as well,
+    /// by the rule of its kind: the graph's own rule may ask for anything.
+    fn at_rest(
+        &self,
+        run: Run<'_, C>,
+        key: &ObjectKey,
+        description: u64,
+    ) -> Option<AppliedChild<K>> {
+        let (cached, is_ready) = run.cx.described_child::<K>(key, description)?;
+        if is_ready && self.ready.is_none() {
+            return Some(AppliedChild::Ready(cached));
+        }
+        let child = Arc::unwrap_or_clone(cached.get().ok()?);
+        let is_by_kind = self.ready.is_none();
+        if is_by_kind && Readiness::judged(&child, run.cx.clock().wall(), None).is_ready() {
+            run.cx.note_ready(&cached, description);
+        }
+        Some(AppliedChild::Whole(Box::new(child)))
+    }
+
+    /// Returns the child with its name and the mark of the field.
+    fn labelled(&self, mut child: K, key: &ObjectKey, marker: &Marker) -> K {
+        let metadata = child.metadata_mut();
+        if metadata.name.as_ref().is_none_or(String::is_empty) {
+            metadata.name = Some(key.name().to_owned());
+        }
+        metadata.labels.get_or_insert_default().insert(LABEL.to_owned(), marker.of(self.name));
+        child
     }
 
     /// Returns the text for a child that `field` has described already.
@@ -311,10 +367,15 @@ impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
     }
 
     /// Applies one child.
-    fn send<'a>(&self, cx: &'a Context<C>, child: K) -> Boxed<'a, Result<K, Refusal>> {
+    fn send<'a>(
+        &self,
+        cx: &'a Context<C>,
+        child: K,
+        description: Option<u64>,
+    ) -> Boxed<'a, Result<K, Refusal>> {
         let (adopts, is_optional, has_marks) = (self.adopts, self.is_optional, self.has_marks);
         Box::pin(async move {
-            let apply = cx.apply_owned(child);
+            let apply = cx.apply_owned(child).described(description);
             let apply = if has_marks { apply.marked() } else { apply };
             let apply = match adopts {
                 Some(adopts) => apply.adopt_if(adopts),
@@ -329,9 +390,14 @@ impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
     }
 
     /// Returns the outcome for children that were applied.
-    fn judged(&self, run: Run<'_, C>, applied: Vec<K>) -> Outcome {
+    fn judged(&self, run: Run<'_, C>, applied: Vec<AppliedChild<K>>) -> Outcome {
         let now = run.cx.clock().wall();
-        let judged = applied.iter().map(|child| (child, Readiness::judged(child, now, self.ready)));
+        let judged = applied.iter().filter_map(|child| match child {
+            AppliedChild::Ready(_) => None,
+            AppliedChild::Whole(child) => {
+                Some((&**child, Readiness::judged(&**child, now, self.ready)))
+            }
+        });
         // The first of those that have failed, or else the first: a wait does not hide a failure.
         let unready = judged
             .filter(|(_, readiness)| !readiness.is_ready())
@@ -346,8 +412,8 @@ impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
             }
             Some((_, readiness)) => DependentState::NotReady(readiness),
         };
-        let keys = applied.iter().map(ResourceExt::key).collect();
-        Outcome::of(state).keeping(keys).with_objects(applied)
+        let keys = applied.iter().map(AppliedChild::key).collect();
+        Outcome::of(state).keeping(keys).with_children(applied)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Dependents;
 use super::marker::Marker;
-use super::node::{AnyKind, AnyNode, Marked, info_of};
+use super::node::{AnyKind, AnyNode, KindName, Marked, info_of, kind_name};
 use super::run::{Claims, Run};
 use crate::controller::{Context, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
@@ -58,11 +58,11 @@ pub(super) async fn remove<G: Dependents>(
     let may_have_marks = run.object.namespace().is_some();
     for kind in G::retired() {
         // Its children may be those of a field, under another name or version of the kind.
-        if places.has(kind.info().as_ref()) {
+        if places.has(kind.info()) {
             continue;
         }
         let of = (&*kind, may_have_marks);
-        let goes = kind.marked(run.cx, run.marker, may_have_marks);
+        let goes = kind.marked(run.cx, run.marker, may_have_marks, &|_| false);
         removals.retired += delete(of, goes, run, propagation, &mut failures).await;
     }
     for at in reverse(nodes) {
@@ -77,7 +77,8 @@ pub(super) async fn remove<G: Dependents>(
             continue;
         };
         let has_marks = places.have_marks[at];
-        let mut goes = kind.marked(run.cx, run.marker, has_marks);
+        let is_kept = |key: &ObjectKey| places.keep(at, key, kept);
+        let mut goes = kind.marked(run.cx, run.marker, has_marks, &is_kept);
         goes.retain(|child| places.goes(at, child, kept));
         removals.left[at] = if is_held {
             goes.len()
@@ -126,33 +127,42 @@ async fn delete<C: Reconciler>(
             failures.push(Failure::from(error).tried(what));
         }
     }
-    let shown = kind.marked(run.cx, run.marker, has_marks);
+    let shown = kind.marked(run.cx, run.marker, has_marks, &|_| false);
     goes.iter().filter(|gone| shown.iter().any(|child| child.key == gone.key)).count()
 }
 
 /// Kind and mark of each field.
-struct Places {
-    /// Plural name and group: an object is the same in every version of its kind.
-    kinds: Vec<Option<String>>,
-    marks: Vec<String>,
+struct Places<'a> {
+    /// An object is the same in every version of its kind.
+    kinds: Vec<Option<KindName>>,
+    /// For each field the first one of the same kind.
+    firsts: Vec<usize>,
+    names: Vec<&'static str>,
+    marker: &'a Marker,
     /// Whether children of the kind have no owner reference, be it in another field.
     have_marks: Vec<bool>,
 }
 
-impl Places {
-    fn of<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], marker: &Marker) -> Self {
-        let kinds = nodes.iter().map(|node| resource(info_of(&**node).as_ref()));
-        let kinds: Vec<_> = kinds.collect();
-        let has_marks =
-            |kind| nodes.iter().zip(&kinds).any(|(node, it)| it == kind && node.has_marks());
-        let have_marks = kinds.iter().map(has_marks).collect();
-        let marks = nodes.iter().map(|node| marker.of(node.name())).collect();
-        Self { kinds, marks, have_marks }
+impl<'a> Places<'a> {
+    fn of<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], marker: &'a Marker) -> Self {
+        let kinds: Vec<_> = nodes.iter().map(|node| info_of(&**node).map(kind_name)).collect();
+        let firsts = firsts(&kinds);
+        let has_marks = |first: &usize| {
+            nodes.iter().zip(&firsts).any(|(node, its)| its == first && node.has_marks())
+        };
+        let have_marks = firsts.iter().map(has_marks).collect();
+        let names = nodes.iter().map(|node| node.name()).collect();
+        Self { kinds, firsts, names, marker, have_marks }
     }
 
     /// Whether a field has that kind.
-    fn has(&self, info: Option<&ResourceInfo>) -> bool {
-        info.is_some() && self.kinds.contains(&resource(info))
+    fn has(&self, info: Option<ResourceInfo>) -> bool {
+        info.is_some() && self.kinds.contains(&info.map(kind_name))
+    }
+
+    /// Whether a field of the kind of the field `at` keeps the child with that key.
+    fn keep(&self, at: usize, key: &ObjectKey, kept: &[Option<&[ObjectKey]>]) -> bool {
+        self.same(at).filter_map(|it| kept[it]).flatten().any(|kept| is_same(kept, key))
     }
 
     /// Whether a child goes with the field `at`: it is the field's own and not kept, or it is of a field
@@ -162,20 +172,23 @@ impl Places {
     /// one field to another, or whose field was renamed, is taken over as soon as it is the new
     /// field's turn.
     fn goes(&self, at: usize, child: &Marked, kept: &[Option<&[ObjectKey]>]) -> bool {
-        let same = || (0..self.kinds.len()).filter(|other| self.kinds[*other] == self.kinds[at]);
-        let are_known = same().all(|other| kept[other].is_some());
-        let is_own = child.mark == self.marks[at];
-        let is_stray = !self.marks.contains(&child.mark) && same().next() == Some(at);
-        let is_kept = |key: &ObjectKey| {
-            same().filter_map(|other| kept[other]).flatten().any(|kept| is_same(kept, key))
-        };
-        are_known && (is_own || is_stray) && !is_kept(&child.key)
+        let are_known = self.same(at).all(|other| kept[other].is_some());
+        let is_of = |name: &&str| child.mark == self.marker.of(name);
+        let is_own = is_of(&self.names[at]);
+        let is_stray = !self.names.iter().any(is_of) && self.firsts[at] == at;
+        are_known && (is_own || is_stray) && !self.keep(at, &child.key, kept)
+    }
+
+    /// Returns the positions of the fields of the kind of the field `at`.
+    fn same(&self, at: usize) -> impl Iterator<Item = usize> {
+        (0..self.firsts.len()).filter(move |other| self.firsts[*other] == self.firsts[at])
     }
 }
 
-/// Returns plural name and group of a kind.
-fn resource(info: Option<&ResourceInfo>) -> Option<String> {
-    info.map(ResourceInfo::group_resource)
+/// Returns for each field the first one of the same kind.
+fn firsts(kinds: &[Option<KindName>]) -> Vec<usize> {
+    let first = |at: usize| kinds[..at].iter().position(|kind| *kind == kinds[at]).unwrap_or(at);
+    (0..kinds.len()).map(first).collect()
 }
 
 /// Whether both keys are of one object, in whatever cluster.
@@ -205,24 +218,28 @@ mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 
     /// A graph with two fields for maps and one for Secrets.
-    fn places() -> Places {
-        let kind = |name: &str| Some(name.to_owned());
+    fn places(marker: &Marker) -> Places<'_> {
+        let kind = |plural: &'static str| Some((plural.into(), "".into()));
         let kinds = vec![kind("configmaps"), kind("configmaps"), kind("secrets")];
-        let marks = ["front", "back", "login"].map(|field| format!("sites.Children.{field}"));
-        Places { kinds, marks: marks.into(), have_marks: vec![false; 3] }
+        let names = vec!["front", "back", "login"];
+        let firsts = firsts(&kinds);
+        Places { kinds, firsts, names, marker, have_marks: vec![false; 3] }
     }
 
     #[test]
     fn a_field_has_its_kind_in_every_version() {
+        let marker = Marker::new("sites", "Children");
+        let places = places(&marker);
         let old = ResourceInfo { version: "v1beta1".into(), ..ResourceInfo::of::<ConfigMap>() };
-        assert!(places().has(Some(&old)));
-        assert!(places().has(Some(&ResourceInfo::of::<Secret>())));
-        let other = ResourceInfo { group: "example.dev".into(), ..old };
-        assert!(!places().has(Some(&other)) && !places().has(None));
+        let other = ResourceInfo { group: "example.dev".into(), ..old.clone() };
+        assert!(places.has(Some(old)));
+        assert!(places.has(Some(ResourceInfo::of::<Secret>())));
+        assert!(!places.has(Some(other)) && !places.has(None));
     }
 
     #[test]
     fn a_child_stays_while_another_field_of_its_kind_does_not_know_its_children() {
+        let marker = Marker::new("sites", "Children");
         let child = Marked {
             key: ObjectKey::new(Some("shop"), "page"),
             mark: "sites.Children.front".to_owned(),
@@ -230,7 +247,7 @@ mod tests {
         };
         let none: &[ObjectKey] = &[];
         let page: &[ObjectKey] = std::slice::from_ref(&child.key);
-        let goes = |kept: [Option<&[ObjectKey]>; 3]| places().goes(0, &child, &kept);
+        let goes = |kept: [Option<&[ObjectKey]>; 3]| places(&marker).goes(0, &child, &kept);
         assert!(!goes([Some(none), None, Some(none)]), "the other field waits");
         assert!(!goes([Some(none), Some(page), Some(none)]), "the other field has it");
         assert!(goes([Some(none), Some(none), None]), "a field of another kind waits");

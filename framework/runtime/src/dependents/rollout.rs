@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::ControllerRevision;
 
-use super::applied::DependentState;
+use super::applied::{AppliedChild, DependentState};
 use super::node::{AnyKind, AnyNode, Boxed, OwnedKind};
 use super::readiness::Readiness;
 use super::run::{Outcome, Run};
@@ -18,7 +18,7 @@ use crate::controller::{Context, Reconciler, Result};
 use crate::rollout::{RolloutChildren, RolloutPass, RolloutPhase, RolloutStatus};
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
-use windlass_core::resource::{ObjectKey, ResourceExt, Whole};
+use windlass_core::resource::{ObjectKey, Whole};
 
 /// A boxed description of a rollout.
 type Describe<C, K> = for<'a> fn(
@@ -71,11 +71,9 @@ impl<C: Reconciler + Owns<K>, K: Whole> RolloutNode<C, K> {
     async fn applied(&self, run: Run<'_, C>) -> Result<Outcome> {
         let RolloutChildren { names, settings, apply } =
             (self.desired)(run.controller, run.object, run.cx).await?;
-        let kind = K::static_info().map(|info| info.group_resource());
-        let namespace = run.object.namespace().map(ToOwned::to_owned);
-        for name in &names {
-            let object = (kind.clone(), namespace.clone(), name.clone());
-            if let Some(field) = run.claims.claim(object, self.name) {
+        let keys: Vec<ObjectKey> = names.iter().map(|name| run.cx.near_key::<K>(name)).collect();
+        for (name, key) in names.iter().zip(&keys) {
+            if let Some(field) = run.claims.claim::<K>(key, self.name) {
                 let text = format!(
                     "its object \"{name}\" is described by the field `{field}` already: an object is the child of one \
                      field, once"
@@ -89,15 +87,16 @@ impl<C: Reconciler + Owns<K>, K: Whole> RolloutNode<C, K> {
         let pass =
             RolloutPass { cx: run.cx, name: &name, names: &names, settings, is_ready: &is_ready };
         let status = apply(pass).await?;
-        let keys: Vec<ObjectKey> = names.iter().map(|name| run.cx.near_key::<K>(name)).collect();
         let store = run.cx.store_of::<K>();
         let objects = keys.iter().filter_map(|key| store.get(key)?.get().ok());
-        let objects: Vec<K> = objects.map(Arc::unwrap_or_clone).collect();
+        let objects =
+            objects.map(|child| AppliedChild::Whole(Box::new(Arc::unwrap_or_clone(child))));
+        let objects = objects.collect();
         let rest = match &status.phase {
             RolloutPhase::Paused(rest) => *rest,
             _ => None,
         };
-        Ok(Outcome::of(state(&status)).checked_after(rest).keeping(keys).with_objects(objects))
+        Ok(Outcome::of(state(&status)).checked_after(rest).keeping(keys).with_children(objects))
     }
 }
 

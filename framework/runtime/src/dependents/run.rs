@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::applied::{Applied, Dependent, DependentState};
+use super::applied::{Applied, AppliedChild, Dependent, DependentState};
 use super::external::ExternalDependent;
 use super::marker::Marker;
-use super::node::{AnyNode, Objects};
+use super::node::{AnyNode, KindName, Objects, kind_name};
 use super::{Dependents, removal};
 use crate::controller::{Context, Failure, Reconciler, soonest};
 use crate::external::{External, ExternalState};
 use windlass_client::api::Propagation;
-use windlass_core::resource::ObjectKey;
+use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::sync::Mutex;
 
 /// An apply or a deletion of a graph.
@@ -50,13 +50,18 @@ impl<C: Reconciler> fmt::Debug for Run<'_, C> {
 #[derive(Debug, Default)]
 pub(super) struct Claims(Mutex<BTreeMap<Claim, &'static str>>);
 
-/// Plural name and group of an object's kind, its namespace and its name.
-type Claim = (Option<String>, Option<String>, String);
+/// The name of an object's kind, and its key.
+type Claim = (Option<KindName>, ObjectKey);
 
 impl Claims {
     /// Gives an object to a field; returns the field that has it already, if any.
-    pub(super) fn claim(&self, object: Claim, field: &'static str) -> Option<&'static str> {
-        match self.0.lock().entry(object) {
+    pub(super) fn claim<K: Resource>(
+        &self,
+        key: &ObjectKey,
+        field: &'static str,
+    ) -> Option<&'static str> {
+        let kind = K::static_info().map(kind_name);
+        match self.0.lock().entry((kind, key.clone())) {
             Entry::Vacant(free) => {
                 free.insert(field);
                 None
@@ -128,9 +133,15 @@ impl Outcome {
         self
     }
 
-    /// Sets the objects.
-    pub(super) fn with_objects<K: Send + 'static>(mut self, objects: Vec<K>) -> Self {
-        self.objects = Some(Box::new(objects));
+    /// Sets the children.
+    pub(super) fn with_children<K: Resource>(mut self, children: Vec<AppliedChild<K>>) -> Self {
+        self.objects = Some(Box::new(children));
+        self
+    }
+
+    /// Sets an external resource.
+    pub(super) fn with_resource<R: Send + 'static>(mut self, resource: R) -> Self {
+        self.objects = Some(Box::new(resource));
         self
     }
 }
@@ -141,20 +152,20 @@ pub struct Outcomes(Vec<Outcome>);
 
 impl Outcomes {
     /// Takes the objects of a field.
-    pub fn take<K: Send + 'static>(&mut self, at: usize) -> Dependent<K> {
+    pub fn take<K: Resource>(&mut self, at: usize) -> Dependent<K> {
         let outcome = &mut self.0[at];
-        let objects = outcome.objects.take().and_then(|objects| objects.downcast::<Vec<K>>().ok());
-        Dependent::new(outcome.state.clone(), objects.map_or_else(Vec::new, |objects| *objects))
+        let objects = outcome.objects.take();
+        let children = objects.and_then(|it| it.downcast::<Vec<AppliedChild<K>>>().ok());
+        Dependent::new(outcome.state.clone(), children.map_or_else(Vec::new, |it| *it))
     }
 
     /// Takes the external resource of a field.
     pub fn take_external<E: External>(&mut self, at: usize) -> ExternalDependent<E> {
-        type Resource<E> = Arc<ExternalState<<E as External>::Handle>>;
+        type State<E> = Arc<ExternalState<<E as External>::Handle>>;
         let outcome = &mut self.0[at];
         let objects = outcome.objects.take();
-        let found = objects.and_then(|objects| objects.downcast::<Vec<Resource<E>>>().ok());
-        let resource = found.and_then(|mut found| found.pop());
-        ExternalDependent::new(outcome.state.clone(), resource)
+        let resource = objects.and_then(|found| found.downcast::<State<E>>().ok());
+        ExternalDependent::new(outcome.state.clone(), resource.map(|it| *it))
     }
 }
 

@@ -38,6 +38,24 @@ pub(in crate::informer) struct RegisteredInformer {
     pub(in crate::informer) users: Weak<InformerRef>,
 }
 
+impl RegisteredInformer {
+    /// Whether it is of that kind and version.
+    pub(in crate::informer) fn is_of(&self, info: &ResourceInfo) -> bool {
+        let (ours, theirs) = (&self.info, info);
+        // Each read of a cache comes by here. The name of the kind first: it alone tells most kinds apart.
+        is_same(&ours.kind, &theirs.kind)
+            && is_same(&ours.group, &theirs.group)
+            && is_same(&ours.version, &theirs.version)
+            && is_same(&ours.plural, &theirs.plural)
+            && ours.scope == theirs.scope
+    }
+}
+
+/// Whether both texts are equal; those of one type are the same in memory, and are not read.
+fn is_same(a: &str, b: &str) -> bool {
+    std::ptr::eq(a, b) || a == b
+}
+
 /// Returns the type of the cached values, where values are cached: values of one type are of no use
 /// to another.
 pub(in crate::informer) fn cached_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
@@ -70,7 +88,7 @@ impl Informers {
         self.registered
             .iter()
             .filter(|one| {
-                one.info == *info && one.cached_type == cached_type && one.options == *options
+                one.is_of(info) && one.cached_type == cached_type && one.options == *options
             })
             // An informer whose last user is gone is about to stop, and is not used again.
             .find_map(|one| one.users.upgrade())

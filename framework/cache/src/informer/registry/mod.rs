@@ -292,7 +292,7 @@ impl InformerRegistry {
         let options = informers.options_of(&info);
         let registered = informers.registered.iter();
         registered
-            .filter(|one| one.info == info && (of_all_options || one.options == options))
+            .filter(|one| one.is_of(&info) && (of_all_options || one.options == options))
             .filter_map(|one| one.users.upgrade())
             .map(Informer::new)
             .collect()

@@ -29,8 +29,8 @@ use serde_json::{Value, json};
 
 use super::children::Ownership;
 use crate::controller::state::{
-    ChangeLog, ChildHashes, ChildVersion, Recalled, WriteEffect, applied_in, comparable,
-    difference, differences, fingerprint, has_lost, owned_content,
+    ChangeLog, ChildHashes, ChildVersion, IntentHashes, Recalled, WriteEffect, applied_in,
+    comparable, difference, differences, fingerprint, has_lost, owned_content,
 };
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
@@ -62,6 +62,8 @@ pub struct ApplyOwned<'a, C: Reconciler, K> {
     may_adopt: Option<MayAdopt<'a, K>>,
     /// Whether the child carries a mark instead of an owner reference.
     is_marked: bool,
+    /// Hash of the description in a graph that the child was made of.
+    description: Option<u64>,
 }
 
 impl<C: Reconciler, K> fmt::Debug for ApplyOwned<'_, C, K> {
@@ -72,7 +74,7 @@ impl<C: Reconciler, K> fmt::Debug for ApplyOwned<'_, C, K> {
 
 impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
     pub(super) fn new(cx: &'a Context<C>, child: Result<Value, Error>) -> Self {
-        Self { cx, child, may_adopt: None, is_marked: false }
+        Self { cx, child, may_adopt: None, is_marked: false, description: None }
     }
 
     /// Takes over any existing object of that kind and name, unless another object controls it: it
@@ -117,6 +119,12 @@ impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
         self.is_marked = true;
         self
     }
+
+    /// Sets the hash of the description that the child was made of.
+    pub(crate) fn described(mut self, description: Option<u64>) -> Self {
+        self.description = description;
+        self
+    }
 }
 
 impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
@@ -125,11 +133,11 @@ impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { cx, child, may_adopt, is_marked } = self;
+            let Self { cx, child, may_adopt, is_marked, description } = self;
             let (child, intent, owner) = cx.intent::<K>(child?, is_marked)?;
-            let hash = fingerprint(&intent);
+            let hashes = IntentHashes { intent: fingerprint(&intent), description };
             let different = None;
-            Apply { cx, child, intent, owner, hash, may_adopt, different }.run().await
+            Apply { cx, child, intent, owner, hashes, may_adopt, different }.run().await
         })
     }
 }
@@ -179,8 +187,8 @@ struct Apply<'a, C: Reconciler, K> {
     intent: Value,
     /// The reconciled object, as the child names it.
     owner: Ownership,
-    /// Hash of the intent: an equal one that was applied before needs no request.
-    hash: u64,
+    /// Hashes of the intent: an equal one that was applied before needs no request.
+    hashes: IntentHashes,
     may_adopt: Option<MayAdopt<'a, K>>,
     /// The child as it was compared last, if it differs from the intent.
     different: Option<Different>,
@@ -295,7 +303,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         fields: impl FnOnce() -> Option<FieldTree>,
     ) -> bool {
         let (cx, applied) = (self.cx, &self.cx.shared.memory.applied);
-        let last = match applied.recall(&cx.key, &self.child, self.hash, found) {
+        let last = match applied.recall(&cx.key, &self.child, self.hashes, found) {
             Recalled::Current => return true,
             Recalled::Changed(hashes) => Some(hashes),
             Recalled::Unknown => None,
@@ -321,7 +329,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             // Only looks like it: the state may be the answer to an earlier dry run, which nothing is stored of.
             None if cx.is_dry_run() => {}
             // Remembers the version: its next check needs no comparison.
-            None => applied.note(&cx.key, &self.child, (self.hash, hashes), found),
+            None => applied.note(&cx.key, &self.child, (self.hashes, hashes), found),
             Some(path) => {
                 self.different = Some(Different { state, path, is_drift: last.is_some() });
                 return false;
@@ -392,7 +400,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             let hashes = ChildHashes { content: fingerprint(state), owned };
             let found =
                 ChildVersion { uid: child.uid(), resource_version: child.resource_version() };
-            cx.shared.memory.applied.note(&cx.key, &self.child, (self.hash, hashes), found);
+            cx.shared.memory.applied.note(&cx.key, &self.child, (self.hashes, hashes), found);
         }
         cx.wrote(what, &child, &answer);
         if let (Some(different), Some(state)) = (self.different.take(), state) {

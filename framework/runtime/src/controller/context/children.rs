@@ -418,9 +418,18 @@ impl<C: Reconciler> Context<C> {
 
     /// Returns the cached children of kind `K` that the object controls, in the order of their keys.
     pub(crate) fn cached_children<K: Resource>(&self) -> Vec<Cached<K>> {
+        self.cached_children_but(&|_| false)
+    }
+
+    /// Returns the cached children of kind `K` that the object controls, in the order of their keys, but for
+    /// those that `is_left_out` names.
+    pub(crate) fn cached_children_but<K: Resource>(
+        &self,
+        is_left_out: &dyn Fn(&ObjectKey) -> bool,
+    ) -> Vec<Cached<K>> {
         let store = self.shared.informers.pinned::<K>().store();
         let mut children = store.owned_by(self.object.uid());
-        children.retain(|child| self.controls(child));
+        children.retain(|child| !is_left_out(child.key()) && self.controls(child));
         children
     }
 

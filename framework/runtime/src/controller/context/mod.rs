@@ -15,6 +15,7 @@ mod checked;
 mod children;
 mod conditions;
 mod deleted;
+mod described;
 mod dry_run;
 mod expected;
 mod gone;

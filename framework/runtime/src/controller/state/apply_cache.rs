@@ -5,10 +5,11 @@
 //! of children.
 
 // DESIGN.md, 13: `apply_owned` skips applies whose intent hash is unchanged
+// DESIGN.md, 206: A child at rest is recognized by its description and its version
 // DESIGN.md, 77: A parent that lost a child is read before the child is made again
 
-use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -23,16 +24,32 @@ const MAX_CHILDREN: usize = 4096;
 /// predicate on children keeps from being reconciled.
 const MAX_UNCHECKED_PARENTS: usize = 65_536;
 
-/// A child: its `plural.group` and its key.
-type Child = (String, ObjectKey);
+/// A child: its key and its `plural.group`. The key first: a child whose kind is not at hand is found by it.
+type Child = (ObjectKey, String);
+
+/// Hashes keys, in the same way in every run.
+type KeyHash = BuildHasherDefault<DefaultHasher>;
 
 /// The last apply to one child.
 #[derive(Debug)]
 struct LastApply {
     intent: u64,
+    /// Hash of the description that the intent was made of; `None` of an intent from elsewhere.
+    description: Option<u64>,
+    /// Whether the child was found ready in this version, by the rule of its kind.
+    is_ready: bool,
     uid: String,
     resource_version: String,
     hashes: ChildHashes,
+}
+
+impl LastApply {
+    /// Whether the description is that of the last apply, and the child as found is as it was then.
+    fn is_of(&self, description: u64, found: ChildVersion<'_>) -> bool {
+        self.description == Some(description)
+            && self.uid == found.uid
+            && self.resource_version == found.resource_version
+    }
 }
 
 /// Hashes of a child at its last apply.
@@ -56,6 +73,16 @@ pub(crate) enum Recalled {
     Unknown,
 }
 
+/// Hashes of what is to be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IntentHashes {
+    /// Of the body of the request, by [`fingerprint`].
+    pub(crate) intent: u64,
+    /// Of the description that it was made of, if it is one of a graph. Equal ones of one child lead to
+    /// equal intents.
+    pub(crate) description: Option<u64>,
+}
+
 /// Identity of a child as found: its uid and its resourceVersion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChildVersion<'a> {
@@ -66,7 +93,8 @@ pub(crate) struct ChildVersion<'a> {
 /// The last apply to each child, by parent.
 #[derive(Debug, Default)]
 pub(crate) struct ApplyCache {
-    parents: Mutex<BTreeMap<ObjectKey, BTreeMap<Child, LastApply>>>,
+    /// Hashed, since a key has its hash at hand. Never walked through.
+    parents: Mutex<HashMap<ObjectKey, BTreeMap<Child, LastApply>, KeyHash>>,
     pub(crate) expectations: ExpectationTracker,
     unchecked: Mutex<UncheckedParents>,
 }
@@ -80,19 +108,24 @@ struct UncheckedParents {
 }
 
 impl ApplyCache {
-    /// Compares the last apply to this child with an intent, and with the child as found.
+    /// Compares the last apply to this child with an intent, and with the child as found. A description that turns
+    /// out to lead to the same intent is remembered in place of the last one.
     pub(crate) fn recall(
         &self,
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
-        intent: u64,
+        IntentHashes { intent, description }: IntentHashes,
         found: ChildVersion<'_>,
     ) -> Recalled {
-        let parents = self.parents.lock();
-        let last = parents.get(parent).and_then(|children| children.get(&id(child)));
+        let mut parents = self.parents.lock();
+        let last = parents.get_mut(parent).and_then(|children| children.get_mut(&id(child)));
         match last {
             Some(last) if last.intent == intent && last.uid == found.uid => {
                 if last.resource_version == found.resource_version {
+                    if description.is_some() && last.description != description {
+                        // Of another type, maybe, whose rule of readiness is another.
+                        (last.description, last.is_ready) = (description, false);
+                    }
                     return Recalled::Current;
                 }
                 Recalled::Changed(last.hashes)
@@ -101,16 +134,51 @@ impl ApplyCache {
         }
     }
 
+    /// Whether the child as found is the one to which this description was applied last, with nothing left to be
+    /// done: if so, whether it was found ready since. Needs neither the intent nor the child's kind: a
+    /// description stands for both, and a uid is that of one object.
+    pub(crate) fn recall_described(
+        &self,
+        parent: &ObjectKey,
+        child: &ObjectKey,
+        description: u64,
+        found: ChildVersion<'_>,
+    ) -> Option<bool> {
+        let parents = self.parents.lock();
+        let children = parents.get(parent)?.range((child.clone(), String::new())..);
+        let mut of_key = children.take_while(|((key, _), _)| key == child).map(|(_, last)| last);
+        let last = of_key.find(|last| last.is_of(description, found))?;
+        Some(last.is_ready)
+    }
+
+    /// Notes that the child was found ready in this version, by the rule of its kind.
+    pub(crate) fn note_ready(
+        &self,
+        parent: &ObjectKey,
+        child: &ObjectKey,
+        description: u64,
+        found: ChildVersion<'_>,
+    ) {
+        let mut parents = self.parents.lock();
+        let Some(children) = parents.get_mut(parent) else { return };
+        let children = children.range_mut((child.clone(), String::new())..);
+        let mut of_key = children.take_while(|((key, _), _)| key == child).map(|(_, last)| last);
+        if let Some(last) = of_key.find(|last| last.is_of(description, found)) {
+            last.is_ready = true;
+        }
+    }
+
     /// Records that `intent` is applied at this uid and resourceVersion, which have these hashes.
     pub(crate) fn note(
         &self,
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
-        (intent, hashes): (u64, ChildHashes),
+        (IntentHashes { intent, description }, hashes): (IntentHashes, ChildHashes),
         ChildVersion { uid, resource_version }: ChildVersion<'_>,
     ) {
         let (uid, resource_version) = (uid.into(), resource_version.into());
-        let last = LastApply { intent, uid, resource_version, hashes };
+        let is_ready = false;
+        let last = LastApply { intent, description, is_ready, uid, resource_version, hashes };
         let mut parents = self.parents.lock();
         let children = parents.entry(parent.clone()).or_default();
         let child = id(child);
@@ -187,7 +255,7 @@ impl ApplyCache {
 }
 
 fn id((info, key): &(ResourceInfo, ObjectKey)) -> Child {
-    (info.group_resource(), key.clone())
+    (key.clone(), info.group_resource())
 }
 
 /// Returns a hash of `intent`; equal values have equal hashes within a process.
@@ -219,6 +287,10 @@ mod tests {
 
     const HASHES: ChildHashes = ChildHashes { content: 9, owned: Some(8) };
 
+    const fn hashed(intent: u64) -> IntentHashes {
+        IntentHashes { intent, description: None }
+    }
+
     fn at<'a>(uid: &'a str, resource_version: &'a str) -> ChildVersion<'a> {
         ChildVersion { uid, resource_version }
     }
@@ -228,16 +300,50 @@ mod tests {
         let applied = ApplyCache::default();
         let parent = ObjectKey::new(Some("shop"), "home");
         let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
-        applied.note(&parent, &child, (1, HASHES), at("u", "7"));
-        let recall = |intent, found| applied.recall(&parent, &child, intent, found);
+        applied.note(&parent, &child, (hashed(1), HASHES), at("u", "7"));
+        let recall = |intent, found| applied.recall(&parent, &child, hashed(intent), found);
         assert_eq!(recall(1, at("u", "7")), Recalled::Current);
         assert_eq!(recall(2, at("u", "7")), Recalled::Unknown, "another intent");
         assert_eq!(recall(1, at("u", "8")), Recalled::Changed(HASHES), "another writer was first");
         assert_eq!(recall(1, at("v", "7")), Recalled::Unknown, "another object");
-        applied.note(&parent, &child, (1, HASHES), at("u", "8"));
+        applied.note(&parent, &child, (hashed(1), HASHES), at("u", "8"));
         assert_eq!(recall(1, at("u", "8")), Recalled::Current, "and is known from then on");
         applied.forget(&parent);
         assert_eq!(recall(1, at("u", "8")), Recalled::Unknown);
+    }
+
+    #[test]
+    fn a_description_stands_for_its_own_intent_on_the_same_version_alone() {
+        let applied = ApplyCache::default();
+        let key = |name: &str| ObjectKey::new(Some("shop"), name);
+        let parent = key("home");
+        let child = (ResourceInfo::of::<Deployment>(), key("web"));
+        let described = |intent, it| IntentHashes { intent, description: Some(it) };
+        let recall =
+            |child: &str, it, found| applied.recall_described(&parent, &key(child), it, found);
+        applied.note(&parent, &child, (described(1, 11), HASHES), at("u", "7"));
+        assert_eq!(recall("web", 11, at("u", "7")), Some(false), "not known to be ready");
+        applied.note_ready(&parent, &key("web"), 12, at("u", "7"));
+        applied.note_ready(&parent, &key("web"), 11, at("u", "6"));
+        applied.note_ready(&parent, &key("we"), 11, at("u", "7"));
+        assert_eq!(recall("web", 11, at("u", "7")), Some(false), "another one was ready");
+        applied.note_ready(&parent, &key("web"), 11, at("u", "7"));
+        assert_eq!(recall("web", 11, at("u", "7")), Some(true));
+        assert_eq!(recall("web", 12, at("u", "7")), None, "another description");
+        assert_eq!(recall("web", 11, at("u", "8")), None, "another version");
+        assert_eq!(recall("web", 11, at("v", "7")), None, "another object");
+        assert_eq!(recall("we", 11, at("u", "7")), None, "another child");
+        assert_eq!(applied.recall_described(&key("house"), &key("web"), 11, at("u", "7")), None);
+        // Without a graph the same intent is no reason to forget the description; another one is.
+        let recalled = applied.recall(&parent, &child, hashed(1), at("u", "7"));
+        assert_eq!((recalled, recall("web", 11, at("u", "7"))), (Recalled::Current, Some(true)));
+        let recalled = applied.recall(&parent, &child, described(1, 12), at("u", "7"));
+        assert_eq!((recalled, recall("web", 12, at("u", "7"))), (Recalled::Current, Some(false)));
+        applied.note(&parent, &child, (hashed(2), HASHES), at("u", "7"));
+        assert_eq!(recall("web", 12, at("u", "7")), None, "another intent was applied since");
+        applied.note(&parent, &child, (described(1, 11), HASHES), at("u", "7"));
+        applied.forget_child(&parent, &child);
+        assert_eq!(recall("web", 11, at("u", "7")), None);
     }
 
     #[test]
@@ -263,14 +369,14 @@ mod tests {
             let key = ObjectKey::new(Some("shop"), &format!("web-{n:05}"));
             (ResourceInfo::of::<Deployment>(), key)
         };
-        applied.note(&parent, &child(0), (1, HASHES), at("u", "7"));
+        applied.note(&parent, &child(0), (hashed(1), HASHES), at("u", "7"));
         applied.forget_child(&parent, &child(0));
         assert!(applied.parents.lock().is_empty());
         for n in 0..=MAX_CHILDREN {
-            applied.note(&parent, &child(n), (1, HASHES), at("u", "7"));
+            applied.note(&parent, &child(n), (hashed(1), HASHES), at("u", "7"));
         }
         assert_eq!(applied.parents.lock()[&parent].len(), MAX_CHILDREN);
-        let newest = applied.recall(&parent, &child(MAX_CHILDREN), 1, at("u", "7"));
+        let newest = applied.recall(&parent, &child(MAX_CHILDREN), hashed(1), at("u", "7"));
         assert_eq!(newest, Recalled::Current, "the newest is kept");
     }
 }

@@ -16,7 +16,7 @@ mod superseded;
 mod waits;
 
 pub(super) use self::apply_cache::{
-    ApplyCache, ChildHashes, ChildVersion, Recalled, comparable, fingerprint,
+    ApplyCache, ChildHashes, ChildVersion, IntentHashes, Recalled, comparable, fingerprint,
 };
 pub use self::change_log::ChangeLog;
 pub(super) use self::change_log::{Change, ChangeRecord, Changelog, differences, every_difference};

@@ -8,6 +8,7 @@ mod conditions;
 mod drift;
 mod duplicates;
 mod gone;
+mod graph;
 mod own_parts;
 mod patchers;
 mod reads;
