@@ -93,7 +93,7 @@ pub(crate) fn shown(request: &ApplyRequest<'_>, mut owner: Owner) -> Owner {
     owner
 }
 
-/// What an update of `/scale` makes of the replicas in the Scale, which shows no zero.
+/// Replicas that an update of `/scale` leaves in the Scale, which shows no zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The same replicas.
