@@ -102,6 +102,7 @@ impl Core {
     pub(crate) fn new(clock: Clock, rng: Rng) -> Arc<Self> {
         let stop = CancellationToken::new();
         let core = Arc::new(Self {
+            webhooks: hooks::Client::new(clock.clone(), stop.child_token()),
             clock,
             rng,
             store: Store::new(),
@@ -110,7 +111,6 @@ impl Core {
             policies: Policies::default(),
             mutating: Policies::default(),
             hooks: hooks::Configurations::default(),
-            webhooks: hooks::Client::new(stop.child_token()),
             faults: Faults::new(),
             requests: Requests::new(),
             audit: Audit::default(),

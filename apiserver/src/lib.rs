@@ -58,7 +58,7 @@ mod verbs;
 pub use auth::User;
 pub use controllers::ControllerSet;
 pub use direct::Backup;
-pub use hooks::{Connecting, Connector, Destination, WebhookStream};
+pub use hooks::{Connecting, Connector, Destination, TcpConnector, WebhookStream};
 pub use requests::Request;
 pub use server::{ApiServer, Builder};
 pub use status::ApiError;

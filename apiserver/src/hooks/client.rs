@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::connector::{self, Connector, Destination, WebhookStream};
 use super::session::{CallFailure, Question};
 use super::{failure, tls};
+use crate::clock::Clock;
 use crate::long_work::LongWork;
 use crate::storage::{self, Store};
 
@@ -52,6 +53,8 @@ pub(crate) struct Client {
     connector: Mutex<Option<Arc<dyn Connector>>>,
     /// By the text of `clientConfig`.
     webhooks: Mutex<HashMap<String, Webhook>>,
+    /// Judges certificates: that of tests is not the system's.
+    clock: Clock,
     /// Ends the connections when the server stops.
     stop: CancellationToken,
 }
@@ -64,8 +67,8 @@ impl fmt::Debug for Client {
 
 impl Client {
     /// Returns a client that connects by TCP.
-    pub(crate) fn new(stop: CancellationToken) -> Self {
-        Self { connector: Mutex::default(), webhooks: Mutex::default(), stop }
+    pub(crate) fn new(clock: Clock, stop: CancellationToken) -> Self {
+        Self { connector: Mutex::default(), webhooks: Mutex::default(), clock, stop }
     }
 
     /// Installs another connector.
@@ -90,7 +93,8 @@ impl Client {
         let (allowed, is_last) = (left.min(question.timeout), left < question.timeout);
         let destination = Destination::of(&question.client, store).map_err(CallFailure::Client)?;
         let key = question.client.to_string();
-        let config = long.run_on(key.len(), || self.config(&key, || tls::config(bundle(question))));
+        let config = long
+            .run_on(key.len(), || self.config(&key, || tls::config(bundle(question), &self.clock)));
         let config = config.await.map_err(CallFailure::Client)?;
         let write = || {
             let mut review = question.review.clone();
@@ -257,13 +261,13 @@ mod tests {
 
     #[test]
     fn settings_are_made_once_and_while_no_lock_is_held() {
-        let client = Client::new(CancellationToken::new());
+        let client = Client::new(Clock::system(), CancellationToken::new());
         let mut made = 0;
         for key in ["a", "a", "b"] {
             let make = || {
                 made += 1;
                 assert!(client.webhooks.try_lock().is_some(), "calls of other webhooks would wait");
-                tls::config("")
+                tls::config("", &Clock::system())
             };
             client.config(key, make).unwrap();
         }

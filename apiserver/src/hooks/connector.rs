@@ -84,7 +84,19 @@ pub trait Connector: Send + Sync + 'static {
     fn connect(&self, destination: &Destination) -> Connecting;
 }
 
-/// Connects by TCP, for TLS: the way of a server without a connector.
+/// Connects by TCP, for TLS: the way of a server without a connector. For connectors that leave some
+/// destinations to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TcpConnector;
+
+impl Connector for TcpConnector {
+    fn connect(&self, destination: &Destination) -> Connecting {
+        let destination = destination.clone();
+        Box::pin(async move { connect(&destination).await })
+    }
+}
+
+/// Connects by TCP, for TLS.
 pub(super) async fn connect(destination: &Destination) -> std::io::Result<WebhookStream> {
     let (host, port) = destination.address.clone().map_err(std::io::Error::other)?;
     let shown = join(&host, port);

@@ -20,5 +20,5 @@ mod tls;
 pub(crate) use client::Client;
 pub(crate) use configurations::{Configurations, Hook, Phase};
 pub(crate) use connector::is_allowed;
-pub use connector::{Connecting, Connector, Destination, WebhookStream};
+pub use connector::{Connecting, Connector, Destination, TcpConnector, WebhookStream};
 pub(crate) use session::{Answer, CallFailure, Progress, Question, Session};

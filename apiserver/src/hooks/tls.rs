@@ -1,29 +1,39 @@
 //! TLS towards webhooks: the authorities that a configuration names, and failures in Go's words.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustls::crypto::ring;
+use rustls::time_provider::TimeProvider;
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, ServerName};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::TlsConnector;
 
 use super::connector::Io;
+use crate::clock::Clock;
 
 /// Returns the TLS settings for the `caBundle` of a configuration.
-pub(super) fn config(bundle: &str) -> Result<Arc<ClientConfig>, String> {
+pub(super) fn config(bundle: &str, clock: &Clock) -> Result<Arc<ClientConfig>, String> {
     let pem = STANDARD.decode(bundle).unwrap_or_default();
     let roots = if pem.is_empty() { system() } else { Arc::new(roots(&pem)?) };
     let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_details(provider, Arc::new(clock.clone()))
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("cannot set up TLS: {error}"))?;
     let mut config = builder.with_root_certificates(roots).with_no_client_auth();
     // As upstream: connections to the several addresses of a Service share no HTTP/2 connection.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+impl TimeProvider for Clock {
+    fn current_time(&self) -> Option<UnixTime> {
+        let seconds = u64::try_from(self.seconds()).ok()?;
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(seconds)))
+    }
 }
 
 /// Returns the authorities of a bundle.

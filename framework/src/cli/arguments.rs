@@ -20,6 +20,11 @@ impl Options {
     pub(super) fn arguments(&self) -> Result<Vec<String>, Error> {
         let log_format = (self.log.log_format != LogFormat::default()).then_some("json");
         let level = self.log.least().map(|level| level.to_string().to_ascii_lowercase());
+        if self.webhook_url.is_some() {
+            let text = "--webhook-url is for a process on your machine: in a cluster webhooks are asked \
+                        through their Service; leave it out";
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
         let mut arguments = self.election.arguments()?;
         arguments.extend(
             [

@@ -55,7 +55,8 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::Whole;
 use windlass_runtime::leader::LeaderElection;
 use windlass_runtime::manager::{
-    Manager, ManifestOptions, definition_of, exit_at_second_signal, exit_code,
+    Manager, ManifestOptions, WebhookAccess, definition_of, exit_at_second_signal, exit_code,
+    serves_webhooks,
 };
 
 /// Creates the operator for a client.
@@ -329,8 +330,8 @@ impl Options {
     /// Overrides the program's settings with the flags and the environment.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for flags of an election that does not exist; [`ErrorKind::Config`] for
-    /// an election that is not safe.
+    /// [`ErrorKind::Usage`] for flags of an election or of webhooks that do not exist;
+    /// [`ErrorKind::Config`] for an election that is not safe.
     fn apply(&self, mut manager: Manager) -> Result<Manager, Error> {
         if let Some(switch) = self.health_probe_bind_address {
             manager = match switch {
@@ -365,6 +366,14 @@ impl Options {
             .collect();
         if !namespaces.is_empty() {
             manager = manager.namespaces(namespaces);
+        }
+        if let Some(url) = &self.webhook_url {
+            if !serves_webhooks(&manager) {
+                let text = "--webhook-url needs webhooks, and the operator serves none: give its manager a \
+                            `WebhookServer`";
+                return Err(Error::new(ErrorKind::Usage, text));
+            }
+            manager.webhook_access = Some(WebhookAccess::at(url));
         }
         manager.election.as_ref().map_or(Ok(()), LeaderElection::check)?;
         Ok(manager)

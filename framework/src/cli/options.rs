@@ -74,6 +74,11 @@ pub(super) struct Options {
     #[arg(hide_env_values = true, aliases = ["watch-namespaces", "namespaces"])]
     pub(super) watch_namespace: String,
 
+    /// URL at which the cluster reaches the webhooks of this process, https://HOST:PORT: they are
+    /// configured with it until the operator stops
+    #[arg(long, global = true, value_name = "URL")]
+    pub(super) webhook_url: Option<String>,
+
     /// End once the sample is ready, or with the reason if it is not; embedded API server only
     #[arg(long, global = true)]
     pub(super) until_ready: bool,

@@ -33,7 +33,11 @@ pub(super) async fn run(
     let prepared = async {
         let cluster = LocalCluster::start(&program_name()).await?;
         // Errors in the flags are reported before anything is shown.
-        let manager = options.apply((build)(cluster.client().clone()).on_free_ports())?;
+        let mut manager = options.apply((build)(cluster.client().clone()).on_free_ports())?;
+        // With a URL of the command line the server asks there, as a cluster does.
+        if manager.webhook_access.is_none() {
+            cluster.ask_webhooks_of(&mut manager);
+        }
         definitions.extend(manager.definitions.iter().flatten().cloned());
         if options.until_ready && !samples.iter().any(|one| becomes_ready(one, &definitions)) {
             let text = "--until-ready needs an object that can become ready: give the program one of a \

@@ -1,6 +1,7 @@
 use clap::CommandFactory;
 
 use super::*;
+use windlass_runtime::manager::Runnable;
 
 fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
     let arguments = std::iter::once("operator").chain(arguments.iter().copied());
@@ -222,7 +223,7 @@ const SAID: [&str; 20] = [
     "--zap-devel=true",
     "--watch-namespace=a,b",
 ];
-const LOCAL: [&str; 9] = [
+const LOCAL: [&str; 10] = [
     "ask-for-lease",
     "credential-plugins",
     "help",
@@ -230,6 +231,7 @@ const LOCAL: [&str; 9] = [
     "metrics-secure",
     "ready-timeout",
     "until-ready",
+    "webhook-url",
     "zap-stacktrace-level",
     "zap-time-encoding",
 ];
@@ -262,6 +264,19 @@ fn every_flag_is_either_given_to_the_container_or_a_matter_of_this_machine() {
         let said = SAID.iter().any(|said| said[2..].split('=').next() == Some(flag));
         assert!(said != LOCAL.contains(&flag), "what becomes of --{flag} in `manifests`?");
     }
+}
+
+#[test]
+fn the_url_of_webhooks_needs_a_server_of_webhooks_and_a_machine_outside_of_the_cluster() {
+    let options = parse(&["--webhook-url=https://localhost:9443"]).unwrap();
+    let refused = options.apply(Manager::new(Client::offline())).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Usage);
+    assert!(refused.to_string().contains("serves none"), "{refused}");
+    let server = Runnable::new("webhooks", |cx| async move { Ok(cx.stopped().await) });
+    let manager = options.apply(Manager::new(Client::offline()).runnable(server)).unwrap();
+    assert_eq!(manager.webhook_access.unwrap().url, "https://localhost:9443");
+    let refused = options.arguments().unwrap_err();
+    assert!(refused.to_string().contains("through their Service"), "{refused}");
 }
 
 #[test]

@@ -31,7 +31,8 @@ use windlass_apiserver::ApiServer;
 use windlass_client::client::{Client, NewServer};
 use windlass_core::environment::Environment;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_testing::embedded;
+use windlass_runtime::manager::Manager;
+use windlass_testing::embedded::{self, WebhookRoutes};
 
 /// An API server in this process that kubectl can use.
 ///
@@ -41,6 +42,8 @@ use windlass_testing::embedded;
 pub struct LocalCluster {
     /// The server; it holds all objects in memory.
     server: ApiServer,
+    /// Connections of the server to webhooks of operators in this process.
+    webhooks: WebhookRoutes,
     /// Client of the administrator, through memory.
     client: Client,
     /// Loopback address with the free port that was chosen.
@@ -61,7 +64,8 @@ impl LocalCluster {
     pub async fn start(name: &str) -> Result<Self, Error> {
         // No controller manager runs here: without stand-ins a Deployment would never become
         // available.
-        let server = ApiServer::builder().stand_ins(true).start();
+        let webhooks = WebhookRoutes::default();
+        let server = ApiServer::builder().stand_ins(true).connector(webhooks.clone()).start();
         let client = embedded::client(&server, None, "default", Environment::system())?;
         let new_server = Arc::new(NewServer::default());
         // Other processes can reach the port as soon as it is open, and may hold a lease then.
@@ -79,7 +83,7 @@ impl LocalCluster {
             );
             Error::new(ErrorKind::Config, text).because(error)
         })?;
-        Ok(Self { server, client, addr: listening.addr, kubeconfig })
+        Ok(Self { server, webhooks, client, addr: listening.addr, kubeconfig })
     }
 
     /// Returns a client with administrator's rights, through memory.
@@ -87,6 +91,11 @@ impl LocalCluster {
     /// For the operator in this process: it needs neither the port nor TLS.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Lets the API server ask the webhooks of an operator that is started in this process.
+    pub(crate) fn ask_webhooks_of(&self, manager: &mut Manager) {
+        self.webhooks.connect(manager, &self.client);
     }
 
     /// Returns the address that kubectl uses.

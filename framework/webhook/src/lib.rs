@@ -51,5 +51,7 @@ pub use configuration::{ConfigurationOptions, Configurations, FailurePolicy, Reg
 pub use field::Field;
 pub use handlers::{Mutate, Validate};
 pub use response::AdmissionResponse;
-pub use server::{Accepting, Listen, WebhookServer};
+pub use server::WebhookServer;
 pub use webhooks::{AdmissionHandler, MAX_BODY, Webhooks};
+#[doc(inline)]
+pub use windlass_runtime::manager::{AcceptFuture, Listen};

@@ -33,6 +33,7 @@ mod running;
 mod signals;
 #[cfg(test)]
 mod tests;
+mod webhook_access;
 
 pub use endpoints::{Check, Readiness};
 pub use exit::{Exit, exit_code};
@@ -42,6 +43,8 @@ pub use planning::{Plan, PlanOptions};
 pub use runnable::{ManifestContext, OperatorInfo, RunnableManifest};
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
+#[doc(hidden)]
+pub use webhook_access::{AcceptFuture, Listen, WebhookAccess, serves_webhooks};
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -165,6 +168,8 @@ pub struct Manager {
     pub(crate) memory: Option<u64>,
     #[doc(hidden)]
     pub signals: bool,
+    #[doc(hidden)]
+    pub webhook_access: Option<WebhookAccess>,
 }
 
 /// Address of a server.
@@ -216,6 +221,7 @@ impl Manager {
             drain: Duration::from_secs(25),
             memory: None,
             signals: true,
+            webhook_access: None,
         }
     }
 

@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error_span, info, warn};
 
-use super::Check;
+use super::{Check, WebhookAccess};
 use crate::controller::Failure;
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
@@ -107,6 +107,8 @@ pub struct OperatorInfo {
     pub name: String,
     /// Names of the definitions that the operator installs or prints: `websites.example.dev`.
     pub definitions: Vec<String>,
+    /// URL of webhooks outside of a cluster.
+    pub webhooks: Option<WebhookAccess>,
 }
 
 impl RunContext {

@@ -63,7 +63,7 @@ use windlass_apiserver::ApiServer;
 
 use self::grants::{Account, AllowedRule, Record};
 use self::settle::OperatorAccess;
-use crate::embedded;
+use crate::embedded::{self, WebhookRoutes};
 use windlass_client::client::{Client, ClientConfig, NewServer, RequestObserver};
 use windlass_core::clock::Clock;
 use windlass_core::crd::CustomResource;
@@ -71,7 +71,7 @@ use windlass_core::environment::Environment;
 use windlass_core::error::Error;
 use windlass_core::metrics::Metrics;
 use windlass_core::rng::Rng;
-use windlass_runtime::manager::{Manager, definition_of, install_all};
+use windlass_runtime::manager::{Manager, WebhookAccess, definition_of, install_all};
 
 /// Start of simulated wall time: 2026-01-01T00:00:00Z.
 ///
@@ -112,6 +112,8 @@ pub struct TestCluster {
     client: Client,
     /// The embedded server; `None` on the real one.
     server: Option<ApiServer>,
+    /// Connections of the embedded server to webhooks of operators.
+    webhooks: WebhookRoutes,
     /// Configuration of a client of the real server.
     config: Option<ClientConfig>,
     /// Namespace that was created for this test.
@@ -186,8 +188,10 @@ impl TestClusterBuilder {
     pub async fn try_start(self) -> Result<TestCluster, Error> {
         let embedded = self.embedded || !real::wanted()?;
         let environment = self.environment(embedded);
+        let webhooks = WebhookRoutes::default();
         let (client, server) = if embedded {
             let builder = ApiServer::builder().seed(self.seed).epoch(EPOCH);
+            let builder = builder.connector(webhooks.clone());
             let server = builder.stand_ins(self.stand_ins).audit(self.audit).start();
             // For the creation of the namespace alone; the test's client gets the new one below.
             let namespace = "default";
@@ -217,6 +221,7 @@ impl TestClusterBuilder {
         Ok(TestCluster {
             client,
             server,
+            webhooks,
             config: real,
             namespace,
             namespaces,
@@ -391,6 +396,11 @@ impl TestCluster {
     /// any other client, such as one of [`client_as`](Self::client_as), it acts as that client's
     /// user. [`spawn_unrestricted`](Self::spawn_unrestricted) leaves it the administrator's rights.
     ///
+    /// Its webhooks are asked by the API server: the embedded one reaches them through memory, also
+    /// under a paused clock, and asks until the cluster ends; the real one at a loopback port, for the
+    /// namespaces that this cluster has when the operator starts, and until it stops. The configurations
+    /// are written by the administrator.
+    ///
     /// The operator ends when the returned handle is [stopped](RunningOperator::stop) or dropped.
     ///
     /// # Panics
@@ -443,8 +453,18 @@ impl TestCluster {
         let (admin, grants) = (self.client.clone(), manager.grants());
         let client = client.observed(Arc::clone(&record) as Arc<dyn RequestObserver>);
         let mut manager = manager.with_client(client.clone()).quiet().without_signals();
-        if self.server.is_none() && manager.namespaces.is_empty() {
-            manager.namespaces = self.namespaces.lock().clone();
+        match &self.server {
+            Some(_) => self.webhooks.connect(&mut manager, &self.client),
+            None => {
+                let namespaces = self.namespaces.lock().clone();
+                if manager.namespaces.is_empty() {
+                    manager.namespaces.clone_from(&namespaces);
+                }
+                // The real server runs on this machine.
+                let access = WebhookAccess::at("https://127.0.0.1:0");
+                let client = Some(self.client.clone());
+                manager.webhook_access = Some(WebhookAccess { client, namespaces, ..access });
+            }
         }
         let access = OperatorAccess { client, admin, record, grants, rules };
         RunningOperator::new(manager.start(), access)

@@ -33,6 +33,8 @@ pub(crate) use self::files::read_bounded;
 pub(crate) use self::own::OVERLAP;
 #[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
 pub use self::own::OwnCertificates;
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+pub(crate) use self::own::TemporaryCertificates;
 use self::validity::Validity;
 
 /// Part of a certificate's life, in percent, below which readiness warns.

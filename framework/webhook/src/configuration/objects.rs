@@ -33,6 +33,11 @@ pub struct ConfigurationOptions {
     name: String,
     namespace: String,
     url: Option<String>,
+    /// Whether the operator runs outside of the cluster: the configurations have names of their own,
+    /// and its namespace is not left out.
+    is_outside: bool,
+    /// Namespaces whose requests are asked about; empty for all.
+    only: Vec<String>,
     ca_bundle: Option<Vec<u8>>,
     annotations: BTreeMap<String, String>,
     /// Plurals and groups of own kinds.
@@ -47,6 +52,8 @@ impl ConfigurationOptions {
             name: name.into(),
             namespace: namespace.into(),
             url: None,
+            is_outside: false,
+            only: Vec::new(),
             ca_bundle: None,
             annotations: BTreeMap::new(),
             own: BTreeSet::new(),
@@ -57,6 +64,12 @@ impl ConfigurationOptions {
     /// operator outside of the cluster.
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
+        self
+    }
+
+    /// Asks at a URL, by configurations that are there while an operator outside of the cluster runs.
+    pub(crate) fn outside(mut self, url: &str, only: &[String]) -> Self {
+        (self.url, self.is_outside, self.only) = (Some(url.to_owned()), true, only.to_vec());
         self
     }
 
@@ -90,6 +103,12 @@ impl ConfigurationOptions {
         format!("{}-webhooks", self.name)
     }
 
+    /// Returns the name of the configurations.
+    pub(crate) fn configuration(&self) -> String {
+        let suffix = if self.is_outside { "-by-url" } else { "" };
+        format!("{}{suffix}", self.service())
+    }
+
     fn client(&self, path: &str) -> WebhookClientConfig {
         let ca_bundle = self.ca_bundle.clone().map(ByteString);
         match &self.url {
@@ -114,7 +133,7 @@ impl ConfigurationOptions {
     fn metadata(&self) -> ObjectMeta {
         let labels = BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())]);
         ObjectMeta {
-            name: Some(self.service()),
+            name: Some(self.configuration()),
             labels: Some(labels),
             annotations: Some(self.annotations.clone()).filter(|all| !all.is_empty()),
             ..ObjectMeta::default()
@@ -244,14 +263,22 @@ fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<Entry, Err
 /// Returns the selector of namespaces: without those that the operator needs to start.
 fn namespaces(hook: &Registered, options: &ConfigurationOptions) -> Option<LabelSelector> {
     let mut selector = hook.registration.namespaces.clone();
-    if !hook.registration.every_namespace {
-        let left_out = LabelSelectorRequirement {
+    let mut add = |operator: &str, names: Vec<String>| {
+        let requirement = LabelSelectorRequirement {
             key: NAME_OF_NAMESPACE.to_owned(),
-            operator: "NotIn".to_owned(),
-            values: Some(vec!["kube-system".to_owned(), options.namespace.clone()]),
+            operator: operator.to_owned(),
+            values: Some(names),
         };
         let expressions = &mut selector.get_or_insert_default().match_expressions;
-        expressions.get_or_insert_default().push(left_out);
+        expressions.get_or_insert_default().push(requirement);
+    };
+    if !hook.registration.every_namespace {
+        // Outside of the cluster no namespace is the operator's own.
+        let own = Some(options.namespace.clone()).filter(|_| !options.is_outside);
+        add("NotIn", ["kube-system".to_owned()].into_iter().chain(own).collect());
+    }
+    if !options.only.is_empty() {
+        add("In", options.only.clone());
     }
     selector
 }

@@ -15,7 +15,6 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use windlass_client::client::BoxIo;
 use windlass_core::clock::Clock;
@@ -39,7 +38,8 @@ const WINDOW: u32 = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) handler: AdmissionHandler,
-    pub(super) tls: ServerTls,
+    /// `None`: connections are plain, as they come through memory.
+    pub(super) tls: Option<ServerTls>,
     pub(super) bodies: BodyMemory,
     pub(super) clock: Clock,
     pub(super) metrics: Metrics,
@@ -61,8 +61,7 @@ pub(super) async fn serve(io: BoxIo, shared: Arc<Shared>, progress: Arc<Progress
         opened = open(io, &shared) => opened,
         phase = expired => return shared.closed(phase.word()),
     };
-    let Some(stream) = opened else { return shared.closed("handshake") };
-    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let Some((stream, is_http2)) = opened else { return shared.closed("handshake") };
     progress.opened(is_http2);
     let ended = match is_http2 {
         true => over_http2(stream, &shared, &progress).await,
@@ -75,18 +74,23 @@ pub(super) async fn serve(io: BoxIo, shared: Arc<Shared>, progress: Arc<Progress
     }
 }
 
-/// Agrees on TLS.
-async fn open(io: BoxIo, shared: &Shared) -> Option<TlsStream<BoxIo>> {
-    let Some(config) = shared.tls.config() else {
+/// Agrees on TLS; returns whether the client chose HTTP/2, too.
+async fn open(io: BoxIo, shared: &Shared) -> Option<(BoxIo, bool)> {
+    let Some(tls) = &shared.tls else { return Some((io, false)) };
+    let Some(config) = tls.config() else {
         tracing::debug!("a connection is closed: the CA of client certificates was not read yet");
         return None;
     };
     let accepted = TlsAcceptor::from(config).accept(io).await;
-    accepted.inspect_err(|error| tracing::debug!(%error, "a handshake of TLS failed")).ok()
+    let accepted =
+        accepted.inspect_err(|error| tracing::debug!(%error, "a handshake of TLS failed"));
+    let stream = accepted.ok()?;
+    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    Some((Box::new(stream), is_http2))
 }
 
 async fn over_http1(
-    stream: TlsStream<BoxIo>,
+    stream: BoxIo,
     shared: &Arc<Shared>,
     progress: &Arc<Progress>,
 ) -> Option<Phase> {
@@ -105,7 +109,7 @@ async fn over_http1(
 }
 
 async fn over_http2(
-    stream: TlsStream<BoxIo>,
+    stream: BoxIo,
     shared: &Arc<Shared>,
     progress: &Arc<Progress>,
 ) -> Option<Phase> {

@@ -1,46 +1,18 @@
 //! The open connections: accepted up to a number, displaced when more come, ended at the stop.
 
-use std::future::Future;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
 use windlass_client::client::BoxIo;
 use windlass_core::metrics::{GaugeSeries, names};
+use windlass_runtime::manager::Listen;
 
 use super::connection::{Shared, serve};
 use super::progress::Progress;
 
 /// Pause after a connection that could not be accepted: out of file descriptors, most likely.
 const BACKOFF: Duration = Duration::from_millis(100);
-
-/// Future of [`Listen::accept`].
-pub type Accepting<'a> = Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + 'a>>;
-
-/// Accepts connections: a socket, or a pipe in memory for tests.
-pub trait Listen: Send + Sync + 'static {
-    /// Waits for the next connection. TLS comes above it.
-    ///
-    /// # Errors
-    /// Any error is logged, and followed by a pause of 100 ms.
-    /// # Cancel safety
-    /// The future is dropped when the server stops; no connection may be lost by it.
-    fn accept(&self) -> Accepting<'_>;
-}
-
-impl Listen for TcpListener {
-    fn accept(&self) -> Accepting<'_> {
-        Box::pin(async {
-            let (stream, _) = TcpListener::accept(self).await?;
-            // Answers are small: none waits for a further one.
-            stream.set_nodelay(true)?;
-            Ok(Box::new(stream) as BoxIo)
-        })
-    }
-}
 
 /// Serves connections until the stop, and those that are open to their end.
 pub(super) async fn run(listener: Arc<dyn Listen>, most: usize, shared: Arc<Shared>) {

@@ -1,7 +1,8 @@
 //! The server of webhooks: a runnable of the manager that answers API servers over TLS.
 //!
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
-//! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps configurations.
+//! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps configurations,
+//! `outside` has those of an operator outside of a cluster, `opening` chooses between the two.
 
 // DESIGN.md, 199: The webhook server is a runnable that is given to the manager
 // DESIGN.md, 200: Bounds of the webhook server hold for each connection and for all together
@@ -9,6 +10,8 @@
 mod body;
 mod connection;
 mod listener;
+mod opening;
+mod outside;
 mod progress;
 mod repair;
 mod roles;
@@ -27,12 +30,12 @@ use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::{
-    Check, ManifestContext, OperatorInfo, RunContext, Runnable, RunnableManifest, bind,
+    Check, Listen, ManifestContext, OperatorInfo, RunContext, Runnable, RunnableManifest,
 };
 
 use self::body::BodyMemory;
 use self::connection::Shared;
-pub use self::listener::{Accepting, Listen};
+use self::opening::Opened;
 use self::tls::{ServerTls, TlsSettings};
 use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
 use crate::configuration::ConfigurationOptions;
@@ -68,6 +71,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// |---|---|
 /// | [`certificates`](Self::certificates) | the operator's own, `OwnCertificates` |
 /// | [`listen`](Self::listen) | `[::]:9443` |
+/// | [`url`](Self::url) | none: API servers ask through the Service |
 /// | [`connections`](Self::connections) | 256 |
 /// | [`client_ca`](Self::client_ca) | none: any client may ask |
 /// | [`http2`](Self::http2) | HTTP/1.1 only |
@@ -85,8 +89,10 @@ const AGAIN: Duration = Duration::from_secs(5);
 pub struct WebhookServer {
     webhooks: Webhooks,
     source: Option<Arc<dyn CertificateSource>>,
-    address: SocketAddr,
+    /// `None`: the default, or the port of the URL.
+    address: Option<SocketAddr>,
     listener: Option<Arc<dyn Listen>>,
+    url: Option<String>,
     connections: usize,
     tls: TlsSettings,
     ca_bundle: Option<Vec<u8>>,
@@ -110,8 +116,9 @@ impl WebhookServer {
         Self {
             webhooks,
             source: own_certificates(),
-            address: (Ipv6Addr::UNSPECIFIED, PORT).into(),
+            address: None,
             listener: None,
+            url: None,
             connections: CONNECTIONS,
             tls: TlsSettings::default(),
             ca_bundle: None,
@@ -129,7 +136,21 @@ impl WebhookServer {
 
     /// Sets the address. Default `[::]:9443`: every interface, by IPv6 and IPv4.
     pub fn listen(mut self, address: SocketAddr) -> Self {
-        self.address = address;
+        self.address = Some(address);
+        self
+    }
+
+    /// Lets API servers ask at this URL, `https://HOST:PORT`, in place of the Service: for an operator
+    /// on a developer's machine, as `--webhook-url` of the command line does.
+    ///
+    /// The server listens at the URL's port (on the loopback interface for a host there) unless an
+    /// address is set, shows a certificate that is made for the host at each start, and writes
+    /// configurations named `<name>-webhooks-by-url` with the operator's client; they are deleted when it
+    /// stops. After a process that was killed they stay, and refuse requests: its next run takes them
+    /// over, or `kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations` ends them.
+    /// Port 0 stands for a free one. For one process at a time.
+    pub fn url(mut self, url: impl Into<String>) -> Self {
+        self.url = Some(url.into());
         self
     }
 
@@ -202,11 +223,11 @@ impl WebhookServer {
             options = options.ca_bundle(pem.clone());
         }
         let mut parts = RunnableManifest::default();
-        if self.address.ip().is_loopback() || self.address.port() == 0 {
+        let address = self.address();
+        if address.ip().is_loopback() || address.port() == 0 {
             parts.problem = Some(format!(
-                "no API server reaches webhooks at {}; serve them at all addresses and a fixed port by \
-                 `WebhookServer::listen`",
-                self.address
+                "no API server reaches webhooks at {address}; serve them at all addresses and a fixed \
+                 port by `WebhookServer::listen`"
             ));
         }
         let mounted = self.source.as_ref().and_then(|source| source.mounted());
@@ -215,7 +236,7 @@ impl WebhookServer {
         if self.source.as_ref().is_some_and(|source| source.is_own()) {
             parts.roles.extend(roles::of(place, &options.service(), &self.webhooks));
         }
-        parts.ports.push((PORT_NAME, self.address.port()));
+        parts.ports.push((PORT_NAME, address.port()));
         parts.objects.push(service(place, &options.service()));
         let made = self.webhooks.configurations(&options)?;
         let objects = made.validating.map(printed).into_iter().chain(made.mutating.map(printed));
@@ -236,33 +257,40 @@ impl WebhookServer {
         let environment = client.environment();
         let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
         let handler = self.webhooks.clone().build(environment)?;
-        let Some(source) = &self.source else {
-            let text = "the webhook server has no certificates; give it a source by \
-                        `WebhookServer::certificates`";
-            return Err(Error::new(ErrorKind::Config, text));
-        };
-        let provider = self.tls.provider()?;
-        let certificate = ServingCertificate::new(provider, clock.clone(), metrics.clone());
-        let certificate = Arc::clone(status.0.get_or_init(|| Arc::new(certificate)));
-        let tls = ServerTls::new(self.tls.clone(), Arc::clone(&certificate), clock.clone())?;
-        let listener: Arc<dyn Listen> = match &self.listener {
-            Some(listener) => Arc::clone(listener),
-            None => Arc::new(bind(self.address, "webhooks").await?),
-        };
-        let bodies = BodyMemory::new();
-        let shared = Arc::new(Shared { handler, tls, bodies, clock, metrics, stop });
+        let cx = CertificateContext::new(client, &names.name);
+        let Opened { listener, certificate, source, tls, outside } =
+            self.open((&cx, names), status).await?;
+        let certificate = certificate.as_deref();
+        // Ends after the configurations by URL: while they are there, requests wait for answers.
+        let closing = CancellationToken::new();
+        let shared =
+            Shared { handler, tls, bodies: BodyMemory::new(), clock, metrics, stop: closing };
+        let shared = Arc::new(shared);
         let starting = async {
-            certificate.shown().await;
+            if let Some(certificate) = certificate {
+                certificate.shown().await;
+            }
+            if let Some(outside) = &outside {
+                outside.write(certificate).await;
+            }
             started();
             std::future::pending::<()>().await
         };
-        let cx = CertificateContext::new(client, &names.name);
-        let repaired = self.keep_configurations(&cx, names, &certificate);
+        let ending = async {
+            stop.cancelled().await;
+            if let Some(outside) = &outside {
+                outside.remove().await;
+            }
+            shared.stop.cancel();
+            std::future::pending::<()>().await
+        };
+        let repaired = self.keep_configurations(&cx, names, certificate, outside.is_some());
         let served = listener::run(listener, self.connections, Arc::clone(&shared));
         tokio::select! {
             biased;
-            () = maintain(&**source, &certificate, &cx) => {}
-            () = shared.tls.follow_client_ca() => {}
+            () = ending => {}
+            () = maintain(source.as_deref(), certificate, &cx) => {}
+            () = follow_client_ca(shared.tls.as_ref()) => {}
             () = starting => {}
             () = repaired => {}
             () = served => {}
@@ -270,16 +298,23 @@ impl WebhookServer {
         Ok(())
     }
 
+    /// Returns the address of the server in a cluster.
+    fn address(&self) -> SocketAddr {
+        self.address.unwrap_or((Ipv6Addr::UNSPECIFIED, PORT).into())
+    }
+
     /// Keeps the configurations of an operator with certificates of its own; others are left alone.
     async fn keep_configurations(
         &self,
         cx: &CertificateContext,
         names: &OperatorInfo,
-        certificate: &ServingCertificate,
+        certificate: Option<&ServingCertificate>,
+        is_outside: bool,
     ) {
-        if !self.source.as_ref().is_some_and(|source| source.is_own()) {
+        let is_own = self.source.as_ref().is_some_and(|source| source.is_own());
+        let Some(certificate) = certificate.filter(|_| is_own && !is_outside) else {
             return std::future::pending().await;
-        }
+        };
         let options = ConfigurationOptions::new(&cx.operator, &cx.namespace);
         let options = options.own_kinds(&names.definitions);
         repair::repair(&self.webhooks, &options, certificate, &cx.client).await;
@@ -322,12 +357,15 @@ fn printed(object: impl Serialize) -> Result<Value, Error> {
     })
 }
 
-/// Keeps a certificate current for ever.
+/// Keeps a certificate current for ever; without one it does nothing.
 async fn maintain(
-    source: &dyn CertificateSource,
-    certificate: &ServingCertificate,
+    source: Option<&dyn CertificateSource>,
+    certificate: Option<&ServingCertificate>,
     cx: &CertificateContext,
 ) {
+    let Some((source, certificate)) = source.zip(certificate) else {
+        return std::future::pending().await;
+    };
     loop {
         if let Err(error) = source.maintain(certificate, cx).await {
             tracing::warn!(%error, again_in = ?AGAIN, "the source of certificates failed");
@@ -337,19 +375,38 @@ async fn maintain(
     }
 }
 
-/// State of a server for readiness: its certificate, once it runs.
+/// Reads the authorities of clients again and again; without TLS it does nothing.
+async fn follow_client_ca(tls: Option<&ServerTls>) {
+    match tls {
+        Some(tls) => tls.follow_client_ca().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// State of a server for readiness, once it runs.
 #[derive(Debug, Default)]
-pub(crate) struct Status(OnceLock<Arc<ServingCertificate>>);
+pub(crate) struct Status(OnceLock<Shown>);
+
+/// The certificate of a server.
+#[derive(Debug)]
+enum Shown {
+    Certificate(Arc<ServingCertificate>),
+    /// Connections come through memory, without TLS.
+    Plain,
+}
 
 impl Status {
     /// Returns the checks of readiness.
     pub(crate) fn checks(&self) -> Vec<Check> {
-        let waiting = || Check {
-            name: "webhook certificate".to_owned(),
-            ok: false,
-            detail: "the server has not started".to_owned(),
-        };
-        vec![self.0.get().map_or_else(waiting, |certificate| certificate.check())]
+        match self.0.get() {
+            None => vec![Check {
+                name: "webhook certificate".to_owned(),
+                ok: false,
+                detail: "the server has not started".to_owned(),
+            }],
+            Some(Shown::Certificate(certificate)) => vec![certificate.check()],
+            Some(Shown::Plain) => Vec::new(),
+        }
     }
 }
 
@@ -357,7 +414,10 @@ impl Status {
 impl Status {
     /// Returns the certificate that the server shows.
     pub(crate) fn certificate(&self) -> Option<&ServingCertificate> {
-        self.0.get().map(Arc::as_ref)
+        match self.0.get() {
+            Some(Shown::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        }
     }
 }
 

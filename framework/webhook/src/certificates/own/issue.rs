@@ -26,12 +26,20 @@ pub(super) struct Names {
     operator: String,
     service: String,
     namespace: String,
+    /// Host of an operator outside of the cluster.
+    host: Option<String>,
 }
 
 impl Names {
     pub(super) fn new(operator: &str, namespace: &str) -> Self {
         let service = format!("{operator}-webhooks");
-        Self { operator: operator.to_owned(), service, namespace: namespace.to_owned() }
+        Self { operator: operator.to_owned(), service, namespace: namespace.to_owned(), host: None }
+    }
+
+    /// Adds a host: a name or an address.
+    pub(super) fn host(mut self, host: &str) -> Self {
+        self.host = Some(host.to_owned());
+        self
     }
 
     /// Returns the subject of the authority of a moment. Two authorities have different ones, so
@@ -42,12 +50,13 @@ impl Names {
 
     fn hosts(&self) -> Vec<String> {
         let (service, namespace) = (&self.service, &self.namespace);
-        vec![
+        let of_service = [
             format!("{service}.{namespace}.svc"),
             format!("{service}.{namespace}.svc.cluster.local"),
             "localhost".to_owned(),
             "127.0.0.1".to_owned(),
-        ]
+        ];
+        of_service.into_iter().chain(self.host.clone()).collect()
     }
 }
 

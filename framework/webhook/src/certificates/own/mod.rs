@@ -1,11 +1,13 @@
 //! Certificates that the operator makes by itself, in a Secret that its replicas share.
 //!
-//! Files: `material` reads the Secret and decides, without I/O; `issue` makes certificates.
+//! Files: `material` reads the Secret and decides, without I/O; `issue` makes certificates; `temporary`
+//! has those of an operator outside of a cluster.
 
 // DESIGN.md, 203: The operator's own certificates are steps of one Secret, taken by whoever is first
 
 mod issue;
 mod material;
+mod temporary;
 
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ use self::issue::Names;
 #[cfg(test)]
 pub(crate) use self::material::OVERLAP;
 use self::material::{Material, Step};
+pub(crate) use self::temporary::TemporaryCertificates;
 use super::{CertificateContext, CertificateSource, ServingCertificate, SourceFuture, secret_name};
 
 /// Pause between two readings of the Secret.

@@ -28,14 +28,14 @@ use super::*;
 use crate::certificates::SourceFuture;
 use crate::server::Status;
 use crate::{
-    Accepting, CertificateContext, CertificateSource, Listen, ServingCertificate, WebhookServer,
+    AcceptFuture, CertificateContext, CertificateSource, Listen, ServingCertificate, WebhookServer,
 };
 
 /// A listener that accepts pipes.
 struct Pipes(Mutex<mpsc::Receiver<BoxIo>>);
 
 impl Listen for Pipes {
-    fn accept(&self) -> Accepting<'_> {
+    fn accept(&self) -> AcceptFuture<'_> {
         Box::pin(async {
             match self.0.lock().await.recv().await {
                 Some(io) => Ok(io),

@@ -1,5 +1,7 @@
 //! The webhook server, called by an API server over TLS: the embedded one, or a real one.
 
+mod spawned;
+
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;

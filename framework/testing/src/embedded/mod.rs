@@ -1,5 +1,9 @@
 //! Connects a client to an API server in the same process, through memory.
 
+mod webhooks;
+
+pub use self::webhooks::WebhookRoutes;
+
 use std::fmt;
 use std::future::Future;
 use std::io;

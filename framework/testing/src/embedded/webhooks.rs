@@ -1,0 +1,96 @@
+//! Webhooks of operators in this process, asked by the embedded API server through memory.
+
+// DESIGN.md, 204: Outside of a cluster webhooks are asked at a URL while the operator runs
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use windlass_apiserver::{Connecting, Connector, Destination, TcpConnector, WebhookStream};
+use windlass_client::client::{BoxIo, Client};
+use windlass_runtime::manager::{AcceptFuture, Listen, Manager, WebhookAccess};
+
+/// Part of the hosts of these webhooks, which no name server knows.
+const DOMAIN: &str = "webhooks.in-process.windlass";
+/// Bytes that one side of a connection writes before the other one reads.
+const PIPE: usize = 64 * 1024;
+/// Connections that wait to be accepted.
+const BACKLOG: usize = 64;
+
+/// Connects an API server with the webhooks of operators in this process; all others by TCP.
+#[doc(hidden)]
+#[derive(Clone, Default)]
+pub struct WebhookRoutes {
+    /// The listeners of each host, oldest first: replicas of one operator share its host.
+    open: Arc<Mutex<BTreeMap<String, Vec<mpsc::Sender<BoxIo>>>>>,
+}
+
+impl fmt::Debug for WebhookRoutes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebhookRoutes").finish_non_exhaustive()
+    }
+}
+
+impl WebhookRoutes {
+    /// Lets the API server ask the webhooks of an operator, whose configurations `admin` writes.
+    pub fn connect(&self, manager: &mut Manager, admin: &Client) {
+        let host = format!("{}.{DOMAIN}", manager.display_name());
+        let (sender, accepted) = mpsc::channel(BACKLOG);
+        self.open.lock().entry(host.clone()).or_default().push(sender);
+        manager.webhook_access = Some(WebhookAccess {
+            url: format!("https://{host}"),
+            in_process: Some(Arc::new(Pipes(tokio::sync::Mutex::new(accepted)))),
+            client: Some(admin.clone()),
+            namespaces: Vec::new(),
+        });
+    }
+}
+
+impl Connector for WebhookRoutes {
+    fn connect(&self, destination: &Destination) -> Connecting {
+        if !destination.host.ends_with(DOMAIN) {
+            return TcpConnector.connect(destination);
+        }
+        let (open, host) = (Arc::clone(&self.open), destination.host.clone());
+        Box::pin(async move {
+            let (near, far) = tokio::io::duplex(PIPE);
+            let mut far: BoxIo = Box::new(far);
+            loop {
+                let newest = {
+                    let mut open = open.lock();
+                    let listeners = open.entry(host.clone()).or_default();
+                    // Operators that have stopped.
+                    listeners.retain(|listener| !listener.is_closed());
+                    listeners.last().cloned()
+                };
+                let Some(listener) = newest else {
+                    let text = format!("no operator at {host}: connection refused");
+                    return Err(io::Error::new(io::ErrorKind::ConnectionRefused, text));
+                };
+                match listener.send(far).await {
+                    Ok(()) => return Ok(WebhookStream::plain(near)),
+                    // Stopped meanwhile: the next one is asked.
+                    Err(error) => far = error.0,
+                }
+            }
+        })
+    }
+}
+
+/// The connections to one operator.
+struct Pipes(tokio::sync::Mutex<mpsc::Receiver<BoxIo>>);
+
+impl Listen for Pipes {
+    fn accept(&self) -> AcceptFuture<'_> {
+        Box::pin(async {
+            match self.0.lock().await.recv().await {
+                Some(io) => Ok(io),
+                // The API server is gone: nobody connects again.
+                None => std::future::pending().await,
+            }
+        })
+    }
+}

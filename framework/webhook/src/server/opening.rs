@@ -1,0 +1,119 @@
+//! The parts of a server that depend on the way in which API servers reach it: through a Service, at a
+//! URL, or through memory.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use windlass_core::{Error, ErrorKind};
+use windlass_runtime::manager::{Listen, OperatorInfo, WebhookAccess, bind};
+
+use super::outside::{Host, OutsideConfigurations};
+use super::tls::ServerTls;
+use super::{Shown, Status, WebhookServer};
+use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
+use crate::configuration::ConfigurationOptions;
+
+/// The parts of a server that is about to run.
+pub(super) struct Opened<'a> {
+    pub(super) listener: Arc<dyn Listen>,
+    /// `None`, as are source and TLS: connections come through memory.
+    pub(super) certificate: Option<Arc<ServingCertificate>>,
+    pub(super) source: Option<Arc<dyn CertificateSource>>,
+    pub(super) tls: Option<ServerTls>,
+    /// Configurations that are there while the server runs.
+    pub(super) outside: Option<OutsideConfigurations<'a>>,
+}
+
+impl WebhookServer {
+    /// Begins to listen.
+    pub(super) async fn open(
+        &self,
+        (cx, names): (&CertificateContext, &OperatorInfo),
+        status: &Status,
+    ) -> Result<Opened<'_>, Error> {
+        let options = ConfigurationOptions::new(&cx.operator, &cx.namespace);
+        let options = options.own_kinds(&names.definitions);
+        let outside = |access: &WebhookAccess| {
+            OutsideConfigurations::new(&self.webhooks, options, access, &cx.client)
+        };
+        // The flag of the command line wins over the program.
+        let access = names.webhooks.clone().or_else(|| self.url.as_deref().map(WebhookAccess::at));
+        let Some(mut access) = access else {
+            let listener = match &self.listener {
+                Some(listener) => Arc::clone(listener),
+                None => Arc::new(bind(self.address(), "webhooks").await?),
+            };
+            let (source, outside) = (self.source.clone(), None);
+            return self.secured(listener, source, (cx, status), outside);
+        };
+        if let Some(listener) = &access.in_process {
+            let _ = status.0.set(Shown::Plain);
+            return Ok(Opened {
+                listener: Arc::clone(listener),
+                certificate: None,
+                source: None,
+                tls: None,
+                outside: Some(outside(&access)),
+            });
+        }
+        let host = Host::of(&access.url)?;
+        let listener: Arc<dyn Listen> = match &self.listener {
+            Some(listener) => Arc::clone(listener),
+            None => {
+                let listener = bind(self.address.unwrap_or(host.address()), "webhooks").await?;
+                access.url = host.url(bound(&listener)?);
+                Arc::new(listener)
+            }
+        };
+        self.secured(listener, temporary(&host), (cx, status), Some(outside(&access)))
+    }
+
+    /// Returns the parts of a server with TLS.
+    fn secured<'a>(
+        &self,
+        listener: Arc<dyn Listen>,
+        source: Option<Arc<dyn CertificateSource>>,
+        (cx, status): (&CertificateContext, &Status),
+        outside: Option<OutsideConfigurations<'a>>,
+    ) -> Result<Opened<'a>, Error> {
+        let Some(source) = source else {
+            let text = "the webhook server has no certificates; give it a source by \
+                        `WebhookServer::certificates`";
+            return Err(Error::new(ErrorKind::Config, text));
+        };
+        let environment = cx.client.environment();
+        let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
+        let certificate = ServingCertificate::new(self.tls.provider()?, clock.clone(), metrics);
+        let shown = status.0.get_or_init(|| Shown::Certificate(Arc::new(certificate)));
+        let certificate = match shown {
+            Shown::Certificate(certificate) => Arc::clone(certificate),
+            Shown::Plain => {
+                let text = "a webhook server is started again in another way";
+                return Err(Error::new(ErrorKind::Usage, text));
+            }
+        };
+        let tls = ServerTls::new(self.tls.clone(), Arc::clone(&certificate), clock)?;
+        let (certificate, source, tls) = (Some(certificate), Some(source), Some(tls));
+        Ok(Opened { listener, certificate, source, tls, outside })
+    }
+}
+
+fn bound(listener: &TcpListener) -> Result<SocketAddr, Error> {
+    listener.local_addr().map_err(|error| {
+        Error::new(ErrorKind::Config, "cannot read the address of the webhook server")
+            .because(error)
+    })
+}
+
+/// Returns the source of certificates for a host.
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+fn temporary(host: &Host) -> Option<Arc<dyn CertificateSource>> {
+    Some(Arc::new(crate::certificates::TemporaryCertificates::new(&host.name)))
+}
+
+/// Returns none: there is no cryptography to make certificates.
+#[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
+fn temporary(_: &Host) -> Option<Arc<dyn CertificateSource>> {
+    None
+}

@@ -1,0 +1,217 @@
+//! An operator outside of a cluster: the place at which it listens, and the configurations that are there
+//! while it runs.
+
+// DESIGN.md, 204: Outside of a cluster webhooks are asked at a URL while the operator runs
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use http::Uri;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use windlass_client::client::Client;
+use windlass_core::resource::Resource;
+use windlass_core::{Error, ErrorKind};
+use windlass_runtime::manager::WebhookAccess;
+
+use crate::certificates::ServingCertificate;
+use crate::configuration::ConfigurationOptions;
+use crate::webhooks::Webhooks;
+
+/// Pause after configurations that could not be written.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Time for the removal of configurations at the stop.
+const REMOVAL: Duration = Duration::from_secs(5);
+/// Port of HTTPS.
+const HTTPS: u16 = 443;
+
+/// Host and port of a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Host {
+    /// Name or address, without brackets.
+    pub(super) name: String,
+    port: u16,
+}
+
+impl Host {
+    /// Reads a URL of an operator outside of a cluster.
+    pub(super) fn of(url: &str) -> Result<Self, Error> {
+        let refused = |why: &str| {
+            let text = format!(
+                "webhooks cannot be asked at {url:?}: {why}; write https://HOST:PORT, with a host that \
+                 the API server reaches"
+            );
+            Error::new(ErrorKind::Config, text)
+        };
+        let uri: Uri = url.parse().map_err(|_| refused("it is no URL"))?;
+        let (scheme, host) = (uri.scheme_str(), uri.host().filter(|host| !host.is_empty()));
+        let Some(host) = host.filter(|_| scheme == Some("https")) else {
+            return Err(refused("it does not begin with https:// and a host"));
+        };
+        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+            return Err(refused("paths are those of the webhooks"));
+        }
+        let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Self { name, port: uri.port_u16().unwrap_or(HTTPS) })
+    }
+
+    /// Returns the address to listen at: on the loopback interface for a host there, else on all.
+    pub(super) fn address(&self) -> SocketAddr {
+        let any = IpAddr::from(Ipv6Addr::UNSPECIFIED);
+        let ip = match self.name.parse::<IpAddr>() {
+            Ok(ip) if ip.is_loopback() => ip,
+            Ok(_) => any,
+            Err(_) if self.name == "localhost" => Ipv4Addr::LOCALHOST.into(),
+            Err(_) => any,
+        };
+        SocketAddr::new(ip, self.port)
+    }
+
+    /// Returns the URL of the address that was bound: port 0 of a URL stands for a free one.
+    pub(super) fn url(&self, bound: SocketAddr) -> String {
+        let name =
+            if self.name.contains(':') { format!("[{}]", self.name) } else { self.name.clone() };
+        let port = if self.port == 0 { bound.port() } else { self.port };
+        format!("https://{name}:{port}")
+    }
+}
+
+/// The configurations of an operator outside of a cluster.
+pub(super) struct OutsideConfigurations<'a> {
+    webhooks: &'a Webhooks,
+    options: ConfigurationOptions,
+    client: Client,
+    /// Whether they stay when the operator stops, as they do in a cluster: then the API server is the
+    /// test's own.
+    stay: bool,
+}
+
+impl<'a> OutsideConfigurations<'a> {
+    pub(super) fn new(
+        webhooks: &'a Webhooks,
+        options: ConfigurationOptions,
+        access: &WebhookAccess,
+        own: &Client,
+    ) -> Self {
+        let client = access.client.clone().unwrap_or_else(|| own.clone());
+        let options = options.outside(&access.url, &access.namespaces);
+        Self { webhooks, options, client, stay: access.in_process.is_some() }
+    }
+
+    /// Writes the configurations once; of a certificate with its authorities, once it has some.
+    pub(super) async fn write(&self, certificate: Option<&ServingCertificate>) {
+        let clock = &self.client.environment().clock;
+        loop {
+            match self.try_write(certificate).await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(%error, again_in = ?AGAIN, "webhooks cannot be configured by their URL");
+                }
+            }
+            clock.sleep(AGAIN).await;
+        }
+    }
+
+    async fn try_write(&self, certificate: Option<&ServingCertificate>) -> Result<(), Error> {
+        let mut options = self.options.clone();
+        if let Some(certificate) = certificate {
+            let Some(authorities) = certificate.authorities() else {
+                let text = "the serving certificate has no authorities yet";
+                return Err(Error::new(ErrorKind::Other, text));
+            };
+            options = options.ca_bundle(authorities);
+        }
+        let made = self.webhooks.configurations(&options)?;
+        let name = options.configuration();
+        put(&self.client, &name, made.validating.as_ref()).await?;
+        put(&self.client, &name, made.mutating.as_ref()).await?;
+        if !self.stay {
+            tracing::info!(
+                configuration = name,
+                "the webhook configurations name this process until it stops"
+            );
+        }
+        Ok(())
+    }
+
+    /// Removes the configurations, unless they stay. A failure is logged: the operator must stop.
+    pub(super) async fn remove(&self) {
+        if self.stay {
+            return;
+        }
+        let name = self.options.configuration();
+        let removed = async {
+            remove::<ValidatingWebhookConfiguration>(&self.client, &name).await?;
+            remove::<MutatingWebhookConfiguration>(&self.client, &name).await
+        };
+        let clock = &self.client.environment().clock;
+        let text = match clock.timeout(REMOVAL, removed).await {
+            Some(Ok(())) => return,
+            Some(Err(error)) => error.to_string(),
+            None => format!("no answer within {REMOVAL:?}"),
+        };
+        tracing::warn!(
+            configuration = name,
+            error = text,
+            "the webhook configurations stay, and refuse requests: delete them by kubectl"
+        );
+    }
+}
+
+/// Writes an object; `None` removes one that an earlier run has left.
+async fn put<K>(client: &Client, name: &str, object: Option<&K>) -> Result<(), Error>
+where
+    K: Resource + Serialize + DeserializeOwned,
+{
+    match object {
+        Some(object) => client.all::<K>().apply(name, object).force().await.map(drop),
+        None => remove::<K>(client, name).await,
+    }
+}
+
+async fn remove<K: Resource + DeserializeOwned>(client: &Client, name: &str) -> Result<(), Error> {
+    match client.all::<K>().delete(name).await {
+        Err(error) if error.is_not_found() => Ok(()),
+        deleted => deleted.map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_on_the_loopback_interface_is_listened_to_there_and_another_everywhere() {
+        let cases = [
+            ("https://127.0.0.1:9443", "127.0.0.1:9443", "https://127.0.0.1:9443"),
+            ("https://localhost:9443/", "127.0.0.1:9443", "https://localhost:9443"),
+            ("https://[::1]:9443", "[::1]:9443", "https://[::1]:9443"),
+            ("https://192.168.1.5:9443", "[::]:9443", "https://192.168.1.5:9443"),
+            ("https://laptop.example", "[::]:443", "https://laptop.example:443"),
+            ("https://127.0.0.1:0", "127.0.0.1:0", "https://127.0.0.1:7"),
+        ];
+        for (url, address, shown) in cases {
+            let host = Host::of(url).unwrap();
+            assert_eq!(host.address().to_string(), address, "{url}");
+            assert_eq!(host.url(SocketAddr::from((Ipv4Addr::LOCALHOST, 7))), shown);
+        }
+    }
+
+    #[test]
+    fn a_url_that_no_api_server_can_ask_is_refused_with_its_reason() {
+        let cases = [
+            ("http://127.0.0.1:9443", "does not begin with https://"),
+            ("127.0.0.1:9443", "does not begin with https://"),
+            ("https://a.example/path", "paths are those of the webhooks"),
+            ("https://a.example?x=1", "paths are those of the webhooks"),
+            ("https:// a", "it is no URL"),
+        ];
+        for (url, why) in cases {
+            let text = Host::of(url).unwrap_err().to_string();
+            assert!(text.contains(why), "{url}: {text}");
+        }
+    }
+}
