@@ -182,6 +182,11 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     /// Applies its children; `held_by` is a field before it that is not ready.
     fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome>;
 
+    /// Whether it drives the external resource whose record has that suffix.
+    fn drives(&self, _controller: &C, _suffix: &str) -> bool {
+        false
+    }
+
     /// Whether the object has a record of an external resource.
     fn is_recorded(&self, _run: Run<'_, C>) -> bool {
         false

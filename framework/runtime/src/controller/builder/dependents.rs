@@ -2,7 +2,7 @@
 
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
-use crate::controller::plan::{CleanupFn, Finalizer};
+use crate::controller::plan::{CleanupFn, DrivesFn, Finalizer};
 use crate::controller::source::{Appearance, Source, watches};
 use windlass_cache::informer::Registration;
 use windlass_core::rbac::{self, Rule};
@@ -49,6 +49,12 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Runs a clean-up for each object that is deleted and has the finalizer of a graph of an earlier version.
     pub(crate) fn cleans_up_former(mut self, cleanup: CleanupFn<C>) -> Self {
         self.former_cleanups.push(cleanup);
+        self
+    }
+
+    /// Names the external resources that the fields of a graph drive, by the suffixes of their records.
+    pub(crate) fn drives(mut self, drives: DrivesFn<C>) -> Self {
+        self.drives.push(drives);
         self
     }
 
