@@ -443,6 +443,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             return;
         }
         let text = cx.set_back((info, key), changes, more);
+        let now = cx.shared.environment.clock.now();
+        cx.shared.memory.fights.corrected(&cx.key, &self.what(), &text, now);
         tracing::info!(
             child = self.what(),
             fields = text,

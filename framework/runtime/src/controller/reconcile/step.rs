@@ -296,7 +296,7 @@ impl<C: Reconciler> ObjectStep<C> {
         } else {
             reconcile.await
         };
-        let action = match result {
+        let mut action = match result {
             Ok(action) => action,
             Err(failure) => return Err(Box::pin(failed(cx, failure)).await),
         };
@@ -307,6 +307,11 @@ impl<C: Reconciler> ObjectStep<C> {
             return Ok(action);
         }
         self.remark_left(cx);
+        if let Some(rest) = cx.remark_fights() {
+            // Nothing else shows the end of a fight.
+            let again = action.requeue_after.map_or(rest, |delay| delay.min(rest));
+            action.requeue_after = Some(again);
+        }
         if let Some(type_) = &self.plan.options.outcome
             && let Err(error) = Box::pin(cx.report_success(type_)).await
         {
