@@ -135,8 +135,8 @@ impl<C: Reconciler, K: Resource> AnyKind<C> for OwnedKind<K> {
     ) -> ControllerBuilder<C> {
         match (is_optional, has_marks) {
             (true, _) => builder.owns_optional::<K>(has_marks),
-            (false, true) => builder.owns_marked::<K>(),
-            (false, false) => builder.owns::<K>(),
+            (false, true) => builder.owns_marked::<K>().noticing::<K>(),
+            (false, false) => builder.owns::<K>().noticing::<K>(),
         }
     }
 

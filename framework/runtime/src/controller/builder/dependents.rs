@@ -15,18 +15,31 @@ impl<C: Reconciler> ControllerBuilder<C> {
     pub(crate) fn owns_optional<K: Resource>(mut self, has_marks: bool) -> Self {
         let info = static_info::<K>();
         self.may_be_missing(info.clone());
-        let reason = self.names.add(format!("kind {} appeared", info.group_resource()));
-        let appearance = Appearance::new(reason);
-        self.background_sources.push(appearance.clone());
-        self.sources.push(Box::new(move |at| {
-            appearance.attach::<K>(at);
-            Ok(Vec::new())
-        }));
+        self.notices::<K>(&info, true);
         let reason = self.names.add(format!("owned {}", info.group_resource()));
         self.rules.extend(rbac::owned_rules(&info));
         let owners = self.owners(has_marks);
         self.sources.push(dispensable(watches::owned::<K>(owners, reason, None)));
         self
+    }
+
+    /// Reconciles all objects when the kind appears, of which each may have failed for its absence and be waiting for a
+    /// retry.
+    #[track_caller]
+    pub(crate) fn noticing<K: Resource>(mut self) -> Self {
+        self.notices::<K>(&static_info::<K>(), false);
+        self
+    }
+
+    /// Adds the appearance of a kind.
+    fn notices<K: Resource>(&mut self, info: &ResourceInfo, is_optional: bool) {
+        let reason = self.names.add(format!("kind {} appeared", info.group_resource()));
+        let appearance = Appearance::new(reason, is_optional);
+        self.background_sources.push(appearance.clone());
+        self.sources.push(Box::new(move |at| {
+            appearance.attach::<K>(at);
+            Ok(Vec::new())
+        }));
     }
 
     /// As [`owns`](Self::owns), for children that may carry a mark instead of an owner reference.
