@@ -17,7 +17,6 @@ use super::run::{Outcome, Run};
 use crate::controller::{Context, ControllerBuilder, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::error::Error;
-use windlass_core::rbac::Owns;
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 
 /// Most children of one field that are applied at the same time.
@@ -285,7 +284,7 @@ enum Refusal {
     Failed(Failure),
 }
 
-impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
+impl<C: Reconciler, K: Whole> GraphNode<C, K> {
     /// Applies all children that the controller describes.
     async fn applied(&self, run: Run<'_, C>) -> Result<Outcome> {
         let children = (self.desired)(run.controller, run.object, run.cx).await?;
@@ -380,7 +379,7 @@ impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
     ) -> Boxed<'a, Result<K, Refusal>> {
         let (adopts, is_optional, has_marks) = (self.adopts, self.is_optional, self.has_marks);
         Box::pin(async move {
-            let apply = cx.apply_owned(child).described(description);
+            let apply = cx.apply_child(child).described(description);
             let apply = if has_marks { apply.marked() } else { apply };
             let apply = match adopts {
                 Some(adopts) => apply.adopt_if(adopts),
@@ -422,7 +421,7 @@ impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
     }
 }
 
-impl<C: Reconciler + Owns<K>, K: Whole> AnyNode<C> for GraphNode<C, K> {
+impl<C: Reconciler, K: Whole> AnyNode<C> for GraphNode<C, K> {
     fn name(&self) -> &'static str {
         self.name
     }
