@@ -32,6 +32,16 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         return [output, everything(input, krate)].into_iter().collect();
     }
     let mut output = wiring(input, attrs, krate);
+    let graphs: Vec<_> =
+        attrs.dependents.iter().filter_map(|graph| graph_name(graph, krate)).collect();
+    if let Some(graph) = graphs.first() {
+        output.extend(main_graph(input, graph, krate));
+    }
+    // Beside a further graph with the same kind a grant must be known to be another one.
+    let input = &match graphs.as_slice() {
+        [graph, _, ..] => bounded_by(input, graph, krate),
+        _ => input.clone(),
+    };
     for kind in &attrs.owns {
         let kind = &kind.kind;
         let target = quote_spanned!(at(kind.span())=> #krate::rbac::Owns<#kind>);
@@ -63,9 +73,37 @@ fn implement(input: &DeriveInput, target: &TokenStream) -> TokenStream {
 
 /// As [`implement`], with further generic parameters.
 fn implement_with(input: &DeriveInput, generics: &Generics, target: &TokenStream) -> TokenStream {
-    let (generics, ..) = generics.split_for_impl();
-    let (_, ty, bounds) = parts(input);
+    let (generics, _, bounds) = generics.split_for_impl();
+    let (_, ty, _) = parts(input);
     quote!(#[automatically_derived] impl #generics #target for #ty #bounds {})
+}
+
+/// Returns the type that stands for a graph; `None` of a type without a name.
+fn graph_name(graph: &syn::Type, krate: &TokenStream) -> Option<TokenStream> {
+    let syn::Type::Path(path) = graph else { return None };
+    Some(crate::dependents::graph_name(&path.path.segments.last()?.ident, krate))
+}
+
+/// Generates the name of the graph whose kinds the controller owns.
+fn main_graph(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> TokenStream {
+    let (generics, ty, bounds) = parts(input);
+    quote! {
+        #[automatically_derived]
+        impl #generics #krate::__private::dependents::MainGraph for #ty #bounds {
+            type Graph = #graph;
+        }
+    }
+}
+
+/// Returns the controller with a bound that holds if that is its main graph.
+fn bounded_by(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> DeriveInput {
+    let (_, ty, _) = parts(input);
+    let mut bounded = input.clone();
+    let bounds = &mut bounded.generics.make_where_clause().predicates;
+    bounds.push(
+        parse_quote!(for<'__graph> #ty: #krate::__private::dependents::MainGraph<Graph = #graph>),
+    );
+    bounded
 }
 
 /// Returns the generics of the controller with one more type parameter.
@@ -148,8 +186,11 @@ fn nothing(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     impls.collect()
 }
 
-/// Generates all grants, for a derive with faults.
+/// Generates all grants, for a derive with faults: those of a graph are none then.
 fn everything(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
+    let no_graph = quote!(());
+    let none = main_graph(input, &no_graph, krate);
+    let input = &bounded_by(input, &no_graph, krate);
     let kind = with_parameter(input, parse_quote!(__Kind));
     let owns = implement_with(input, &kind, &quote!(#krate::rbac::Owns<__Kind>));
     let mut both = kind.clone();
@@ -157,7 +198,7 @@ fn everything(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     let can = implement_with(input, &both, &quote!(#krate::rbac::Can<__Verb, __Kind>));
     let set = with_parameter(input, parse_quote!(__Set));
     let declares = implement_with(input, &set, &quote!(#krate::controller::OwnsConditions<__Set>));
-    quote!(#owns #can #declares)
+    quote!(#none #owns #can #declares)
 }
 
 /// Returns a span that shows errors at `place` and resolves names at the derive.

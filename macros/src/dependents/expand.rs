@@ -51,8 +51,10 @@ fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
     );
     let precondition = model.object.as_ref().map(|_| precondition());
     let nodes = model.nodes.iter().filter(|_| !is_faulty).map(|each| node(each, by));
+    // A rollout is described by a value that any reconciler may make, and so needs the grants of one.
     let revision = model.has_rollout().then(revision);
-    let kinds = model.kinds().into_iter().map(ToTokens::to_token_stream).chain(revision);
+    let rollouts = model.nodes.iter().filter(|node| node.is_rollout());
+    let kinds = rollouts.map(|node| node.kind.to_token_stream()).chain(revision);
     let owns = kinds.map(|kind| quote!(Self: ::windlass::rbac::Owns<#kind>));
     quote! {
         #[doc = #doc]
@@ -284,8 +286,13 @@ fn node(node: &Node, by: &syn::Type) -> TokenStream {
     }
 }
 
-/// Generates the grants of the controller: it owns every kind of the graph.
+/// Generates the grants of the controller: it owns every kind of its main graph.
+///
+/// Without the bound two graphs with one kind would implement one trait twice. The bound is about an associated type, so
+/// that within each impl the other one is known not to hold, and has a lifetime, because bounds without a parameter
+/// must hold.
 fn grants(model: &Model<'_>, by: &syn::Type) -> TokenStream {
+    let graph = super::graph_name(model.ident, &quote!(::windlass));
     // A field of that kind besides is owned once: the compiler tells of the second.
     let revision = model.has_rollout().then(|| (revision(), by.span()));
     let kinds = model.kinds().into_iter().map(|kind| (kind.to_token_stream(), kind.span()));
@@ -295,12 +302,20 @@ fn grants(model: &Model<'_>, by: &syn::Type) -> TokenStream {
             let verb = syn::Ident::new(verb, place);
             quote_spanned! {place=>
                 #[automatically_derived]
-                impl ::windlass::rbac::Can<::windlass::rbac::verbs::#verb, #kind> for #by {}
+                #[diagnostic::do_not_recommend]
+                impl ::windlass::rbac::Can<::windlass::rbac::verbs::#verb, #kind> for #by
+                where
+                    for<'__graph> #by: ::windlass::__private::dependents::MainGraph<Graph = #graph>
+                {}
             }
         });
         let owns = quote_spanned! {place=>
             #[automatically_derived]
-            impl ::windlass::rbac::Owns<#kind> for #by {}
+            #[diagnostic::do_not_recommend]
+            impl ::windlass::rbac::Owns<#kind> for #by
+            where
+                for<'__graph> #by: ::windlass::__private::dependents::MainGraph<Graph = #graph>
+            {}
         };
         quote!(#owns #(#reads)*)
     });

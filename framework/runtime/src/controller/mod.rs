@@ -49,8 +49,8 @@ pub use context::{
 };
 pub use outcome::{Action, Failure, ResultExt};
 pub use planned::{PlannedAction, PlannedChange, PlannedField, PlannedObject, PlannedOutcome};
-pub(crate) use reconcile::soonest;
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
+pub(crate) use reconcile::{records, soonest};
 #[doc(hidden)]
 pub use run::PlanRun;
 pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};

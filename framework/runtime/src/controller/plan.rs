@@ -36,6 +36,8 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     /// A finalizer that objects may have of an earlier version of the controller: never added, and removed after
     /// its clean-ups when an object is deleted.
     pub(super) former: Option<Finalizer<C>>,
+    /// External resources that fields of graphs drive.
+    pub(super) drives: Vec<DrivesFn<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
     /// The permissions among them that were asked for by `can(…)`, one verb each, with their texts.
@@ -84,6 +86,9 @@ pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + '
 /// without a finalizer need not implement the trait.
 pub(super) type CleanupFn<C> =
     for<'a> fn(&'a C, &'a <C as Reconciler>::Object, &'a Context<C>) -> Cleanup<'a>;
+
+/// Whether a field of a graph drives the external resource whose record has that suffix.
+pub(super) type DrivesFn<C> = fn(&C, &str) -> bool;
 
 /// A finalizer's name, and the clean-ups that run before it is removed.
 pub(super) struct Finalizer<C: Reconciler> {

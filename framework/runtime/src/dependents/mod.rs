@@ -22,6 +22,7 @@
 
 mod applied;
 pub(crate) mod external;
+pub(crate) mod main_graph;
 pub(crate) mod marker;
 pub(crate) mod node;
 mod readiness;

@@ -17,7 +17,6 @@ use super::run::{Outcome, Run};
 use crate::controller::{Context, ControllerBuilder, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::error::Error;
-use windlass_core::rbac::Owns;
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 
 /// Most children of one field that are applied at the same time.
@@ -135,8 +134,8 @@ impl<C: Reconciler, K: Resource> AnyKind<C> for OwnedKind<K> {
     ) -> ControllerBuilder<C> {
         match (is_optional, has_marks) {
             (true, _) => builder.owns_optional::<K>(has_marks),
-            (false, true) => builder.owns_marked::<K>(),
-            (false, false) => builder.owns::<K>(),
+            (false, true) => builder.owns_marked::<K>().noticing::<K>(),
+            (false, false) => builder.owns::<K>().noticing::<K>(),
         }
     }
 
@@ -181,6 +180,11 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
 
     /// Applies its children; `held_by` is a field before it that is not ready.
     fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome>;
+
+    /// Whether it drives the external resource whose record has that suffix.
+    fn drives(&self, _controller: &C, _suffix: &str) -> bool {
+        false
+    }
 
     /// Whether the object has a record of an external resource.
     fn is_recorded(&self, _run: Run<'_, C>) -> bool {
@@ -280,7 +284,7 @@ enum Refusal {
     Failed(Failure),
 }
 
-impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
+impl<C: Reconciler, K: Whole> GraphNode<C, K> {
     /// Applies all children that the controller describes.
     async fn applied(&self, run: Run<'_, C>) -> Result<Outcome> {
         let children = (self.desired)(run.controller, run.object, run.cx).await?;
@@ -375,7 +379,7 @@ impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
     ) -> Boxed<'a, Result<K, Refusal>> {
         let (adopts, is_optional, has_marks) = (self.adopts, self.is_optional, self.has_marks);
         Box::pin(async move {
-            let apply = cx.apply_owned(child).described(description);
+            let apply = cx.apply_child(child).described(description);
             let apply = if has_marks { apply.marked() } else { apply };
             let apply = match adopts {
                 Some(adopts) => apply.adopt_if(adopts),
@@ -417,7 +421,7 @@ impl<C: Reconciler + Owns<K>, K: Whole> GraphNode<C, K> {
     }
 }
 
-impl<C: Reconciler + Owns<K>, K: Whole> AnyNode<C> for GraphNode<C, K> {
+impl<C: Reconciler, K: Whole> AnyNode<C> for GraphNode<C, K> {
     fn name(&self) -> &'static str {
         self.name
     }

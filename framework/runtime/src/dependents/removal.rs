@@ -6,9 +6,10 @@
 use super::Dependents;
 use super::marker::Marker;
 use super::node::{AnyKind, AnyNode, KindName, Marked, info_of, kind_name};
-use super::run::{Claims, Run};
+use super::run::{Claims, Run, panicked};
 use crate::controller::{Context, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
+use windlass_core::panics::caught;
 use windlass_core::resource::{ObjectKey, ResourceExt, ResourceInfo};
 
 /// Children that are left after a removal.
@@ -99,7 +100,8 @@ async fn end<C: Reconciler>(
     if is_held {
         return node.is_recorded(run);
     }
-    match node.end(run).await {
+    let ended = caught(node.end(run)).await;
+    match ended.unwrap_or_else(|panic| Err(panicked(run.cx, &*panic))) {
         Ok(()) => false,
         Err(failure) if failure.is_wait() => true,
         Err(failure) => {

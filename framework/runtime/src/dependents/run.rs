@@ -1,9 +1,11 @@
 //! The walk through a graph: each field when the fields before it have ended.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -17,6 +19,8 @@ use super::{Dependents, removal};
 use crate::controller::{Context, Failure, Reconciler, soonest};
 use crate::external::{External, ExternalState};
 use windlass_client::api::Propagation;
+use windlass_core::metrics::names;
+use windlass_core::panics::panic_text;
 use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::sync::Mutex;
 
@@ -225,7 +229,7 @@ async fn walk<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], run: Run<'_, C>) -> 
                     running[at] = Some(node.start(run, held_by));
                 }
                 if let Some(step) = &mut running[at]
-                    && let Poll::Ready(outcome) = step.as_mut().poll(task)
+                    && let Poll::Ready(outcome) = poll_caught(step.as_mut(), run, task)
                 {
                     (ended[at], running[at]) = (Some(outcome), None);
                     has_progressed = true;
@@ -242,6 +246,25 @@ async fn walk<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], run: Run<'_, C>) -> 
     })
     .await;
     ended.into_iter().flatten().collect()
+}
+
+// DESIGN.md, 213: A panic in a description is the failure of its field
+
+/// Polls a field. A panic in its description, or in a rule of it, is its failure and that of no other field.
+fn poll_caught<C: Reconciler>(
+    step: Pin<&mut (dyn Future<Output = Outcome> + Send + '_)>,
+    run: Run<'_, C>,
+    task: &mut std::task::Context<'_>,
+) -> Poll<Outcome> {
+    // Unwind safe: a field that has ended is not polled again, and shares nothing that a panic leaves half-changed.
+    catch_unwind(AssertUnwindSafe(|| step.poll(task)))
+        .unwrap_or_else(|panic| Poll::Ready(Outcome::failed(panicked(run.cx, &*panic))))
+}
+
+/// Counts a panic as one of a reconcile is, and returns it as a failure.
+pub(super) fn panicked<C: Reconciler>(cx: &Context<C>, panic: &(dyn Any + Send)) -> Failure {
+    cx.metrics().count(&names::RECONCILE_PANICS, &[cx.controller_name()], 1);
+    Failure::from(format!("panicked: {}", panic_text(panic)))
 }
 
 /// Returns the first field before `node` that is not ready, if any; `None` while one has not ended.

@@ -2,7 +2,7 @@
 
 use super::call::{self, NoResult, Verb};
 use super::pass::Pass;
-use super::record::Record;
+use super::record::{EXTERNAL_DRIVER, Record};
 use super::{External, dry_run};
 use crate::controller::{Failure, Reconciler, Result, ResultExt};
 use crate::events::Normal;
@@ -18,6 +18,9 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             && let Some(live) = self.cx.read_own().await?
         {
             self.take(live)?;
+        }
+        if self.object.annotation(&self.key(EXTERNAL_DRIVER)).is_some() {
+            self.record_driver().await?;
         }
         if !self.policy.deletes() {
             let id = self.record.id.clone();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::memory::{Differences, Outcomes, Sightings};
 use super::pass::Pass;
-use super::record::parts_of;
+use super::record::{part_of, parts_of};
 use super::{External, ExternalPolicy, ExternalState};
 use crate::controller::{Action, Context, Failure, Reconciler, Result};
 use windlass_client::client::RateLimiter;
@@ -232,6 +232,20 @@ impl<E: External> Externals<E> {
         self.part("").reconcile(cx).await
     }
 
+    /// As [`reconcile`](Self::reconcile), for a field of a graph: the record names the controller.
+    pub(crate) async fn reconcile_field<C: Reconciler<Object = E::Object>>(
+        &self,
+        cx: &Context<C>,
+    ) -> Result<ExternalState<E::Handle>> {
+        let pass = Pass::begin(self, "", cx)?.of_field();
+        Box::pin(pass.reconcile()).await
+    }
+
+    /// Whether records whose keys have that suffix are of this driver.
+    pub(crate) fn has_suffix(&self, suffix: &str) -> bool {
+        part_of(&self.name, suffix).is_some()
+    }
+
     /// Deletes the main resource and all parts, unless the policy forbids it. Ends without an error when all of them
     /// are observed as missing.
     ///
@@ -242,6 +256,22 @@ impl<E: External> Externals<E> {
     /// # Cancel safety
     /// As a crash: the next clean-up goes on.
     pub async fn cleanup<C: Reconciler<Object = E::Object>>(&self, cx: &Context<C>) -> Result<()> {
+        self.cleanup_all(cx, false).await
+    }
+
+    /// As [`cleanup`](Self::cleanup), for a field of a graph.
+    pub(crate) async fn cleanup_field<C: Reconciler<Object = E::Object>>(
+        &self,
+        cx: &Context<C>,
+    ) -> Result<()> {
+        self.cleanup_all(cx, true).await
+    }
+
+    async fn cleanup_all<C: Reconciler<Object = E::Object>>(
+        &self,
+        cx: &Context<C>,
+        is_field: bool,
+    ) -> Result<()> {
         let mut parts = self.parts(&cx.newest_own());
         // Once in the life of an object: its cache may leave the annotations out.
         if parts.is_empty()
@@ -251,13 +281,24 @@ impl<E: External> Externals<E> {
         }
         let mut found: Option<Failure> = None;
         for part in parts {
-            let Err(failure) = self.part(&part).cleanup(cx).await else { continue };
+            let Err(failure) = self.cleanup_one(cx, &part, is_field).await else { continue };
             // A failure is reported before a wait.
             if found.as_ref().is_none_or(|found| found.is_wait() && !failure.is_wait()) {
                 found = Some(failure);
             }
         }
         found.map_or(Ok(()), Err)
+    }
+
+    async fn cleanup_one<C: Reconciler<Object = E::Object>>(
+        &self,
+        cx: &Context<C>,
+        part: &str,
+        is_field: bool,
+    ) -> Result<()> {
+        let pass = Pass::begin(self, part, cx)?;
+        let pass = if is_field { pass.of_field() } else { pass };
+        Box::pin(pass.cleanup()).await
     }
 
     /// Returns the action after which the resource is observed again: the poll interval and up to a tenth more, by the
@@ -296,7 +337,6 @@ impl<E: External> ExternalPart<'_, E> {
     /// # Cancel safety
     /// As [`Externals::cleanup`].
     pub async fn cleanup<C: Reconciler<Object = E::Object>>(&self, cx: &Context<C>) -> Result<()> {
-        let pass = Pass::begin(self.externals, self.name, cx)?;
-        Box::pin(pass.cleanup()).await
+        self.externals.cleanup_one(cx, self.name, false).await
     }
 }

@@ -15,6 +15,7 @@
 //! | [`CREATE_SUCCEEDED`] | loop | time, token and id of a creation that succeeded |
 //! | [`CREATE_FAILED`] | loop | time and token of a creation that the provider refused |
 //! | [`EXTERNAL_POLICY`] | a person | restrictions: see [`ExternalPolicy`] |
+//! | [`EXTERNAL_DRIVER`] | loop | controller and finalizer of a resource that is a field of a graph |
 //!
 //! The keys of further resources have a suffix: `.NAME` of a driver with a [name](Externals::named), `_PART` of a
 //! [part](Externals::part).
@@ -45,7 +46,8 @@ pub use self::driver::{ExternalPart, Externals};
 pub use self::error::CreateError;
 pub use self::policy::ExternalPolicy;
 pub use self::record::{
-    CREATE_FAILED, CREATE_PENDING, CREATE_SUCCEEDED, EXTERNAL_NAME, EXTERNAL_POLICY,
+    CREATE_FAILED, CREATE_PENDING, CREATE_SUCCEEDED, EXTERNAL_DRIVER, EXTERNAL_NAME,
+    EXTERNAL_POLICY,
 };
 
 use std::future::Future;

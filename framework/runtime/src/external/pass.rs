@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::call::{self, NoResult, Verb};
 use super::late::only_empty;
 use super::memory::Outcome;
-use super::record::{self, CREATE_PENDING, EXTERNAL_NAME, Record, Stamp};
+use super::record::{self, CREATE_PENDING, EXTERNAL_DRIVER, EXTERNAL_NAME, Record, Stamp};
 use super::{
     CreateOutcome, External, ExternalObject, ExternalPolicy, Externals, Observed, dry_run,
 };
@@ -63,6 +63,8 @@ pub(super) struct Pass<'a, E: External, C: Reconciler<Object = E::Object>> {
     pub(super) policy: ExternalPolicy,
     /// Whether changing calls are named only.
     pub(super) is_dry_run: bool,
+    /// The graph that drives the resource, as its record names it; `None` of a resource that is no field.
+    driver: Option<String>,
 }
 
 impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
@@ -76,7 +78,25 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         let object = cx.newest_own();
         let (record, policy) = stated(externals, &*object, &suffix)?;
         let is_dry_run = externals.is_dry_run || dry_run::is_dry_run(cx);
-        Ok(Self { externals, cx, part, suffix, object, record, policy, is_dry_run })
+        let driver = None;
+        Ok(Self { externals, cx, part, suffix, object, record, policy, is_dry_run, driver })
+    }
+
+    /// Makes it the pass of a field of a graph.
+    pub(super) fn of_field(mut self) -> Self {
+        self.driver = Some(format!("{} {}", self.cx.controller_name(), E::FINALIZER));
+        self
+    }
+
+    /// Records the graph that drives the resource, unless the record names it: of an imported resource, and of one that
+    /// was another driver's before.
+    pub(super) async fn record_driver(&mut self) -> Result<()> {
+        let recorded = self.object.annotation(&self.key(EXTERNAL_DRIVER));
+        if self.is_dry_run || recorded == self.driver.as_deref() {
+            return Ok(());
+        }
+        self.write(record::driven(&self.suffix, self.driver.as_deref())).await?;
+        Ok(())
     }
 
     /// Goes on with a version of the object that was read from the API server, and with its record.
@@ -226,7 +246,8 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     pub(super) async fn record_pending(&mut self, pending: &Stamp) -> Result<()> {
         // Until the call is made this process knows that nothing was created.
         self.externals.outcomes.keep(pending, Outcome::NotCreated);
-        if let Err(error) = self.write(record::pending(&self.suffix, pending)).await {
+        let patch = record::pending(&self.suffix, pending, self.driver.as_deref());
+        if let Err(error) = self.write(patch).await {
             if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Ambiguous) {
                 self.externals.outcomes.forget(pending);
                 return Err(error.into());

@@ -153,6 +153,10 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         handle: E::Handle,
         difference: Option<String>,
     ) -> Result<ExternalState<E::Handle>> {
+        // Where the record is not visible, its driver is not either.
+        if self.object.annotation(&self.key(EXTERNAL_NAME)).is_some() {
+            self.record_driver().await?;
+        }
         if self.policy.updates() {
             self.late_initialize(&handle).await?;
         }

@@ -6,24 +6,29 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::ExternalPolicy;
-use crate::controller::{Failure, ResultExt};
+use crate::controller::{Failure, ResultExt, records};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt};
 
 /// Annotation with the id of the resource. Set by hand, it imports an existing resource.
-pub const EXTERNAL_NAME: &str = "windlass.dev/external-name";
+pub const EXTERNAL_NAME: &str = records::EXTERNAL_NAME;
 /// Annotation with time and token of the last creation, written before the call.
 ///
 /// Removing it from an object that has no [`EXTERNAL_NAME`] settles an unknown outcome: nothing was created.
-pub const CREATE_PENDING: &str = "windlass.dev/external-create-pending";
+pub const CREATE_PENDING: &str = records::CREATE_PENDING;
 /// Annotation with time, token and id of a creation that succeeded.
-pub const CREATE_SUCCEEDED: &str = "windlass.dev/external-create-succeeded";
+pub const CREATE_SUCCEEDED: &str = records::CREATE_SUCCEEDED;
 /// Annotation with time and token of a creation that the provider refused.
-pub const CREATE_FAILED: &str = "windlass.dev/external-create-failed";
+pub const CREATE_FAILED: &str = records::CREATE_FAILED;
 /// Annotation with the restrictions of one object: see [`ExternalPolicy`].
 ///
 /// Without a suffix it applies to all resources of the object.
-pub const EXTERNAL_POLICY: &str = "windlass.dev/external-policy";
+pub const EXTERNAL_POLICY: &str = records::EXTERNAL_POLICY;
+/// Annotation with the controller whose graph drives the resource, and the finalizer: `sites example.dev/bucket`.
+///
+/// A version of the controller whose graph has no such field leaves the resource alone. It holds the object when that
+/// is deleted, until the policy of the object lets the resource outlive it, and then removes the finalizer.
+pub const EXTERNAL_DRIVER: &str = records::EXTERNAL_DRIVER;
 
 /// Longest suffix: the longest key, that of [`CREATE_SUCCEEDED`], has at most 63 characters behind the slash.
 const LONGEST_SUFFIX: usize = 38;
@@ -184,14 +189,19 @@ pub(super) fn parts_of<K: Resource>(object: &K, name: &str) -> Vec<String> {
         let suffix = [EXTERNAL_NAME, CREATE_PENDING, CREATE_SUCCEEDED]
             .iter()
             .find_map(|base| key.strip_prefix(base))?;
-        let found =
-            if name.is_empty() { suffix } else { suffix.strip_prefix('.')?.strip_prefix(name)? };
-        if found.is_empty() { Some("") } else { found.strip_prefix('_') }.map(str::to_owned)
+        part_of(name, suffix).map(str::to_owned)
     };
     let mut parts: Vec<String> = annotations.filter_map(|(key, _)| part(key)).collect();
     parts.sort();
     parts.dedup();
     parts
+}
+
+/// Returns the part whose keys of a driver have that suffix, as [`suffix_of`] makes it; `None` for another driver.
+pub(super) fn part_of<'a>(name: &str, suffix: &'a str) -> Option<&'a str> {
+    let found =
+        if name.is_empty() { suffix } else { suffix.strip_prefix('.')?.strip_prefix(name)? };
+    if found.is_empty() { Some("") } else { found.strip_prefix('_') }
 }
 
 /// Refuses an id that cannot be recorded.
@@ -206,13 +216,14 @@ pub(super) fn check_id(id: &str) -> Result<(), Failure> {
     Err(Failure::terminal(Error::new(ErrorKind::Usage, text)))
 }
 
-/// Returns the patch that records a creation before its call.
-pub(super) fn pending(suffix: &str, stamp: &Stamp) -> Value {
+/// Returns the patch that records a creation before its call, and the graph that drives it.
+pub(super) fn pending(suffix: &str, stamp: &Stamp, driver: Option<&str>) -> Value {
     let stamp = Some(stamp.to_string());
     annotations(
         suffix,
         &[
             (CREATE_PENDING, stamp),
+            (EXTERNAL_DRIVER, driver.map(str::to_owned)),
             (EXTERNAL_NAME, None),
             (CREATE_SUCCEEDED, None),
             (CREATE_FAILED, None),
@@ -240,8 +251,13 @@ pub(super) fn failed(suffix: &str, stamp: &Stamp) -> Value {
 
 /// Returns the patch that removes the record of a resource that is gone.
 pub(super) fn cleared(suffix: &str) -> Value {
-    let all = [EXTERNAL_NAME, CREATE_PENDING, CREATE_SUCCEEDED, CREATE_FAILED];
+    let all = [EXTERNAL_NAME, CREATE_PENDING, CREATE_SUCCEEDED, CREATE_FAILED, EXTERNAL_DRIVER];
     annotations(suffix, &all.map(|base| (base, None)))
+}
+
+/// Returns the patch that records the graph that drives a resource; `None` for a driver of no graph.
+pub(super) fn driven(suffix: &str, driver: Option<&str>) -> Value {
+    annotations(suffix, &[(EXTERNAL_DRIVER, driver.map(str::to_owned))])
 }
 
 /// Returns a merge patch of annotations; `None` removes one.
@@ -282,26 +298,29 @@ mod tests {
     fn a_creation_is_unsettled_until_its_own_outcome_is_recorded() {
         let (first, second) = (stamp(5, "one"), stamp(5, "two"));
         assert_eq!(record(&[]), Record::default());
-        assert_eq!(record(&[pending("", &first)]).unsettled, Some(first.clone()));
-        let settled = [pending("", &first), failed("", &first)];
+        assert_eq!(record(&[pending("", &first, None)]).unsettled, Some(first.clone()));
+        let settled = [pending("", &first, None), failed("", &first)];
         assert_eq!(record(&settled), Record::default());
         // The same second: an order of times alone could not tell them apart.
-        let again = [pending("", &first), failed("", &first), pending("", &second)];
+        let again = [pending("", &first, None), failed("", &first), pending("", &second, None)];
         assert_eq!(record(&again).unsettled, Some(second.clone()));
-        let late = [pending("", &second), failed("", &first)];
+        let late = [pending("", &second, None), failed("", &first)];
         assert_eq!(record(&late).unsettled, Some(second.clone()));
-        let created = record(&[pending("", &second), succeeded("", &second, "db 7")]);
+        let created = record(&[pending("", &second, None), succeeded("", &second, "db 7")]);
         assert_eq!((created.id.as_deref(), created.unsettled), (Some("db 7"), None));
         assert_eq!(created.created, Some(second));
     }
 
     #[test]
     fn an_id_that_was_set_by_hand_is_imported_and_settles() {
-        let settled = record(&[pending("", &stamp(5, "one")), name("theirs")]);
+        let settled = record(&[pending("", &stamp(5, "one"), None), name("theirs")]);
         assert_eq!((settled.id.as_deref(), settled.created), (Some("theirs"), None));
         assert_eq!(settled.unsettled, None);
-        let moved =
-            record(&[pending("", &stamp(5, "a")), succeeded("", &stamp(5, "a"), "x"), name("y")]);
+        let moved = record(&[
+            pending("", &stamp(5, "a"), None),
+            succeeded("", &stamp(5, "a"), "x"),
+            name("y"),
+        ]);
         assert_eq!((moved.id.as_deref(), moved.is_import), (Some("y"), true));
         assert_eq!(moved.created, None);
         assert!(record(&[name("theirs")]).is_import && !settled.is_import);
@@ -310,7 +329,7 @@ mod tests {
     #[test]
     fn the_record_of_another_object_is_an_error() {
         let stamp = stamp(5, "one");
-        for copied in [vec![pending("", &stamp)], vec![succeeded("", &stamp, "db-7")]] {
+        for copied in [vec![pending("", &stamp, None)], vec![succeeded("", &stamp, "db-7")]] {
             let mut copy = object(&copied);
             copy.metadata.uid = Some("ui".to_owned());
             let failure = Record::of(&copy, "").unwrap_err();
@@ -320,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_removed_name_loses_no_resource() {
-        let made = [pending("", &stamp(5, "one")), succeeded("", &stamp(5, "one"), "db-7")];
+        let made = [pending("", &stamp(5, "one"), None), succeeded("", &stamp(5, "one"), "db-7")];
         let mut object = object(&made);
         object.metadata.annotations.as_mut().unwrap().remove(EXTERNAL_NAME);
         assert_eq!(Record::of(&object, "").unwrap().id.as_deref(), Some("db-7"));
@@ -340,8 +359,9 @@ mod tests {
         let bucket = suffix_of("bucket", "").unwrap();
         let key = format!("{EXTERNAL_POLICY}{copy}");
         let policy = json!({ "metadata": { "annotations": { key: "no-delete" } } });
-        let other = pending(&suffix_of("bucket", "copy").unwrap(), &stamp(6, "three"));
-        let made = [pending(&copy, &stamp(5, "one")), pending(&bucket, &stamp(5, "two"))];
+        let other = pending(&suffix_of("bucket", "copy").unwrap(), &stamp(6, "three"), None);
+        let made =
+            [pending(&copy, &stamp(5, "one"), None), pending(&bucket, &stamp(5, "two"), None)];
         let object = object(&[made.as_slice(), &[name("main"), policy, other]].concat());
         assert_eq!(Record::of(&object, "").unwrap().id.as_deref(), Some("main"));
         assert_eq!(Record::of(&object, &copy).unwrap().unsettled.unwrap().token, "uid-one");

@@ -47,7 +47,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::settings::{Settings, rollout_settings};
-use crate::controller::{Action, Context, Failure, Reconciler, Result as ReconcileResult};
+use crate::controller::{Action, Context, Reconciler, Result as ReconcileResult};
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
 use windlass_core::resource::Whole;
@@ -214,9 +214,12 @@ impl RolloutStatus {
 
     /// The result of a reconcile that does nothing else: done, or a wait that says how far the change is.
     ///
+    /// While the wanted revision is rolled back, or stalled, it is a wait too, with the reason `RolledBack` or
+    /// `RolloutStalled`: the spec is not carried out, and declared conditions show `Stalled` in place of
+    /// `Reconciling`, but no reconcile has failed. It ends with another state, or when the children get ready.
+    ///
     /// # Errors
-    /// A [terminal](Failure::terminal) failure when the wanted revision was rolled back, or is stalled: the spec is
-    /// not carried out, and nothing happens by itself any more.
+    /// None: the type is that of a reconcile.
     pub fn action(&self) -> ReconcileResult {
         Ok(match &self.phase {
             RolloutPhase::Complete | RolloutPhase::Partitioned => Action::done(),
@@ -225,9 +228,8 @@ impl RolloutStatus {
                 Action::wait_for("CanaryPaused", self.text()).check_after(*rest)
             }
             RolloutPhase::Paused(None) => Action::wait_for("CanaryPaused", self.text()),
-            RolloutPhase::RolledBack(reason) | RolloutPhase::Stalled(reason) => {
-                return Err(Failure::terminal(format!("the rollout did not succeed: {reason}")));
-            }
+            RolloutPhase::RolledBack(reason) => Action::stalled("RolledBack", reason.clone()),
+            RolloutPhase::Stalled(reason) => Action::stalled("RolloutStalled", reason.clone()),
         })
     }
 

@@ -4,9 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_clean_up_deletes_in_reverse_and_waits() {
-    // Garbage collection ends deletions in the foreground; no controllers run beside the real server.
-    let world = World::embedded().await;
-    world.cluster.install::<Route>().await;
+    let world = World::start().await;
     let running = world.spawn();
     world.create("shop", &["a", "b"]).await;
     running.settled().await;
@@ -15,7 +13,12 @@ async fn a_clean_up_deletes_in_reverse_and_waits() {
     let hold = json!({ "metadata": { "finalizers": ["example.dev/hold"] } });
     world.api::<Secret>().patch("shop-a", Patch::Merge(hold)).await.unwrap();
     world.api::<Shop>().delete("shop").await.unwrap();
-    running.settled().await;
+    world
+        .eventually("all but the held one are gone", async || {
+            world.owned::<Secret>().await == ["shop-a"]
+        })
+        .await;
+    world.rest().await;
     assert_eq!(world.owned::<Secret>().await, ["shop-a"], "it is held");
     let maps = world.owned::<ConfigMap>().await;
     assert_eq!(maps, ["shop-app", "shop-config"], "they come before the shards");
@@ -32,8 +35,7 @@ async fn a_clean_up_deletes_in_reverse_and_waits() {
 
 #[tokio::test]
 async fn a_clean_up_waits_for_all_that_a_child_owns() {
-    let world = World::embedded().await;
-    world.cluster.install::<Route>().await;
+    let world = World::start().await;
     let running = world.spawn();
     world.create("shop", &["a"]).await;
     running.settled().await;
@@ -47,7 +49,7 @@ async fn a_clean_up_waits_for_all_that_a_child_owns() {
     page.metadata.finalizers = Some(vec!["example.dev/hold".to_owned()]);
     world.api::<ConfigMap>().create(&page).await.unwrap();
     world.api::<Shop>().delete("shop").await.unwrap();
-    world.pass(60).await;
+    world.rest().await;
     assert_eq!(world.owned::<Secret>().await, ["shop-a"], "its page is held");
     let maps = world.owned::<ConfigMap>().await;
     assert_eq!(maps, ["page", "shop-app", "shop-config"], "two of them come before the shards");

@@ -100,6 +100,84 @@ async fn a_namespace_that_is_being_deleted_takes_its_shops_along() {
     running.stop().await;
 }
 
+/// A graph with a description that panics.
+mod faulty {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(by = Shops)]
+    struct FaultyParts {
+        app: ConfigMap,
+        #[dependent(after(app))]
+        door: ConfigMap,
+        login: Secret,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(FaultyParts), name = "shops")]
+    pub(super) struct Shops;
+
+    impl DesiredFaultyParts for Shops {
+        async fn app(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            assert_ne!(shop.label("faulty"), Some("yes"), "no luck");
+            Ok(map(shop.name().to_owned()))
+        }
+
+        async fn door(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(format!("{}-door", shop.name())))
+        }
+
+        async fn login(&self, shop: &Shop, _: &Context<Self>) -> Result<Secret> {
+            Ok(secret(format!("{}-{}", shop.name(), shop.spec.shards.join("-"))))
+        }
+    }
+
+    impl Reconciler for Shops {
+        type Object = Shop;
+
+        async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
+            let parts = FaultyParts::apply_each(self, shop, cx).await;
+            let condition = if parts.all_ready() { met } else { unmet };
+            cx.set_condition(condition("Ready", "Parts", parts.summary())).await?;
+            parts.action()
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_one_description_is_a_failure_of_that_child_alone() {
+    let world = World::start().await;
+    let faulty = |yes: &str| json!({ "metadata": { "labels": { "faulty": yes } } });
+    world.create("shop", &["a"]).await;
+    let running =
+        world.cluster.spawn(Manager::new(world.cluster.client()).controller(faulty::Shops));
+    running.settled().await;
+    world.patch("shop", faulty("yes")).await;
+    world.patch("shop", json!({ "spec": { "shards": ["b"] } })).await;
+    world
+        .eventually("its sibling is changed, and what left is gone", async || {
+            world.owned::<Secret>().await == ["shop-b"]
+        })
+        .await;
+    let is_told = async || {
+        let told = world.told("shop").await;
+        told.contains("app: panicked: ")
+            && told.contains("no luck")
+            && told.contains("door: waits for app")
+    };
+    world.eventually("it is told", is_told).await;
+    assert_eq!(world.owned::<ConfigMap>().await, ["shop", "shop-door"], "nothing of it goes");
+    let metrics = world.cluster.client().environment().metrics.encode();
+    let counted = "controller_runtime_reconcile_panics_total{controller=\"shops\"} ";
+    let count = metrics.lines().find_map(|line| line.strip_prefix(counted));
+    assert!(count.is_some_and(|count| count != "0"), "{metrics}");
+
+    world.patch("shop", faulty("no")).await;
+    world.eventually("it is over", async || world.told("shop").await == "ready").await;
+    running.settled().await;
+    running.stop().await;
+}
+
 /// A graph whose child is described when something outside of the cluster is there.
 mod outside {
     use std::sync::Arc;

@@ -126,3 +126,77 @@ async fn a_child_is_deleted_when_each_of_those_behind_it_is_gone() {
     assert!(world.owned::<ConfigMap>().await.is_empty());
     running.stop().await;
 }
+
+/// A controller with two graphs that have children of one kind, and with a child of its own.
+mod two {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(by = Shops)]
+    struct Front {
+        page: ConfigMap,
+    }
+
+    #[derive(Dependents)]
+    #[dependents(by = Shops)]
+    struct Back {
+        #[dependent(when = Shop::is_exposed)]
+        store: ConfigMap,
+        login: Secret,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(Front, Back), owns(Secret), name = "shops")]
+    pub(super) struct Shops;
+
+    impl DesiredFront for Shops {
+        async fn page(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(format!("{}-page", shop.name())))
+        }
+    }
+
+    impl DesiredBack for Shops {
+        async fn store(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(format!("{}-store", shop.name())))
+        }
+
+        async fn login(&self, shop: &Shop, _: &Context<Self>) -> Result<Secret> {
+            Ok(secret(format!("{}-login", shop.name())))
+        }
+    }
+
+    impl Reconciler for Shops {
+        type Object = Shop;
+
+        async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
+            cx.apply_owned(map(format!("{}-notes", shop.name()))).await?;
+            cx.apply_owned(secret(format!("{}-key", shop.name()))).await?;
+            Front::apply(self, shop, cx).await?;
+            Back::apply(self, shop, cx).await?.action()
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_graphs_of_one_controller_may_have_children_of_one_kind() {
+    let world = World::start().await;
+    let running = world.cluster.spawn(Manager::new(world.cluster.client()).controller(two::Shops));
+    world.create("shop", &[]).await;
+    world.patch("shop", json!({ "spec": { "exposed": true } })).await;
+    world
+        .eventually("all is there", async || {
+            world.owned::<ConfigMap>().await == ["shop-notes", "shop-page", "shop-store"]
+        })
+        .await;
+    running.settled().await;
+    assert_eq!(world.owned::<Secret>().await, ["shop-key", "shop-login"]);
+    world.patch("shop", json!({ "spec": { "exposed": false } })).await;
+    world
+        .eventually("one is gone", async || {
+            world.owned::<ConfigMap>().await == ["shop-notes", "shop-page"]
+        })
+        .await;
+    running.settled().await;
+    assert_eq!(world.owned::<Secret>().await, ["shop-key", "shop-login"]);
+    running.stop().await;
+}

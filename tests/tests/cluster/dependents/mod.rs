@@ -1,5 +1,6 @@
 //! Graphs of children: order, readiness, failures, removal, restarts.
 
+mod changes;
 mod declared;
 mod deletion;
 mod externals;
@@ -147,6 +148,9 @@ fn operator(client: Client) -> Manager {
     Manager::new(client).controller(Shops)
 }
 
+/// Finalizer of an object that goes after all that it owns.
+const FOREGROUND: &str = "foregroundDeletion";
+
 /// A cluster with the kind `Shop`, on the paused clock where the server is embedded.
 struct World {
     cluster: TestCluster,
@@ -216,6 +220,70 @@ impl World {
         }
     }
 
+    /// Ends the use of this world, before another one of the same test begins.
+    fn end(&self) {
+        if self.cluster.is_embedded() {
+            // The next world pauses the clock anew.
+            tokio::time::resume();
+        }
+    }
+
+    /// Lets the operator do what it does by itself: a minute where it costs nothing.
+    async fn rest(&self) {
+        if self.cluster.is_embedded() {
+            return self.pass(60).await;
+        }
+        for _ in 0..20 {
+            self.collect().await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Stands in for garbage collection, which nobody does beside the real server. Returns the number of its writes.
+    async fn collect(&self) -> usize {
+        if self.cluster.is_embedded() {
+            return 0;
+        }
+        let mut all = self.metadata_of::<Shop>().await;
+        all.extend(self.metadata_of::<ConfigMap>().await);
+        all.extend(self.metadata_of::<Secret>().await);
+        all.extend(self.metadata_of::<Route>().await);
+        let maps = self.collect_of::<ConfigMap>(&all).await;
+        maps + self.collect_of::<Secret>(&all).await + self.collect_of::<Route>(&all).await
+    }
+
+    async fn metadata_of<K: Resource>(&self) -> Vec<ObjectMeta> {
+        let items = self.api::<K>().list().await.unwrap().items;
+        items.iter().map(|item| item.metadata().clone()).collect()
+    }
+
+    async fn collect_of<K: Resource>(&self, all: &[ObjectMeta]) -> usize {
+        let api = self.api::<K>();
+        let is_foreground = |it: &ObjectMeta| {
+            let mut finalizers = it.finalizers.iter().flatten();
+            it.deletion_timestamp.is_some() && finalizers.any(|it| it == FOREGROUND)
+        };
+        let owns = |owner: &ObjectMeta, it: &ObjectMeta| {
+            it.owner_references.iter().flatten().any(|its| Some(&its.uid) == owner.uid.as_ref())
+        };
+        let mut writes = 0;
+        for item in api.list().await.unwrap().items {
+            let it = item.metadata();
+            let mut owners = all.iter().filter(|owner| owns(owner, it)).peekable();
+            let is_orphan = it.owner_references.is_some() && owners.peek().is_none();
+            let goes = is_orphan || owners.any(is_foreground);
+            if goes && it.deletion_timestamp.is_none() {
+                writes += usize::from(api.delete(item.name()).await.is_ok());
+            } else if is_foreground(it) && !all.iter().any(|other| owns(it, other)) {
+                let rest: Vec<_> = it.finalizers.iter().flatten().collect();
+                let rest: Vec<_> = rest.into_iter().filter(|name| *name != FOREGROUND).collect();
+                let patch = json!({ "metadata": { "finalizers": rest } });
+                writes += usize::from(api.patch(item.name(), Patch::Merge(patch)).await.is_ok());
+            }
+        }
+        writes
+    }
+
     async fn pass(&self, seconds: u64) {
         let clock = self.cluster.client().environment().clock.clone();
         clock.sleep(Duration::from_secs(seconds)).await;
@@ -226,6 +294,7 @@ impl World {
             if is_so().await {
                 return;
             }
+            self.collect().await;
             let clock = self.cluster.client().environment().clock.clone();
             clock.sleep(Duration::from_millis(100)).await;
         }

@@ -387,7 +387,7 @@ async fn a_crash_between_any_two_writes_leaves_neither_orphans_nor_duplicates_el
     for n in 0..9 {
         let city = City::embedded().await;
         let office = city.open(&["a", "b"], true).await;
-        crash_at(&city.world, n, || city.spawn()).await;
+        crash_at(&city.world, n, |client| Manager::new(client).controller(Offices)).await;
         city.change(json!({ "rooms": ["b", "c"] })).await;
         let running = city.spawn();
         running.settled().await;
@@ -396,7 +396,7 @@ async fn a_crash_between_any_two_writes_leaves_neither_orphans_nor_duplicates_el
         running.stop().await;
 
         city.world.api::<Office>().delete("main").await.unwrap();
-        crash_at(&city.world, n, || city.spawn()).await;
+        crash_at(&city.world, n, |client| Manager::new(client).controller(Offices)).await;
         let running = city.spawn();
         city.world.eventually("the office is gone", async || city.is_closed().await).await;
         assert!(city.marked().await.is_empty() && !city.has_rank(&office).await, "write {n}");

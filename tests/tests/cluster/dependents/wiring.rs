@@ -1,5 +1,6 @@
 //! Graphs whose kinds cannot be wired.
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use windlass::controller::ControllerBuilder;
 
 use super::*;
@@ -75,4 +76,47 @@ mod own {
 #[should_panic(expected = "its field `branch` is of the reconciled kind shops.graph.example.dev")]
 fn a_child_of_the_reconciled_kind_is_refused() {
     wire::<own::Parts>(own::Shops);
+}
+
+/// A graph with a child that it cannot do without, of a kind that may go.
+mod needed {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(for = Shop, by = Shops)]
+    struct NeededParts {
+        route: Route,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(NeededParts), name = "shops", outcome_condition = "Ready")]
+    pub(super) struct Shops;
+
+    impl DesiredNeededParts for Shops {
+        async fn route(&self, shop: &Shop, _: &Context<Self>) -> Result<Route> {
+            Ok(Route::new(shop.name(), RouteSpec { host: "shop.example".to_owned() }))
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_needed_kind_that_is_installed_late_is_noticed_before_the_retry() {
+    let world = World::embedded().await;
+    world.cluster.install::<Route>().await;
+    let running =
+        world.cluster.spawn(Manager::new(world.cluster.client()).controller(needed::Shops));
+    world.create("shop", &[]).await;
+    running.settled().await;
+    let definitions = world.cluster.client().all::<CustomResourceDefinition>();
+    definitions.delete("routes.graph.example.dev").await.unwrap();
+    world
+        .eventually("it is told", async || world.told("shop").await.contains("does not serve"))
+        .await;
+    // The backoff has come to its longest time.
+    world.pass(1800).await;
+    world.cluster.install::<Route>().await;
+    world.pass(12).await;
+    assert_eq!(world.owned::<Route>().await, ["shop"]);
+    running.settled().await;
+    running.stop().await;
 }

@@ -2,7 +2,7 @@
 
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
-use crate::controller::plan::{CleanupFn, Finalizer};
+use crate::controller::plan::{CleanupFn, DrivesFn, Finalizer};
 use crate::controller::source::{Appearance, Source, watches};
 use windlass_cache::informer::Registration;
 use windlass_core::rbac::{self, Rule};
@@ -15,18 +15,31 @@ impl<C: Reconciler> ControllerBuilder<C> {
     pub(crate) fn owns_optional<K: Resource>(mut self, has_marks: bool) -> Self {
         let info = static_info::<K>();
         self.may_be_missing(info.clone());
-        let reason = self.names.add(format!("kind {} appeared", info.group_resource()));
-        let appearance = Appearance::new(reason);
-        self.background_sources.push(appearance.clone());
-        self.sources.push(Box::new(move |at| {
-            appearance.attach::<K>(at);
-            Ok(Vec::new())
-        }));
+        self.notices::<K>(&info, true);
         let reason = self.names.add(format!("owned {}", info.group_resource()));
         self.rules.extend(rbac::owned_rules(&info));
         let owners = self.owners(has_marks);
         self.sources.push(dispensable(watches::owned::<K>(owners, reason, None)));
         self
+    }
+
+    /// Reconciles all objects when the kind appears, of which each may have failed for its absence and be waiting for a
+    /// retry.
+    #[track_caller]
+    pub(crate) fn noticing<K: Resource>(mut self) -> Self {
+        self.notices::<K>(&static_info::<K>(), false);
+        self
+    }
+
+    /// Adds the appearance of a kind.
+    fn notices<K: Resource>(&mut self, info: &ResourceInfo, is_optional: bool) {
+        let reason = self.names.add(format!("kind {} appeared", info.group_resource()));
+        let appearance = Appearance::new(reason, is_optional);
+        self.background_sources.push(appearance.clone());
+        self.sources.push(Box::new(move |at| {
+            appearance.attach::<K>(at);
+            Ok(Vec::new())
+        }));
     }
 
     /// As [`owns`](Self::owns), for children that may carry a mark instead of an owner reference.
@@ -49,6 +62,12 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Runs a clean-up for each object that is deleted and has the finalizer of a graph of an earlier version.
     pub(crate) fn cleans_up_former(mut self, cleanup: CleanupFn<C>) -> Self {
         self.former_cleanups.push(cleanup);
+        self
+    }
+
+    /// Names the external resources that the fields of a graph drive, by the suffixes of their records.
+    pub(crate) fn drives(mut self, drives: DrivesFn<C>) -> Self {
+        self.drives.push(drives);
         self
     }
 

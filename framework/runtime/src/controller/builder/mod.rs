@@ -17,7 +17,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::controller::plan::{Cleanup, CleanupFn, ControllerSpec, Finalizer, ReconcileOptions};
+use crate::controller::plan::{
+    Cleanup, CleanupFn, ControllerSpec, DrivesFn, Finalizer, ReconcileOptions,
+};
 use crate::controller::run::{ErasedController, Handle};
 use crate::controller::source::{
     BackgroundSource, Predicate, RESYNC_PERIOD, Reason, ReasonNames, Resync, Source, watches,
@@ -83,6 +85,8 @@ pub struct ControllerBuilder<C: Reconciler> {
     graph_cleanups: Vec<(Option<String>, CleanupFn<C>)>,
     /// Clean-ups of graphs that need no finalizer, for objects that have that of an earlier version.
     former_cleanups: Vec<CleanupFn<C>>,
+    /// External resources of graphs.
+    drives: Vec<DrivesFn<C>>,
     /// Watches that turn changes into keys.
     sources: Vec<Source>,
     /// Permissions, not merged yet.
@@ -140,6 +144,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             finalizer: None,
             graph_cleanups: Vec::new(),
             former_cleanups: Vec::new(),
+            drives: Vec::new(),
             sources: Vec::new(),
             options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
@@ -343,6 +348,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             retry: self.retry,
             finalizer,
             former,
+            drives: self.drives,
             rules: rbac::merge(self.rules),
             asked: self.asked,
             sources: self.sources,

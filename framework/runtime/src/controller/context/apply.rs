@@ -168,6 +168,14 @@ impl Version {
     }
 }
 
+/// A request of an apply that was answered.
+enum Sent<K> {
+    /// The child as it was answered. Boxed, because the other variant is small.
+    Whole(Box<K>),
+    /// The answer lacks an empty object or list of the intent: the same apply upon this version makes it.
+    InPart(Version),
+}
+
 /// The owner that controls an object of the child's name.
 struct Holder {
     /// Kind and name, for messages.
@@ -246,8 +254,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                     None
                 }
             };
-            let had_applied = upon.is_some();
-            match self.send(upon).await {
+            let may_lose = upon.is_some() && !is_repeated;
+            match self.send(upon, may_lose).await {
                 Err(error) if error.code() == Some(409) => {
                     let live = self.api().get_opt(key.name()).await?;
                     found = match live {
@@ -258,11 +266,12 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                     };
                     refused = Some(error);
                 }
-                Ok(child) if !is_repeated && had_applied && self.has_lost(&child) => {
+                Ok(Sent::InPart(version)) => {
                     is_repeated = true;
-                    found = FoundObject::Owned(Version::of(&child));
+                    found = FoundObject::Owned(version);
                 }
-                answer => return answer,
+                Ok(Sent::Whole(child)) => return Ok(*child),
+                Err(error) => return Err(error),
             }
         }
         let error = refused.unwrap_or_else(|| Error::new(ErrorKind::Conflict, self.what()));
@@ -338,14 +347,6 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         true
     }
 
-    /// Whether the answer to an apply lacks an empty object or list of the intent.
-    fn has_lost(&self, answer: &K) -> bool {
-        let fields = applied_in(answer, &self.cx.shared.controller);
-        let state = comparable(answer).filter(|_| !self.cx.is_dry_run());
-        let both = fields.zip(state);
-        both.is_some_and(|(fields, state)| has_lost(&self.child.0, &self.intent, &state, &fields))
-    }
-
     /// Whether `live` is a child of the reconciled object.
     fn is_ours(&self, live: &K) -> bool {
         self.cx.holds_live(live)
@@ -375,7 +376,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     /// are reset. Fields that others decide on, as an autoscaler on the number of replicas, are
     /// left out of the child. A foreign object is never overwritten, because the version keeps it
     /// from being touched.
-    async fn send(&mut self, upon: Option<Version>) -> Result<K, Error> {
+    ///
+    /// With `may_lose` the answer may lack an empty object or list of the intent, and is then no whole one.
+    async fn send(&mut self, upon: Option<Version>, may_lose: bool) -> Result<Sent<K>, Error> {
         let what = if upon.is_none() { WriteEffect::Created } else { WriteEffect::Changed };
         let metadata = &mut self.intent["metadata"];
         match upon {
@@ -394,19 +397,32 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let (child, answer) = cx.answered(write, ("apply", &self.child.1)).await?;
         // A dry run changes nothing that later applies could be compared with.
         let state = comparable(&child).filter(|_| !cx.is_dry_run());
-        if let Some(state) = &state {
-            let fields = applied_in(&child, &cx.shared.controller);
-            let owned = fields.map(|fields| owned_content(&fields, state));
-            let hashes = ChildHashes { content: fingerprint(state), owned };
-            let found =
-                ChildVersion { uid: child.uid(), resource_version: child.resource_version() };
-            cx.shared.memory.applied.note(&cx.key, &self.child, (self.hashes, hashes), found);
-        }
+        let is_whole = state.as_ref().is_none_or(|state| self.note(&child, state, may_lose));
         cx.wrote(what, &child, &answer);
         if let (Some(different), Some(state)) = (self.different.take(), state) {
             self.report(&different, &state);
         }
-        Ok(child)
+        Ok(match is_whole {
+            true => Sent::Whole(Box::new(child)),
+            false => Sent::InPart(Version::of(&child)),
+        })
+    }
+
+    /// Remembers an answer to the apply, for later ones to be compared with. Returns whether nothing is left to be
+    /// applied: if something is, and the next request fails or is not made, another apply must find it.
+    fn note(&self, child: &K, state: &Value, may_lose: bool) -> bool {
+        let (cx, applied) = (self.cx, &self.cx.shared.memory.applied);
+        let fields = applied_in(child, &cx.shared.controller);
+        let has_lost = |fields| has_lost(&self.child.0, &self.intent, state, fields);
+        if may_lose && fields.as_ref().is_some_and(has_lost) {
+            applied.note_partial(&cx.key, &self.child);
+            return false;
+        }
+        let owned = fields.map(|fields| owned_content(&fields, state));
+        let hashes = ChildHashes { content: fingerprint(state), owned };
+        let found = ChildVersion { uid: child.uid(), resource_version: child.resource_version() };
+        applied.note(&cx.key, &self.child, (self.hashes, hashes), found);
+        true
     }
 
     /// Reports what an apply has set back: by the child before and after it, since neither the API server nor the
@@ -427,6 +443,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             return;
         }
         let text = cx.set_back((info, key), changes, more);
+        let now = cx.shared.environment.clock.now();
+        cx.shared.memory.fights.corrected(&cx.key, &self.what(), &text, now);
         tracing::info!(
             child = self.what(),
             fields = text,

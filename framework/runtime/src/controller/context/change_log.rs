@@ -1,6 +1,7 @@
 //! Records of the writes of a reconcile for the change log.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -75,6 +76,18 @@ impl<C: Reconciler> Context<C> {
         let text = shorten(record.text(), SET_BACK_LIMIT);
         self.shared.changes.keep(record);
         text
+    }
+
+    /// Names the children that others change again and again in the message of a success. Returns the time after
+    /// which the first of these fights is over, unless it goes on.
+    pub(in crate::controller) fn remark_fights(&self) -> Option<Duration> {
+        let now = self.shared.environment.clock.now();
+        let fights = self.shared.memory.fights.of(&self.key, now);
+        let rests = fights.into_iter().map(|fight| {
+            self.remark(fight.text);
+            fight.rest
+        });
+        rests.min()
     }
 
     /// Returns a function that logs a call whose effect is not compared, once it is answered; `None` when

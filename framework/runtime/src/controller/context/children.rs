@@ -100,6 +100,11 @@ impl<C: Reconciler> Context<C> {
     where
         C: Owns<A::Object>,
     {
+        self.apply_child(child)
+    }
+
+    /// As [`apply_owned`](Self::apply_owned), for a graph, whose wiring has the permissions.
+    pub(crate) fn apply_child<A: ApplyObject>(&self, child: A) -> ApplyOwned<'_, C, A::Object> {
         let child = serde_json::to_value(&child).map_err(|error| {
             let kind = A::Object::static_info().map_or("child".into(), |info| info.kind);
             Error::usage(format!("cannot turn a {kind} into JSON to apply it")).because(error)

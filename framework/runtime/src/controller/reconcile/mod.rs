@@ -1,12 +1,14 @@
 //! One reconcile of one object: its finalizer, the call of the reconciler, the report of a failure,
 //! the task beside the object.
 
+mod left;
 mod object_task;
 mod report;
 mod shadow;
 mod step;
 mod steps;
 
+pub(crate) use self::left::records;
 pub use self::object_task::ObjectTask;
 pub(super) use self::object_task::{Tasks, boxed_task};
 pub use self::report::OnFailure;

@@ -296,7 +296,7 @@ impl<C: Reconciler> ObjectStep<C> {
         } else {
             reconcile.await
         };
-        let action = match result {
+        let mut action = match result {
             Ok(action) => action,
             Err(failure) => return Err(Box::pin(failed(cx, failure)).await),
         };
@@ -305,6 +305,12 @@ impl<C: Reconciler> ObjectStep<C> {
         }
         if action.wait.is_some() {
             return Ok(action);
+        }
+        self.remark_left(cx);
+        if let Some(rest) = cx.remark_fights() {
+            // Nothing else shows the end of a fight.
+            let again = action.requeue_after.map_or(rest, |delay| delay.min(rest));
+            action.requeue_after = Some(again);
         }
         if let Some(type_) = &self.plan.options.outcome
             && let Err(error) = Box::pin(cx.report_success(type_)).await
@@ -400,13 +406,33 @@ impl<C: Reconciler> ObjectStep<C> {
             for cleanup in &finalizer.cleanups {
                 cleanup(&self.controller, &object, cx).await?;
             }
-            let left = finalizer::remove_from(&cx.own_api(), &*object, &finalizer.name).await?;
-            let Some(Left { object: left, from: Some(from), answer }) = left else { break };
-            cx.changed_finalizers(&answer);
-            cx.wrote_own(&from, &left, &answer);
-            object = Arc::new(left);
+            // Of a graph's field, it may have had the finalizer that the controller names as well.
+            self.hold_left(cx)?;
+            let Some(left) = self.release(cx, &object, &finalizer.name).await? else {
+                return Ok(());
+            };
+            object = left;
+        }
+        for name in self.finalizers_left(&object) {
+            self.hold_left(cx)?;
+            let Some(left) = self.release(cx, &object, &name).await? else { return Ok(()) };
+            object = left;
         }
         Ok(())
+    }
+
+    /// Removes a finalizer; `None` when the object, or the finalizer, is gone already.
+    async fn release(
+        &self,
+        cx: &Context<C>,
+        object: &C::Object,
+        name: &str,
+    ) -> Result<Option<Arc<C::Object>>, Failure> {
+        let left = finalizer::remove_from(&cx.own_api(), object, name).await?;
+        let Some(Left { object: left, from: Some(from), answer }) = left else { return Ok(None) };
+        cx.changed_finalizers(&answer);
+        cx.wrote_own(&from, &left, &answer);
+        Ok(Some(Arc::new(left)))
     }
 
     /// Reports an object that does not decode, once per version; it is not retried until it

@@ -394,3 +394,41 @@ fn merged(a: Flow, b: Flow) -> Flow {
     }
     requeue_after.map_or(Flow::Continue, Flow::Again)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Returns reason and delay with which a group of two steps stops.
+    fn stopped(first: Action, second: Action) -> (String, Option<Duration>) {
+        match merged(first.into(), second.into()) {
+            Flow::Stop(Action { requeue_after, wait: Some(wait) }) => {
+                (wait.reason.into_owned(), requeue_after)
+            }
+            other => panic!("no wait: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn of_steps_that_wait_at_the_same_time_a_stalled_one_is_shown_or_else_the_first() {
+        let wait = |reason: &'static str| Action::wait_for(reason, "");
+        let stalled = |reason: &'static str| Action::stalled(reason, String::new());
+        let shown = |first, second| stopped(first, second).0;
+        assert_eq!(shown(wait("Slow"), wait("Slower")), "Slow");
+        assert_eq!(shown(stalled("Stuck"), wait("Slow")), "Stuck");
+        assert_eq!(shown(wait("Slow"), stalled("Stuck")), "Stuck");
+        assert_eq!(shown(stalled("Stuck"), stalled("Broken")), "Stuck");
+    }
+
+    #[test]
+    fn a_step_that_waits_stops_its_group_whatever_the_others_return() {
+        let wait = || Action::wait_for("Slow", "");
+        let again = || Action::requeue_after(SECOND);
+        assert_eq!(stopped(wait(), again()), ("Slow".to_owned(), Some(SECOND)));
+        assert_eq!(stopped(again(), wait()), ("Slow".to_owned(), Some(SECOND)));
+        assert_eq!(stopped(Action::done(), wait()), ("Slow".to_owned(), None));
+        assert_eq!(merged(again().into(), Action::done().into()), Flow::Again(SECOND));
+    }
+}

@@ -2,6 +2,8 @@
 //!
 //! A kind that appears has no objects yet, so that no watch shows a change.
 
+// DESIGN.md, 214: The appearance of a kind wakes all objects of a graph that needs it
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -31,12 +33,14 @@ type Probe = Box<dyn Fn() -> Presence + Send + Sync>;
 /// The appearance of one kind.
 pub(crate) struct Appearance {
     reason: Reason,
+    /// Whether nothing else waits for the first list before the first reconcile.
+    is_optional: bool,
     probe: OnceLock<Probe>,
 }
 
 impl Appearance {
-    pub(crate) fn new(reason: Reason) -> Arc<Self> {
-        Arc::new(Self { reason, probe: OnceLock::new() })
+    pub(crate) fn new(reason: Reason, is_optional: bool) -> Arc<Self> {
+        Arc::new(Self { reason, is_optional, probe: OnceLock::new() })
     }
 
     /// Connects the cache of the kind.
@@ -69,7 +73,9 @@ impl BackgroundSource for Appearance {
                     clock.sleep(FIRST_INTERVAL).await;
                 }
             };
-            clock.timeout(FIRST_LIST, known).await;
+            if self.is_optional {
+                clock.timeout(FIRST_LIST, known).await;
+            }
         })
     }
 

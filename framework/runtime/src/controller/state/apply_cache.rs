@@ -33,7 +33,8 @@ type KeyHash = BuildHasherDefault<DefaultHasher>;
 /// The last apply to one child.
 #[derive(Debug)]
 struct LastApply {
-    intent: u64,
+    /// Hash of the intent; `None` while it is applied in part, since a second apply has to follow.
+    intent: Option<u64>,
     /// Hash of the description that the intent was made of; `None` of an intent from elsewhere.
     description: Option<u64>,
     /// Whether the child was found ready in this version, by the rule of its kind.
@@ -120,7 +121,7 @@ impl ApplyCache {
         let mut parents = self.parents.lock();
         let last = parents.get_mut(parent).and_then(|children| children.get_mut(&id(child)));
         match last {
-            Some(last) if last.intent == intent && last.uid == found.uid => {
+            Some(last) if last.intent == Some(intent) && last.uid == found.uid => {
                 if last.resource_version == found.resource_version {
                     if description.is_some() && last.description != description {
                         // Of another type, maybe, whose rule of readiness is another.
@@ -178,6 +179,7 @@ impl ApplyCache {
     ) {
         let (uid, resource_version) = (uid.into(), resource_version.into());
         let is_ready = false;
+        let intent = Some(intent);
         let last = LastApply { intent, description, is_ready, uid, resource_version, hashes };
         let mut parents = self.parents.lock();
         let children = parents.entry(parent.clone()).or_default();
@@ -187,6 +189,15 @@ impl ApplyCache {
             children.pop_first();
         }
         children.insert(child, last);
+    }
+
+    /// Notes that an intent was applied in part: the next apply compares the child anew, whatever its intent.
+    pub(crate) fn note_partial(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
+        let mut parents = self.parents.lock();
+        let last = parents.get_mut(parent).and_then(|children| children.get_mut(&id(child)));
+        if let Some(last) = last {
+            (last.intent, last.description, last.is_ready) = (None, None, false);
+        }
     }
 
     /// Whether this child was applied, and is not known to be gone.
@@ -308,6 +319,9 @@ mod tests {
         assert_eq!(recall(1, at("v", "7")), Recalled::Unknown, "another object");
         applied.note(&parent, &child, (hashed(1), HASHES), at("u", "8"));
         assert_eq!(recall(1, at("u", "8")), Recalled::Current, "and is known from then on");
+        applied.note_partial(&parent, &child);
+        assert_eq!(recall(1, at("u", "8")), Recalled::Unknown, "a second apply has to follow");
+        assert!(applied.knows(&parent, &child));
         applied.forget(&parent);
         assert_eq!(recall(1, at("u", "8")), Recalled::Unknown);
     }

@@ -6,6 +6,7 @@ mod change_log;
 mod changes;
 mod drift;
 mod expectations;
+mod fights;
 mod last_error;
 mod object_memory;
 mod own_write_filter;

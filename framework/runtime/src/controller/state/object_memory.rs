@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::apply_cache::ApplyCache;
+use super::fights::Fights;
 use super::own_write_filter::OwnWriteFilter;
 use super::superseded::Superseded;
 use windlass_core::resource::ObjectKey;
@@ -17,6 +18,7 @@ pub(crate) struct ObjectMemory {
     pub(crate) applied: Arc<ApplyCache>,
     pub(crate) own_writes: Arc<OwnWriteFilter>,
     pub(crate) superseded: Arc<Superseded>,
+    pub(crate) fights: Fights,
     /// Versions that did not decode, and were reported.
     undecodable: Mutex<BTreeMap<ObjectKey, String>>,
     /// Conditions of which a refused reason was logged.
@@ -31,6 +33,7 @@ impl ObjectMemory {
         self.applied.forget(key);
         self.own_writes.forget(key);
         self.superseded.ended(key);
+        self.fights.forget(key);
         self.undecodable.lock().remove(key);
     }
 

@@ -70,6 +70,7 @@ async fn a_change_that_is_not_ready_in_time_is_taken_back_to_the_last_good_revis
     tokio::time::sleep(75 * SECOND).await;
     assert_eq!(world.images().await, "1 1 1");
     assert!(matches!(world.status().phase, RolloutPhase::RolledBack(_)), "{:?}", world.status());
+    assert_eq!(world.stalled(), "RolledBack");
     let events = world.api::<Event>().list().await.unwrap().items;
     let reasons: Vec<_> = events.iter().filter_map(|event| event.reason.as_deref()).collect();
     assert_eq!(reasons.iter().filter(|reason| **reason == "RolledBack").count(), 1, "{reasons:?}");
@@ -86,6 +87,7 @@ async fn without_a_good_revision_a_change_that_is_not_ready_in_time_stops() {
     let world = World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 2).await;
     tokio::time::sleep(130 * SECOND).await;
     assert!(matches!(world.status().phase, RolloutPhase::Stalled(_)), "{:?}", world.status());
+    assert_eq!(world.stalled(), "RolloutStalled");
     assert_eq!(world.images().await, "1? 1?");
     world.make_all_ready().await;
     assert_eq!(world.status().phase, RolloutPhase::Complete, "late, and ready all the same");

@@ -28,7 +28,7 @@ use windlass_client::api::{Api, Patch};
 use windlass_client::client::{BoxIo, Client, ClientConfig, Connect};
 use windlass_core::clock::Clock;
 use windlass_core::environment::Environment;
-use windlass_core::metrics::Metrics;
+use windlass_core::metrics::{Metrics, names};
 use windlass_core::resource::{Resource, ResourceExt};
 use windlass_core::rng::Rng;
 
@@ -159,6 +159,15 @@ impl World {
             running.stop();
             running.join().await.unwrap();
         }
+    }
+
+    /// Returns the reason of the stall with which reconciles end, none of which has failed.
+    fn stalled(&self) -> String {
+        let metrics = &self.client.environment().metrics;
+        assert_eq!(metrics.counted(&names::RECONCILE_ERRORS, &["fleets"]), 0, "no failure");
+        let wait = self.status().action().expect("no failure").wait.expect("a wait");
+        assert!(wait.is_stalled && wait.text.contains("was not ready within 60 s"), "{wait:?}");
+        wait.reason.into_owned()
     }
 
     /// Lets the operator do what it does now.

@@ -1,6 +1,8 @@
 //! External resources between the children of a graph.
 
-use std::collections::BTreeMap;
+mod left;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use windlass::external::{
@@ -20,6 +22,10 @@ pub(super) struct Bank {
     closing: Arc<Mutex<bool>>,
     /// Whether accounts are shown without their tokens.
     hides_tokens: Arc<Mutex<bool>>,
+    /// Ids of accounts that others have changed.
+    changed: Arc<Mutex<BTreeSet<String>>>,
+    /// Whether the bank's library panics when it is to delete an account.
+    panics: Arc<Mutex<bool>>,
     calls: Arc<Mutex<Vec<String>>>,
 }
 
@@ -54,8 +60,12 @@ impl External for Accounts {
         let accounts = self.0.accounts.lock().unwrap();
         let hides_token = *self.0.hides_tokens.lock().unwrap();
         let shown = |token: &String| if hides_token { String::new() } else { token.clone() };
-        let found = accounts.get(id).map(shown);
-        Ok(found.map_or(Observed::Missing, Observed::UpToDate))
+        let is_changed = self.0.changed.lock().unwrap().contains(id);
+        Ok(match accounts.get(id).map(shown) {
+            None => Observed::Missing,
+            Some(token) if is_changed => Observed::Drifted(token, "another holder".to_owned()),
+            Some(token) => Observed::UpToDate(token),
+        })
     }
 
     async fn create(
@@ -80,12 +90,15 @@ impl External for Accounts {
         Ok(found.map_or(CreateOutcome::Missing, |(id, _)| CreateOutcome::Created(id.clone())))
     }
 
-    async fn update(&self, _: &ExternalObject<'_, Shop>, _: &str, _: &String) -> Result<()> {
+    async fn update(&self, _: &ExternalObject<'_, Shop>, id: &str, _: &String) -> Result<()> {
+        self.0.note("update");
+        self.0.changed.lock().unwrap().remove(id);
         Ok(())
     }
 
     async fn delete(&self, _: &ExternalObject<'_, Shop>, id: &str, _: &String) -> Result<()> {
         self.0.note("delete");
+        assert!(!*self.0.panics.lock().unwrap(), "no connection");
         if !*self.0.closing.lock().unwrap() {
             self.0.accounts.lock().unwrap().remove(id);
         }
@@ -115,8 +128,15 @@ pub(super) struct Tills {
 
 impl Tills {
     pub(super) fn of(bank: &Bank) -> Self {
-        Self { accounts: Externals::new(Accounts(bank.clone())) }
+        Self { accounts: accounts(bank) }
     }
+}
+
+/// A driver that knows soon whether an account was made, since the time of a real server is real.
+fn accounts(bank: &Bank) -> Externals<Accounts> {
+    let second = Duration::from_secs(1);
+    let accounts = Externals::new(Accounts(bank.clone())).poll_every(5 * second);
+    accounts.call_timeout(2 * second).creation_grace(Duration::ZERO)
 }
 
 impl DesiredTillParts for Tills {
@@ -141,7 +161,7 @@ impl Reconciler for Tills {
         let id = parts.account.resource().map_or("none", |account| &account.id);
         let condition = if parts.all_ready() { met } else { unmet };
         let text = format!("{id}: {}", parts.summary());
-        cx.set_condition(condition("Ready", "Parts", text)).await?;
+        cx.set_condition(condition("Ready", "Reconciled", text)).await?;
         parts.action()
     }
 }
@@ -168,7 +188,7 @@ impl World {
 
 #[tokio::test]
 async fn an_external_resource_stands_between_the_children_in_both_orders() {
-    let (world, bank) = (World::embedded().await, Bank::default());
+    let (world, bank) = (World::start().await, Bank::default());
     world.create("shop", &[]).await;
     world.expose(true).await;
     let running = tills(&world, &bank);
@@ -186,7 +206,7 @@ async fn an_external_resource_stands_between_the_children_in_both_orders() {
     world
         .eventually("the till is gone", async || world.owned::<ConfigMap>().await.is_empty())
         .await;
-    world.pass(60).await;
+    world.rest().await;
     assert_eq!(world.owned::<Secret>().await, ["shop"], "it comes before the account");
     assert!(!world.is_gone().await);
     *bank.closing.lock().unwrap() = false;
@@ -197,7 +217,7 @@ async fn an_external_resource_stands_between_the_children_in_both_orders() {
 
 #[tokio::test]
 async fn an_external_resource_goes_with_its_condition_and_is_then_asked_for_no_more() {
-    let (world, bank) = (World::embedded().await, Bank::default());
+    let (world, bank) = (World::start().await, Bank::default());
     world.create("shop", &[]).await;
     world.expose(true).await;
     let running = tills(&world, &bank);
@@ -219,10 +239,11 @@ async fn an_external_resource_goes_with_its_condition_and_is_then_asked_for_no_m
 #[tokio::test]
 async fn a_crash_between_any_two_writes_makes_no_second_resource_and_leaves_none() {
     for n in 0..9 {
-        let (world, bank) = (World::embedded().await, Bank::default());
+        let (world, bank) = (World::start().await, Bank::default());
+        let operator = |client| Manager::new(client).controller(Tills::of(&bank));
         world.create("shop", &[]).await;
         world.expose(true).await;
-        crash_at(&world, n, || tills(&world, &bank)).await;
+        crash_at(&world, n, operator).await;
         let running = tills(&world, &bank);
         world
             .eventually("all is there", async || world.owned::<ConfigMap>().await == ["shop"])
@@ -232,14 +253,13 @@ async fn a_crash_between_any_two_writes_makes_no_second_resource_and_leaves_none
         running.stop().await;
 
         world.api::<Shop>().delete("shop").await.unwrap();
-        crash_at(&world, n, || tills(&world, &bank)).await;
+        crash_at(&world, n, operator).await;
         let running = tills(&world, &bank);
         world.eventually("the shop is gone", async || world.is_gone().await).await;
         assert_eq!(bank.count(), 0, "write {n}");
         assert!(world.owned::<Secret>().await.is_empty(), "write {n}");
         running.stop().await;
-        // The next world pauses the clock anew.
-        tokio::time::resume();
+        world.end();
     }
 }
 
@@ -269,7 +289,7 @@ async fn an_external_resource_is_not_made_before_what_it_comes_after() {
 
 #[tokio::test]
 async fn an_external_resource_is_judged_by_its_rule_and_observed_again() {
-    let (world, bank) = (World::embedded().await, Bank::default());
+    let (world, bank) = (World::start().await, Bank::default());
     *bank.hides_tokens.lock().unwrap() = true;
     world.create("shop", &[]).await;
     world.expose(true).await;
@@ -284,7 +304,74 @@ async fn an_external_resource_is_judged_by_its_rule_and_observed_again() {
 
     // Nothing but its interval shows that somebody has closed the account.
     bank.accounts.lock().unwrap().clear();
-    world.pass(3600).await;
+    world.eventually("it is made again", async || bank.count() == 1).await;
+    world.rest().await;
     assert_eq!((bank.count(), bank.made()), (1, vec!["create".to_owned(); 2]));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_others_change_outside_is_seen_and_set_back() {
+    let (world, bank) = (World::start().await, Bank::default());
+    world.create("shop", &[]).await;
+    world.expose(true).await;
+    let running = tills(&world, &bank);
+    world.eventually("all is there", async || world.owned::<ConfigMap>().await == ["shop"]).await;
+    running.settled().await;
+    bank.changed.lock().unwrap().insert("account-0".to_owned());
+    world.eventually("it is set back", async || bank.changed.lock().unwrap().is_empty()).await;
+    world.rest().await;
+    assert_eq!(bank.made(), ["create", "update"]);
+    assert_eq!(world.message("shop").await, "account-0: ");
+    running.stop().await;
+}
+
+/// A graph with a child that does not depend on its external resource.
+mod apart {
+    use super::*;
+
+    #[derive(Dependents)]
+    #[dependents(for = Shop, by = Tills)]
+    struct TillParts {
+        sign: Secret,
+        #[dependent(external)]
+        account: Accounts,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(TillParts), name = "tills", outcome_condition = "Ready")]
+    pub(super) struct Tills(pub(super) Externals<Accounts>);
+
+    impl DesiredTillParts for Tills {
+        async fn sign(&self, shop: &Shop, _: &Context<Self>) -> Result<Secret> {
+            Ok(secret(shop.name().to_owned()))
+        }
+
+        fn account(&self) -> &Externals<Accounts> {
+            &self.0
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_the_deletion_of_a_resource_stops_no_other_field() {
+    let (world, bank) = (World::start().await, Bank::default());
+    world.create("shop", &[]).await;
+    let manager = Manager::new(world.cluster.client());
+    let running = world.cluster.spawn(manager.controller(apart::Tills(accounts(&bank))));
+    world.eventually("the account is there", async || bank.count() == 1).await;
+    running.settled().await;
+    *bank.panics.lock().unwrap() = true;
+    world.api::<Shop>().delete("shop").await.unwrap();
+    world.eventually("the sign is gone", async || world.owned::<Secret>().await.is_empty()).await;
+    let is_told = async || {
+        let message = world.message("shop").await;
+        message.contains("deleting account: panicked: no connection")
+    };
+    world.eventually("it is told", is_told).await;
+    assert!(!world.is_gone().await && bank.count() == 1);
+    *bank.panics.lock().unwrap() = false;
+    world.eventually("the shop is gone", async || world.is_gone().await).await;
+    assert_eq!(bank.count(), 0);
     running.stop().await;
 }

@@ -1,0 +1,189 @@
+//! External resources of fields that a graph of this controller had in an earlier version.
+//!
+//! Only the field's driver can delete its resource. Without it the object stays under its finalizer, and says why,
+//! until the field is back or a person decides.
+
+// DESIGN.md, 210: The resource of an external field that left its graph holds its object, with a reason
+
+use self::records::{
+    CREATE_FAILED, CREATE_PENDING, CREATE_SUCCEEDED, EXTERNAL_DRIVER, EXTERNAL_NAME,
+    EXTERNAL_POLICY,
+};
+use super::step::ObjectStep;
+use crate::controller::{Context, Failure, Reconciler};
+use crate::events::{Normal, Warning};
+use windlass_core::resource::{Resource, ResourceExt};
+
+/// Keys of the annotations that record an external resource; `external::record` describes and writes them.
+pub(crate) mod records {
+    pub(crate) const EXTERNAL_NAME: &str = "windlass.dev/external-name";
+    pub(crate) const CREATE_PENDING: &str = "windlass.dev/external-create-pending";
+    pub(crate) const CREATE_SUCCEEDED: &str = "windlass.dev/external-create-succeeded";
+    pub(crate) const CREATE_FAILED: &str = "windlass.dev/external-create-failed";
+    pub(crate) const EXTERNAL_POLICY: &str = "windlass.dev/external-policy";
+    pub(crate) const EXTERNAL_DRIVER: &str = "windlass.dev/external-driver";
+}
+
+/// Restrictions with which a resource outlives its object.
+const KEEPING: [&str; 2] = ["no-delete", "observe-only"];
+
+/// An external resource that no field drives any more.
+#[derive(Debug, PartialEq, Eq)]
+struct Left<'a> {
+    /// Id of the resource, or the token of a creation of unknown outcome.
+    id: &'a str,
+    finalizer: &'a str,
+    /// Whether the policy lets the resource outlive the object.
+    is_kept: bool,
+}
+
+/// Returns the resources that fields of `controller` have made and none drives, by the suffixes of their records.
+fn left<'a, K: Resource>(
+    object: &'a K,
+    controller: &str,
+    is_driven: impl Fn(&str) -> bool,
+) -> Vec<Left<'a>> {
+    let annotations = object.metadata().annotations.iter().flatten();
+    let records = annotations.filter_map(|(key, driver)| {
+        let suffix = key.strip_prefix(EXTERNAL_DRIVER)?;
+        let (name, finalizer) = driver.split_once(' ')?;
+        let is_own = name == controller && !is_driven(suffix);
+        let id = recorded(object, suffix).filter(|_| is_own)?;
+        let states =
+            ["", suffix].map(|suffix| object.annotation(&format!("{EXTERNAL_POLICY}{suffix}")));
+        let mut words =
+            states.into_iter().flatten().flat_map(|text| text.split(',')).map(str::trim);
+        let is_kept = words.any(|word| KEEPING.contains(&word));
+        Some(Left { id, finalizer, is_kept })
+    });
+    records.collect()
+}
+
+/// Returns the id of a recorded resource, or the token of a creation that may have made one.
+fn recorded<'a, K: Resource>(object: &'a K, suffix: &str) -> Option<&'a str> {
+    let value =
+        |base: &str| object.annotation(&format!("{base}{suffix}")).filter(|it| !it.is_empty());
+    let word = |base: &str, at: usize| value(base)?.splitn(3, ' ').nth(at);
+    let failed = word(CREATE_FAILED, 1);
+    let pending = || word(CREATE_PENDING, 1).filter(|token| failed != Some(token));
+    value(EXTERNAL_NAME).or_else(|| word(CREATE_SUCCEEDED, 2)).or_else(pending)
+}
+
+impl<C: Reconciler> ObjectStep<C> {
+    /// Returns the resources of the object that no field drives any more.
+    fn left<'a>(&self, object: &'a C::Object) -> Vec<Left<'a>> {
+        let is_driven =
+            |suffix: &str| self.plan.drives.iter().any(|it| it(&self.controller, suffix));
+        left(object, &self.shared.controller, is_driven)
+    }
+
+    /// Names the resources that no field drives any more in the message of a success.
+    pub(super) fn remark_left(&self, cx: &Context<C>) {
+        for Left { id, .. } in self.left(cx.object()) {
+            cx.remark(format!(
+                "external resource \"{id}\" is left alone: its field left the graph"
+            ));
+        }
+    }
+
+    /// Returns the finalizers of fields that left the graph.
+    pub(super) fn finalizers_left(&self, object: &C::Object) -> Vec<String> {
+        let left = self.left(object);
+        let mut names: Vec<_> = left.iter().map(|left| left.finalizer.to_owned()).collect();
+        names.dedup();
+        names.retain(|name| object.has_finalizer(name));
+        names
+    }
+
+    /// Holds an object that is being deleted while resources are left that only fields of an earlier version could
+    /// delete.
+    ///
+    /// # Errors
+    /// A wait that names the resources and the remedy.
+    pub(super) fn hold_left(&self, cx: &Context<C>) -> Result<(), Failure> {
+        let object = cx.newest_own();
+        let left = self.left(&object);
+        let (kept, held): (Vec<_>, Vec<_>) = left.iter().partition(|left| left.is_kept);
+        if held.is_empty() {
+            for Left { id, .. } in kept {
+                let text = format!("external resource \"{id}\" is kept, as the policy says");
+                cx.event(Normal, "ExternalKept", text);
+            }
+            return Ok(());
+        }
+        let ids: Vec<_> = held.iter().map(|left| format!("\"{}\"", left.id)).collect();
+        let text = format!(
+            "external resource {}: no field of this version drives it, so it is not deleted. Run a version with the field, \
+             whose `when` may return false; or delete the resource by hand, or keep it, and annotate the object with \
+             {EXTERNAL_POLICY}=no-delete",
+            ids.join(", ")
+        );
+        // A wait is checked again and again.
+        if self.shared.memory.first_report(cx.cached_at_start().key(), object.resource_version()) {
+            tracing::warn!(object = %cx.cached_at_start().key(), "{text}");
+            cx.event(Warning, "ExternalLeft", &text);
+        }
+        Err(Failure::wait_for("ExternalLeft", text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    /// Returns an object with annotations, whose keys are bases and suffixes.
+    fn object(annotations: &[(&str, &str, &str)]) -> ConfigMap {
+        let pairs = annotations.iter();
+        let pairs =
+            pairs.map(|(base, suffix, value)| (format!("{base}{suffix}"), (*value).to_owned()));
+        let mut object = ConfigMap::default();
+        object.metadata.annotations = Some(pairs.collect());
+        object
+    }
+
+    const DRIVER: (&str, &str, &str) = (EXTERNAL_DRIVER, ".db", "sites example.dev/db");
+
+    fn ids(annotations: &[(&str, &str, &str)]) -> Vec<String> {
+        let object = object(annotations);
+        left(&object, "sites", |_| false).iter().map(|left| left.id.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_record_is_left_when_a_field_of_the_controller_made_it_and_none_drives_it() {
+        let name = (EXTERNAL_NAME, ".db", "db-7");
+        let object = object(&[DRIVER, name]);
+        let expected = Left { id: "db-7", finalizer: "example.dev/db", is_kept: false };
+        assert_eq!(left(&object, "sites", |suffix| suffix != ".db"), [expected]);
+        assert_eq!(left(&object, "sites", |suffix| suffix == ".db"), []);
+        assert_eq!(left(&object, "site", |_| false), [], "of another controller");
+        assert_eq!(ids(&[DRIVER]), [""; 0], "a person has removed the record");
+        assert_eq!(ids(&[name]), [""; 0], "no field has made it");
+    }
+
+    #[test]
+    fn a_creation_that_may_have_happened_is_left_and_one_that_was_refused_is_not() {
+        let pending = (CREATE_PENDING, ".db", "2026-01-01T00:00:00Z u-1");
+        let failed = |token| (CREATE_FAILED, ".db", token);
+        assert_eq!(ids(&[DRIVER, pending]), ["u-1"]);
+        assert_eq!(ids(&[DRIVER, pending, failed("2026-01-01T00:00:00Z u-0")]), ["u-1"]);
+        assert_eq!(ids(&[DRIVER, pending, failed("2026-01-01T00:00:00Z u-1")]), [""; 0]);
+        let succeeded = (CREATE_SUCCEEDED, ".db", "2026-01-01T00:00:00Z u-1 db 7");
+        assert_eq!(ids(&[DRIVER, pending, succeeded]), ["db 7"]);
+    }
+
+    #[test]
+    fn a_policy_of_the_object_or_of_the_resource_lets_it_outlive_the_object() {
+        let name = (EXTERNAL_NAME, ".db", "db-7");
+        for (suffix, text, is_kept) in [
+            ("", "no-create, no-delete", true),
+            (".db", "observe-only", true),
+            (".other", "no-delete", false),
+            ("", "no-update", false),
+        ] {
+            let object = object(&[DRIVER, name, (EXTERNAL_POLICY, suffix, text)]);
+            assert_eq!(left(&object, "sites", |_| false)[0].is_kept, is_kept, "{text}");
+        }
+    }
+}
