@@ -23,6 +23,19 @@ pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
     }
 }
 
+/// Sets the list `field` of `object` if it is absent, null or empty.
+///
+/// For defaults that upstream sets by the list's length. Where it tells an empty list from none, the empty one
+/// stays, and is refused.
+pub(crate) fn default_list(object: &mut Value, field: &str, value: Value) {
+    if let Value::Object(fields) = object
+        && fields.get(field).and_then(Value::as_array).is_some_and(Vec::is_empty)
+    {
+        fields.remove(field);
+    }
+    default(object, field, value);
+}
+
 /// Returns a child object; makes it if it is absent or no object.
 pub(crate) fn child<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
     if !object.is_object() {
@@ -130,7 +143,7 @@ fn autoscaler(kind: &Kind, object: &mut Value) {
         scaling(&mut spec["behavior"]);
     }
     let metric = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
-    default(spec, "metrics", metric);
+    default_list(spec, "metrics", metric);
 }
 
 /// Defaults of the behaviour of an autoscaler: down at once, up by four Pods or twice as many.
@@ -258,8 +271,9 @@ fn stateful_set(object: &mut Value) {
     default(retention, "whenDeleted", json!("Retain"));
     default(retention, "whenScaled", json!("Retain"));
     for volume in items(spec, "volumeClaimTemplates") {
-        default(volume, "apiVersion", json!("v1"));
-        default(volume, "kind", json!("PersistentVolumeClaim"));
+        // Not only defaults: kind and version are no fields of it inside of the server, which writes these.
+        volume["apiVersion"] = json!("v1");
+        volume["kind"] = json!("PersistentVolumeClaim");
         claim(volume);
     }
     pods::template(spec);
@@ -334,9 +348,9 @@ fn cron_job(object: &mut Value) {
 /// Defaults of network policies.
 fn network_policy(object: &mut Value) {
     let spec = child(object, "spec");
-    let egress = !spec["egress"].is_null();
-    let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
-    default(spec, "policyTypes", types);
+    let has_egress = spec["egress"].as_array().is_some_and(|rules| !rules.is_empty());
+    let types = if has_egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
+    default_list(spec, "policyTypes", types);
     for direction in ["ingress", "egress"] {
         for rule in items(spec, direction) {
             for port in items(rule, "ports") {
@@ -406,6 +420,33 @@ mod tests {
     fn a_secrets_texts_become_bytes() {
         let object = defaulted("Secret", json!({"stringData": {"a": "b"}}));
         assert_eq!(object, json!({"type": "Opaque", "data": {"a": "Yg=="}}));
+    }
+
+    #[test]
+    fn an_empty_list_gets_the_default_of_a_missing_one() {
+        let of = |name: &str, spec: Value| defaulted(name, json!({ "spec": spec }))["spec"].take();
+        let policy = |spec: Value| of("NetworkPolicy", spec)["policyTypes"].take();
+        assert_eq!(policy(json!({ "policyTypes": [], "egress": [] })), json!(["Ingress"]));
+        let both = json!(["Ingress", "Egress"]);
+        assert_eq!(policy(json!({ "policyTypes": [], "egress": [{}] })), both);
+        let scaler = of(
+            "HorizontalPodAutoscaler",
+            json!({ "metrics": [], "behavior": { "scaleUp": { "policies": [] } } }),
+        );
+        assert_eq!(scaler["metrics"][0]["resource"]["name"], "cpu");
+        assert_eq!(scaler["behavior"]["scaleUp"]["policies"], json!([]), "it is refused");
+        let driver = of("CSIDriver", json!({ "volumeLifecycleModes": [] }));
+        assert_eq!(driver["volumeLifecycleModes"], json!(["Persistent"]));
+    }
+
+    #[test]
+    fn a_template_of_claims_is_one_whatever_it_says() {
+        let template = json!({ "apiVersion": "v9", "kind": "X", "metadata": { "name": "data" } });
+        let set =
+            defaulted("StatefulSet", json!({ "spec": { "volumeClaimTemplates": [template] } }));
+        let template = &set["spec"]["volumeClaimTemplates"][0];
+        assert_eq!(template["apiVersion"], "v1");
+        assert_eq!(template["kind"], "PersistentVolumeClaim");
     }
 
     #[test]

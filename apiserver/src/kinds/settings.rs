@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::defaults::{child, default, items};
+use super::defaults::{child, default, default_list, items};
 
 /// Fills in the defaults of an admission policy, or of a binding of one.
 pub(super) fn policy(kind: &str, object: &mut Value) {
@@ -64,7 +64,7 @@ pub(super) fn storage(kind: &str, object: &mut Value) {
             {
                 default(spec, field, json!(false));
             }
-            default(spec, "volumeLifecycleModes", json!(["Persistent"]));
+            default_list(spec, "volumeLifecycleModes", json!(["Persistent"]));
         }
         "VolumeAttachment" => default(child(object, "status"), "attached", json!(false)),
         _ => {}

@@ -47,9 +47,7 @@ impl DesiredChildren for Sites {
     async fn precondition(&self, site: &Website, cx: &Context<Self>) -> Result<bool> {
         let sites = cx.watch_by(Website::BY_HOST, &site.spec.host).await?;
         let is_taken = sites.iter().any(|other| other.get().is_ok_and(|it| it.is_older_than(site)));
-        if is_taken {
-            WebsiteCondition::HostTaken.met(cx, "OlderWebsite", &site.spec.host);
-        }
+        WebsiteCondition::HostTaken.met_if(cx, is_taken, "OlderWebsite", &site.spec.host);
         Ok(!is_taken)
     }
 

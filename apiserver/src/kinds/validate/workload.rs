@@ -165,6 +165,14 @@ fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
         let detail = "apiVersion must specify API group";
         causes.push(invalid_value("spec.scaleTargetRef.apiVersion", &version.into(), detail));
     }
+    let directions = ["scaleUp", "scaleDown"].into_iter().filter(|_| spec["behavior"].is_object());
+    for direction in directions {
+        // Missing ones have got defaults: this list was empty, and the types have dropped it.
+        if is_empty(&spec["behavior"][direction]["policies"]) {
+            let at = format!("spec.behavior.{direction}.policies");
+            causes.push(required(&at, "must specify at least one Policy"));
+        }
+    }
 }
 
 /// Appends the faults of a budget.

@@ -63,8 +63,9 @@ impl Reconciler for Websites {
         if act == "is silent" {
             return Ok(Action::done());
         }
-        if act == "has a negative size" {
-            InvalidSpec.met(cx, "NegativeSize", "spec.size is negative");
+        let is_negative = act == "has a negative size";
+        InvalidSpec.met_if(cx, is_negative, "NegativeSize", "spec.size is negative");
+        if is_negative {
             return Ok(Action::done());
         }
         ConfigApplied.met(cx, "Applied", "");

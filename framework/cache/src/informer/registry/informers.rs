@@ -2,6 +2,8 @@
 //!
 //! Creating and running them is in `registry`.
 
+// DESIGN.md, 216: A pinned informer is found by the type that reads it
+
 use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -22,8 +24,8 @@ pub(in crate::informer) struct Informers {
     pub(in crate::informer) registered: Vec<RegisteredInformer>,
     /// Created and not yet running.
     pub(in crate::informer) idle: Vec<Arc<Core>>,
-    /// In use for as long as the registry exists.
-    pub(in crate::informer) pinned: Vec<Arc<InformerRef>>,
+    /// In use for as long as the registry exists; each with the type that it was asked for by, once per type.
+    pinned: Vec<(TypeId, Arc<InformerRef>)>,
     pub(in crate::informer) is_stopped: bool,
 }
 
@@ -67,6 +69,20 @@ impl Informers {
     /// Returns the options that were set for a kind, or the default ones.
     pub(in crate::informer) fn options_of(&self, info: &ResourceInfo) -> CacheOptions {
         self.options.get(info).cloned().unwrap_or_default()
+    }
+
+    /// Returns the informer that is pinned for a type.
+    pub(in crate::informer) fn pinned<K: Resource>(&self) -> Option<Arc<InformerRef>> {
+        let mut pinned = self.pinned.iter();
+        let (_, informer) = pinned.find(|(read_as, _)| *read_as == TypeId::of::<K>())?;
+        Some(Arc::clone(informer))
+    }
+
+    /// Keeps an informer in use, as that of a type.
+    pub(in crate::informer) fn pin<K: Resource>(&mut self, informer: &Arc<InformerRef>) {
+        if self.pinned::<K>().is_none() {
+            self.pinned.push((TypeId::of::<K>(), Arc::clone(informer)));
+        }
     }
 
     /// Returns a share in the informer with these options, or with those that were set for the

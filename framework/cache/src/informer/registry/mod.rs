@@ -260,14 +260,16 @@ impl InformerRegistry {
     /// registry lives.
     #[doc(hidden)]
     pub fn pinned<K: Resource>(&self) -> Informer<K> {
+        // Nearly all reads of a reconcile come by here. The options of a kind in use stay, so that the first answer
+        // for a type is its last.
+        let known = self.inner.informers.lock().pinned::<K>();
+        if let Some(informer_ref) = known {
+            return Informer::new(informer_ref);
+        }
         let informer = self.informer::<K>();
         // No reader waits for it at the start: its first reader takes the cache as it is.
         informer.informer_ref.core().is_awaited.store(true, Ordering::Relaxed);
-        let mut informers = self.inner.informers.lock();
-        if !informers.pinned.iter().any(|pinned| Arc::ptr_eq(pinned, &informer.informer_ref)) {
-            informers.pinned.push(Arc::clone(&informer.informer_ref));
-        }
-        drop(informers);
+        self.inner.informers.lock().pin::<K>(&informer.informer_ref);
         informer
     }
 

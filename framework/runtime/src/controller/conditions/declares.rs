@@ -78,6 +78,24 @@ pub trait SetCondition: ConditionSet {
         cx.collect(Change::Set(met(self.as_str(), reason, message.to_string())));
     }
 
+    /// The condition is true if `is_met`; otherwise the call does nothing.
+    ///
+    /// For one of `stalled_on(…)`, which is present only while it is true. Another one that turns out not to be met
+    /// is set by [`unmet`](Self::unmet).
+    fn met_if<C: OwnsConditions<Self>>(
+        &self,
+        cx: &Context<C>,
+        is_met: bool,
+        reason: &str,
+        message: impl fmt::Display,
+    ) where
+        Self: Sized,
+    {
+        if is_met {
+            self.met(cx, reason, message);
+        }
+    }
+
     /// The condition is false.
     fn unmet<C: OwnsConditions<Self>>(
         &self,

@@ -101,16 +101,24 @@ impl HashedText {
 
 impl io::Write for HashedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    // All that JSON is written by: in one step, and not by the loop around `write`.
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.used + bytes.len() > BLOCK {
             self.flush_block();
         }
-        if bytes.len() > BLOCK {
-            self.hasher.write(bytes);
-        } else {
-            self.block[self.used..self.used + bytes.len()].copy_from_slice(bytes);
-            self.used += bytes.len();
+        match self.block.get_mut(self.used..self.used + bytes.len()) {
+            Some(free) => {
+                free.copy_from_slice(bytes);
+                self.used += bytes.len();
+            }
+            None => self.hasher.write(bytes),
         }
-        Ok(bytes.len())
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

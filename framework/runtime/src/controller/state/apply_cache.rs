@@ -146,10 +146,10 @@ impl ApplyCache {
         found: ChildVersion<'_>,
     ) -> Option<bool> {
         let parents = self.parents.lock();
-        let children = parents.get(parent)?.range((child.clone(), String::new())..);
-        let mut of_key = children.take_while(|((key, _), _)| key == child).map(|(_, last)| last);
-        let last = of_key.find(|last| last.is_of(description, found))?;
-        Some(last.is_ready)
+        let mut children = parents.get(parent)?.range((child.clone(), String::new())..);
+        // By the description first, which is a number: the names of other kinds' children are often the same.
+        let ((key, _), last) = children.find(|(_, last)| last.is_of(description, found))?;
+        (key == child).then_some(last.is_ready)
     }
 
     /// Notes that the child was found ready in this version, by the rule of its kind.
@@ -162,9 +162,10 @@ impl ApplyCache {
     ) {
         let mut parents = self.parents.lock();
         let Some(children) = parents.get_mut(parent) else { return };
-        let children = children.range_mut((child.clone(), String::new())..);
-        let mut of_key = children.take_while(|((key, _), _)| key == child).map(|(_, last)| last);
-        if let Some(last) = of_key.find(|last| last.is_of(description, found)) {
+        let mut children = children.range_mut((child.clone(), String::new())..);
+        if let Some(((key, _), last)) = children.find(|(_, last)| last.is_of(description, found))
+            && key == child
+        {
             last.is_ready = true;
         }
     }

@@ -10,6 +10,7 @@
 
 // DESIGN.md, 168: A child is compared with its intent by the fields that were applied
 // DESIGN.md, 191: An apply that lost an empty object of the intent is sent once more
+// DESIGN.md, 215: An empty object of the intent says that it exists
 
 mod lists;
 mod spelling;
@@ -21,7 +22,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Map, Value};
 
 use self::lists::{Items, ListKind};
-use self::spelling::{is_builtin, is_default, is_same_amount, is_zero};
+use self::spelling::{is_builtin, is_default, is_merged, is_same_amount, is_zero};
 use super::change_log::step;
 use windlass_cache::store::FieldTree;
 use windlass_core::resource::{Resource, ResourceInfo};
@@ -75,39 +76,54 @@ pub(crate) fn has_lost(
     live: &Value,
     applied: &FieldTree,
 ) -> bool {
-    is_lost(is_builtin(&info.group), ("", intent), Some(live), &applied.fields)
+    is_lost(is_builtin(&info.group), ("", intent), Some(live), Some(&applied.fields))
 }
 
+/// Whether a part of the intent is lost. Empty lists whose items have owners of their own are in no entry, and neither
+/// are objects with nothing but such lists: `fields` is `None` for them.
 fn is_lost(
     is_builtin: bool,
     (name, intent): (&str, &Value),
     live: Option<&Value>,
-    fields: &Value,
+    fields: Option<&Value>,
 ) -> bool {
-    match (intent, live, children(fields)) {
-        (Value::Object(members), None | Some(Value::Null), _) => {
-            members.is_empty() && !(is_builtin && is_zero(name, intent))
+    let live = live.filter(|live| !live.is_null());
+    match (intent, live) {
+        (Value::Object(members), None) if is_builtin => {
+            members.is_empty() && !is_zero(name, intent)
         }
-        (Value::Array(items), None | Some(Value::Null), _) => items.is_empty() && !is_builtin,
-        (Value::Object(intent), Some(Value::Object(live)), Some(below)) => {
-            below.iter().any(|(key, fields)| {
-                let name = key.strip_prefix("f:").unwrap_or_default();
-                let value = intent.get(name);
-                value
-                    .is_some_and(|value| is_lost(is_builtin, (name, value), live.get(name), fields))
-            })
+        (intent, None) => !is_builtin && is_hollow(intent),
+        (Value::Object(intent), Some(Value::Object(live))) => {
+            let below = fields.map(children);
+            // What is owned as a whole is as it was sent.
+            let is_whole = below.is_some_and(|below| below.is_none());
+            let fields = |name: &str| below.flatten()?.get(&format!("f:{name}"));
+            let mut members = intent.iter();
+            !is_whole
+                && members.any(|(name, value)| {
+                    is_lost(is_builtin, (name, value), live.get(name), fields(name))
+                })
         }
-        (Value::Array(intent), Some(Value::Array(live)), Some(below)) => {
-            let Some(items) = Items::of(below) else { return false };
+        (Value::Array(intent), Some(Value::Array(live))) => {
+            let Some(items) = fields.and_then(children).and_then(Items::of) else { return false };
             let (places, named) = (items.places(live).unwrap_or_default(), items.named(intent));
             intent.iter().any(|item| {
                 let found = items.wanted(item, &named);
                 let found = found.and_then(|(key, fields)| Some((places.get(key)?, fields)));
                 found.is_some_and(|(place, fields)| {
-                    is_lost(is_builtin, (name, item), live.get(*place), fields)
+                    is_lost(is_builtin, (name, item), live.get(*place), Some(fields))
                 })
             })
         }
+        _ => false,
+    }
+}
+
+/// Whether a value has nothing in it but empty objects and lists.
+fn is_hollow(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.values().all(is_hollow),
+        Value::Array(items) => items.is_empty(),
         _ => false,
     }
 }
@@ -182,6 +198,12 @@ impl Comparison {
         let difference = || Err(String::new());
         match (children(fields), intent, live) {
             (None, ..) if !fields.is_object() => difference(),
+            // It is there, and its members are the API server's or others'.
+            (None, Value::Object(intent), Some(Value::Object(_)))
+                if self.is_builtin && intent.is_empty() && is_merged(at.name) =>
+            {
+                Ok(())
+            }
             (None, intent, Some(live)) if self.is_same(at, intent, live) => Ok(()),
             (None, intent, None) if self.is_builtin && is_zero(at.name, intent) => Ok(()),
             (Some(below), Value::Object(intent), Some(Value::Object(live))) => {

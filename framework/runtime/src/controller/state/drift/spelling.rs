@@ -52,6 +52,17 @@ const MAPS: [&str; 9] = [
     "requests",
     "stringData",
 ];
+/// Fields whose values are objects with members of their own owners wherever they stand, and with defaults.
+const MERGED: [&str; 8] = [
+    "behavior",
+    "ordinals",
+    "persistentVolumeClaimRetentionPolicy",
+    "rollingUpdate",
+    "scaleDown",
+    "scaleUp",
+    "strategy",
+    "updateStrategy",
+];
 /// Default lifetime of a projected token, in seconds.
 const TOKEN_LIFETIME: u64 = 3600;
 
@@ -69,6 +80,11 @@ const MOST_DIGITS: usize = 18;
 /// Whether kinds of this group are Kubernetes' own.
 pub(super) fn is_builtin(group: &str) -> bool {
     GROUPS.contains(&group)
+}
+
+/// Whether an apply merges an empty object into this field: the members that are there stay.
+pub(super) fn is_merged(name: &str) -> bool {
+    MERGED.contains(&name)
 }
 
 /// Whether the API server leaves this value of a field out.

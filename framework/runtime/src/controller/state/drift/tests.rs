@@ -174,6 +174,34 @@ fn values_that_are_owned_as_a_whole_may_have_the_servers_defaults_and_spelling()
 }
 
 #[test]
+fn an_empty_object_of_the_intent_is_there_and_leaves_its_members_to_others() {
+    let owned = |name: &str| json!({ format!("f:{name}"): {} });
+    let empty = |name: &str| json!({ name: {} });
+    for (name, members) in [
+        ("ordinals", json!({ "start": 0 })),
+        ("strategy", json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "25%" } })),
+    ] {
+        let live = json!({ name: members });
+        assert_eq!(app(empty(name), live.clone(), owned(name)), None, "{name}");
+        let path = format!(".spec.{name}");
+        assert_eq!(app(empty(name), json!({}), owned(name)), Some(path.clone()), "it is gone");
+        assert_eq!(app(empty(name), live, json!({})), Some(".spec".into()), "it is not ours");
+    }
+    // A map that is replaced as a whole: the members may be those of the last intent.
+    let live = json!({ "nodeSelector": { "a": "1" } });
+    assert!(app(empty("nodeSelector"), live, owned("nodeSelector")).is_some());
+    let custom = fields("example.dev/v1", json!({ "f:spec": { "f:strategy": {} } }));
+    let info = ResourceInfo {
+        group: "example.dev".into(),
+        version: "v1".into(),
+        ..ResourceInfo::of::<Deployment>()
+    };
+    let live = json!({ "spec": { "strategy": { "type": "a" } } });
+    let intent = json!({ "spec": { "strategy": {} } });
+    assert!(difference(&info, &intent, &live, &custom).is_some(), "its schema is not known");
+}
+
+#[test]
 fn within_a_value_that_is_owned_as_a_whole_zero_and_none_differ() {
     let applied = json!({ "f:template": { "f:tolerations": {} } });
     let of = |toleration: Value| json!({ "template": { "tolerations": [toleration] } });
@@ -257,4 +285,25 @@ fn an_empty_object_that_an_apply_removed_is_lost_and_an_empty_map_is_not() {
     let kept = json!({ "name": "web", "securityContext": {} });
     assert!(!lost(kept.clone(), kept), "it is there");
     assert!(!lost(json!({ "name": "web", "nodeSelector": {} }), bare), "the server leaves it out");
+}
+
+#[test]
+fn an_empty_list_that_an_apply_removed_is_lost_though_nobody_owns_it() {
+    let info = ResourceInfo { group: "example.dev".into(), ..ResourceInfo::of::<Deployment>() };
+    let owned = fields("example.dev/v1", json!({ "f:spec": { "f:name": {}, "f:free": {} } }));
+    let lost = |intent: Value, live: Value| {
+        let spec = |spec| json!({ "spec": spec });
+        has_lost(&info, &spec(intent), &spec(live), &owned)
+    };
+    let name = || json!({ "name": "a" });
+    assert!(lost(json!({ "name": "a", "ports": [] }), name()));
+    assert!(lost(json!({ "name": "a", "ports": [] }), json!({ "name": "a", "ports": null })));
+    assert!(lost(json!({ "name": "a", "part": { "ports": [] } }), name()), "with its object");
+    assert!(!lost(json!({ "name": "a", "ports": [] }), json!({ "name": "a", "ports": [] })));
+    assert!(!lost(json!({ "name": "a", "ports": [{ "port": 1 }] }), name()), "it was refused");
+    let whole = json!({ "free": { "list": [] } });
+    assert!(!lost(whole, json!({ "free": {} })), "it is owned as a whole");
+    let kind = ResourceInfo::of::<Deployment>();
+    let (intent, live) = (json!({ "spec": { "ports": [] } }), json!({ "spec": {} }));
+    assert!(!has_lost(&kind, &intent, &live, &owned), "the server leaves it out");
 }
