@@ -51,6 +51,10 @@ done
 build=$(grep -v '^#' Dockerfile | grep -oE 'cargo build[^&;|\\]*') || fail "the Dockerfile has no cargo build"
 [[ $build == *--locked* ]] || fail "the Dockerfile's cargo build is not --locked"
 (cd "$copy/image" && run "${build/--release/}")
+# By a digest: tags move.
+images=$(sed -nE 's/^ARG [A-Z]+_IMAGE=//p' Dockerfile)
+[ "$(wc -l <<<"$images")" -ge 2 ] || fail "the Dockerfile has lost an image"
+! grep -vE '@sha256:[0-9a-f]{64}$' <<<"$images" || fail "the Dockerfile has images that are not pinned"
 grep -q "target/release/my-operator" Dockerfile || fail "the Dockerfile copies another program"
 
 # Each step of the CI workflow but for the image, which needs Docker.

@@ -12,8 +12,20 @@
 //! | [`ControllerSet`]: stand-ins for workloads, Endpoints, volumes, scheduler and kubelet | containers, networks |
 //! | logs from annotations, `exec`, `attach` and forwarded ports that echo, over WebSocket | SPDY without a WebSocket |
 //! | storage in memory or in a file, an audit log, administration over a Unix socket | etcd |
+//!
+//! | feature, all on by default | without it |
+//! |---|---|
+//! | `admin` | no `ApiServer::serve_admin` |
+//! | `data-file` | no [`Builder::start_on`]; nothing outlives the process |
+//! | `websocket` | sessions with Pods are answered 501, and watches go on over HTTP |
+//! | `program` | no `windlass-apiserver`, the program |
 
-#[cfg(unix)]
+#![cfg_attr(
+    not(all(unix, feature = "admin", feature = "data-file", feature = "websocket")),
+    allow(dead_code, unused_imports, reason = "the parts that are left out use them")
+)]
+
+#[cfg(all(unix, feature = "admin"))]
 mod admin;
 pub mod apply;
 mod audit;
@@ -23,11 +35,14 @@ mod controllers;
 mod core;
 pub mod crd_schema;
 mod crds;
+#[cfg(feature = "data-file")]
 mod data;
 mod direct;
 pub mod discovery;
+#[cfg(feature = "data-file")]
 mod durable;
 pub mod faults;
+#[cfg(any(feature = "admin", feature = "data-file"))]
 mod files;
 mod go;
 mod hooks;

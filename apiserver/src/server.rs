@@ -14,6 +14,7 @@ use crate::auth::{ConnectionIdentity, Tokens, User};
 use crate::clock::Clock;
 use crate::controllers::{Controller, ControllerSet};
 use crate::core::Core;
+#[cfg(feature = "data-file")]
 use crate::data::Writer;
 use crate::faults::{Faults, ObservedChange, Observer};
 use crate::hooks::Connector;
@@ -71,7 +72,8 @@ pub struct ApiServer {
     pub(crate) kept: Option<Arc<Kept>>,
 }
 
-/// Data file of a server.
+/// Data file of a server, and what it keeps beside objects.
+#[cfg(feature = "data-file")]
 pub(crate) struct Kept {
     /// The authority that signs all certificates.
     pub(crate) authority: tls::PemIdentity,
@@ -81,10 +83,40 @@ pub(crate) struct Kept {
     pub(crate) writer: Writer,
 }
 
+#[cfg(feature = "data-file")]
+impl Kept {
+    /// Returns the authority and the administrator's token.
+    fn identity(&self) -> (tls::PemIdentity, String) {
+        (self.authority.clone(), self.token.clone())
+    }
+
+    /// Waits until the file is closed.
+    async fn closed(&self) {
+        self.writer.closed().await;
+    }
+}
+
 /// Shows no key and no token.
+#[cfg(feature = "data-file")]
 impl fmt::Debug for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kept").field("writer", &self.writer).finish_non_exhaustive()
+    }
+}
+
+/// Data file of a server that is built without files: there is none.
+#[cfg(not(feature = "data-file"))]
+#[derive(Debug)]
+pub(crate) enum Kept {}
+
+#[cfg(not(feature = "data-file"))]
+impl Kept {
+    fn identity(&self) -> (tls::PemIdentity, String) {
+        match *self {}
+    }
+
+    async fn closed(&self) {
+        match *self {}
     }
 }
 
@@ -350,7 +382,7 @@ impl ApiServer {
     /// The address cannot be bound, or the certificates cannot be made or read.
     pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<tls::Listening> {
         let (own, token) = match &self.kept {
-            Some(kept) => (kept.authority.clone(), kept.token.clone()),
+            Some(kept) => kept.identity(),
             None => (tls::PemIdentity::generate_authority()?, new_token(&self.core.rng)),
         };
         let further = tls::authorities(&self.access.authorities)?;
@@ -487,7 +519,7 @@ impl ApiServer {
         // First: a log whose reader has stopped must not keep the file open.
         if let (Some(kept), Some(journal)) = (&self.kept, self.core.store.journal()) {
             journal.close();
-            kept.writer.closed().await;
+            kept.closed().await;
         }
         self.core.audit.close().await;
     }

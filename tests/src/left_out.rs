@@ -3,7 +3,7 @@
 //!
 //! A test that cannot run is ignored, with a reason, and never counts as passed. A test that is
 //! ignored by an attribute must be asked for; a test that is ignored by a harness of libtest-mimic
-//! is decided by the machine when the test runs. `tests/zz_machine.rs` prints all of them at the
+//! is decided by the machine when the test runs. `tests/zz_machine.rs` prints all of them near the
 //! end of `cargo test`.
 
 // DESIGN.md, 93: Tests that cannot run on a machine are ignored at run time
@@ -17,17 +17,6 @@ use crate::built;
 
 /// Reason for which a test that needs IPv6 does not run.
 pub const NO_IPV6: &str = "this machine has no IPv6 on loopback";
-
-/// Folders of the workspace's packages that have tests.
-const FOLDERS: [&str; 7] = [
-    "framework",
-    "macros/src",
-    "apiserver/src",
-    "apiserver/tests",
-    "examples",
-    "tests/src",
-    "tests/tests",
-];
 
 /// Whether loopback has IPv6.
 pub fn has_ipv6() -> bool {
@@ -105,17 +94,30 @@ fn ignored(line: &str) -> Option<Option<&str>> {
     Some(rest.split('"').nth(1))
 }
 
-/// Returns every Rust file of the workspace's packages, sorted.
+/// Returns the folders of the packages that `cargo test` tests: the default members.
+fn members(root: &Path) -> Vec<PathBuf> {
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("the workspace's manifest");
+    let listed = manifest.lines().find_map(|line| line.strip_prefix("default-members = "));
+    let listed = listed.expect("the workspace lists its default members in one line");
+    listed.split('"').skip(1).step_by(2).map(|folder| root.join(folder)).collect()
+}
+
+/// Returns every Rust file of these packages once, sorted: packages may lie in one another, and others
+/// beside them.
 fn sources(root: &Path) -> Vec<(PathBuf, String)> {
+    let members = members(root);
     let mut found = Vec::new();
-    let mut open: Vec<PathBuf> = FOLDERS.iter().map(|folder| root.join(folder)).collect();
+    let mut open = members.clone();
     while let Some(folder) = open.pop() {
         let entries = fs::read_dir(&folder)
             .unwrap_or_else(|error| panic!("cannot read {}: {error}", folder.display()));
         for entry in entries {
             let path = entry.expect("an entry of a folder that was just opened").path();
             if path.is_dir() {
-                open.push(path);
+                // A package of its own is looked through if it is a member, and then once.
+                if !path.join("Cargo.toml").is_file() {
+                    open.push(path);
+                }
             } else if path.extension().is_some_and(|end| end == "rs") {
                 let text = fs::read_to_string(&path)
                     .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
@@ -160,6 +162,8 @@ fn early_ends(text: &str) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn root() -> PathBuf {
@@ -174,6 +178,20 @@ mod tests {
         assert_eq!(elsewhere, cfg!(not(target_os = "linux")).then_some(Some("no /proc")));
         for line in ["// #[ignore]", "let text = \"#[ignore]\";", "#[test]", "#[cfg(unix)]"] {
             assert_eq!(ignored(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn each_package_that_is_tested_is_looked_through_once_and_no_other() {
+        let files: Vec<_> = sources(&root()).into_iter().map(|(file, _)| file).collect();
+        let once: BTreeSet<_> = files.iter().collect();
+        assert_eq!(once.len(), files.len());
+        for member in members(&root()) {
+            assert!(files.iter().any(|file| file.starts_with(&member)), "{}", member.display());
+        }
+        let others = ["tests/bench", "tests/fuzz", "tests/models", "tests/peers"];
+        for other in others.map(|folder| root().join(folder)) {
+            assert!(!files.iter().any(|file| file.starts_with(&other)), "{}", other.display());
         }
     }
 

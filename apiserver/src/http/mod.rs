@@ -16,6 +16,10 @@ mod json;
 mod paths;
 mod route;
 mod shape;
+#[cfg(feature = "websocket")]
+mod socket;
+#[cfg(not(feature = "websocket"))]
+#[path = "socket/without.rs"]
 mod socket;
 #[cfg(test)]
 pub(crate) mod test_support;

@@ -125,7 +125,7 @@ async fn updates_deletions_and_dry_runs_are_judged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_failure_policy_decides_when_a_handler_panics_hangs_or_fails() {
+async fn w3_w5_the_failure_policy_decides_when_a_handler_panics_hangs_or_fails() {
     for (policy, wanted) in [("Fail", 500), ("Ignore", 201)] {
         for wish in ["panic", "hang", "fail"] {
             let mut cluster = Cluster::start("hooks", policy).await;

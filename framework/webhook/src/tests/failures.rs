@@ -14,7 +14,7 @@ async fn failed(path: &str, data: Value) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_that_does_not_show_its_text() {
+async fn w3_a_panic_is_a_failure_that_does_not_show_its_text() {
     let (code, text) = failed(VALIDATE, json!({ "panic": "password" })).await;
     assert_eq!(code, 500);
     assert!(text.contains("panicked") && !text.contains("password"), "{text}");
@@ -27,7 +27,7 @@ async fn a_response_that_fails_leaves_the_decision_to_the_failure_policy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_hangs_is_answered_for_before_the_deadline_of_the_caller() {
+async fn w5_a_handler_that_hangs_is_answered_for_before_the_deadline_of_the_caller() {
     for (query, most) in
         [("?timeout=1s", 1000), ("?timeout=30s", 30_000), ("", 10_000), ("?timeout=5h", 30_000)]
     {

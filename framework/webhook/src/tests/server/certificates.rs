@@ -36,7 +36,7 @@ impl Drop for Folder {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mounted_files_are_replaced_within_ten_seconds() {
+async fn w1_mounted_files_are_replaced_within_ten_seconds() {
     let (first, second) = (Authority::new("first"), Authority::new("second"));
     let folder = Folder::new("reload");
     let write = |(chain, key): &(String, String)| {
@@ -99,7 +99,7 @@ fn place(now: &str) -> (ServingCertificate, Clock) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readiness_warns_of_the_last_fifth_of_a_life_and_falls_at_its_end() {
+async fn w1_readiness_warns_of_the_last_fifth_of_a_life_and_falls_at_its_end() {
     let (place, clock) = place("2026-01-01T00:00:00Z");
     assert!(!place.check().ok);
     let (chain, key) = Authority::new("first").issue_between((2026, 1, 1), (2026, 4, 11));
@@ -117,7 +117,7 @@ async fn readiness_warns_of_the_last_fifth_of_a_life_and_falls_at_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_certificate_does_not_replace_one_that_lives() {
+async fn w1_an_expired_certificate_does_not_replace_one_that_lives() {
     let (place, _) = place("2026-01-01T00:00:00Z");
     let authority = Authority::new("first");
     let (chain, key) = authority.issue();

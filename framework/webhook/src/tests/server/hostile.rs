@@ -30,7 +30,7 @@ async fn status(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_a_handshake_is_cut_off_after_five_seconds() {
+async fn w2_half_a_handshake_is_cut_off_after_five_seconds() {
     let hooks = Hooks::start().await;
     let mut silent = hooks.pipe(1024).await;
     let mut half = hooks.pipe(1024).await;
@@ -42,7 +42,7 @@ async fn half_a_handshake_is_cut_off_after_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_tls_is_closed_at_once() {
+async fn w2_no_tls_is_closed_at_once() {
     let hooks = Hooks::start().await;
     let mut plain = hooks.pipe(1024).await;
     plain.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -50,7 +50,7 @@ async fn no_tls_is_closed_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_headers_are_cut_off_after_five_seconds_on_new_and_on_used_connections() {
+async fn w2_slow_headers_are_cut_off_after_five_seconds_on_new_and_on_used_connections() {
     let hooks = Hooks::start().await;
     let mut fresh = hooks.tls().await;
     let mut used = hooks.tls().await;
@@ -74,7 +74,7 @@ async fn slow_headers_are_cut_off_after_five_seconds_on_new_and_on_used_connecti
 }
 
 #[tokio::test(start_paused = true)]
-async fn headers_without_end_are_refused() {
+async fn w2_headers_without_end_are_refused() {
     let hooks = Hooks::start().await;
     let mut stream = hooks.tls().await;
     let line = format!("x-{}: y\r\n", "a".repeat(1000));
@@ -84,7 +84,7 @@ async fn headers_without_end_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_body_is_refused_after_ten_seconds_or_at_the_deadline_of_the_review() {
+async fn w2_a_slow_body_is_refused_after_ten_seconds_or_at_the_deadline_of_the_review() {
     let hooks = Hooks::start().await;
     for (query, seconds) in [("", 9), ("?timeout=30s", 10), ("?timeout=2s", 1)] {
         let mut stream = hooks.tls().await;
@@ -98,7 +98,7 @@ async fn a_slow_body_is_refused_after_ten_seconds_or_at_the_deadline_of_the_revi
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_without_end_is_refused_at_its_limit() {
+async fn w2_a_body_without_end_is_refused_at_its_limit() {
     let hooks = Hooks::start().await;
     let mut announced = hooks.tls().await;
     announced.write_all(head(MAX_BODY + 1, "").as_bytes()).await.unwrap();
@@ -121,7 +121,7 @@ async fn a_body_without_end_is_refused_at_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_connections_do_not_keep_a_good_client_out() {
+async fn w2_ten_thousand_connections_do_not_keep_a_good_client_out() {
     let hooks = Hooks::start_with(|server| server.connections(64)).await;
     let mut regular = hooks.http().await;
     assert_eq!(send(&mut regular, "", json!({})).await.0, 200);
@@ -138,7 +138,7 @@ async fn ten_thousand_connections_do_not_keep_a_good_client_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_further_connection_waits_while_all_are_being_answered() {
+async fn w2_a_further_connection_waits_while_all_are_being_answered() {
     let hooks = Hooks::start_with(|server| server.connections(1)).await;
     let mut first = hooks.http().await;
     let slow = tokio::spawn(async move { send(&mut first, "", json!({ "slow": "" })).await.0 });
@@ -150,7 +150,7 @@ async fn a_further_connection_waits_while_all_are_being_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_bodies_wait_for_memory_and_small_ones_do_not() {
+async fn w2_large_bodies_wait_for_memory_and_small_ones_do_not() {
     let hooks = Hooks::start().await;
     let mut hogs = Vec::new();
     for _ in 0..5 {
@@ -169,7 +169,7 @@ async fn large_bodies_wait_for_memory_and_small_ones_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deep_json_fails_the_request_and_nothing_else() {
+async fn w2_deep_json_fails_the_request_and_nothing_else() {
     let hooks = Hooks::start().await;
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let object = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","data":{deep}}}"#);
@@ -188,7 +188,7 @@ async fn deep_json_fails_the_request_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_its_answer_is_cut_off_after_ten_seconds() {
+async fn w2_a_client_that_does_not_read_its_answer_is_cut_off_after_ten_seconds() {
     let hooks = Hooks::start().await;
     let config = hooks.authority.client(&[]);
     let mut stream = connect(config, hooks.pipe(512).await).await.unwrap();
@@ -203,7 +203,7 @@ async fn a_client_that_does_not_read_its_answer_is_cut_off_after_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rapid_resets_end_their_connection_and_no_other() {
+async fn w2_rapid_resets_end_their_connection_and_no_other() {
     let hooks = Hooks::start_with(WebhookServer::http2).await;
     let mut good = hooks.http().await;
     let config = hooks.authority.client(&["h2"]);

@@ -151,7 +151,7 @@ async fn replicas_that_start_at_once_share_the_certificates_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn certificates_are_replaced_in_time_for_years_and_no_request_meets_one_without_trust() {
+async fn w1_certificates_are_replaced_in_time_for_years_and_no_request_meets_one_without_trust() {
     let world = World::start().await;
     let replicas = [world.replica(), world.replica()];
     pass(2).await;
@@ -176,7 +176,7 @@ async fn certificates_are_replaced_in_time_for_years_and_no_request_meets_one_wi
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_authority_is_trusted_for_an_hour_before_it_signs() {
+async fn w1_a_new_authority_is_trusted_for_an_hour_before_it_signs() {
     let world = World::start().await;
     let replica = world.replica();
     pass(2).await;
@@ -198,7 +198,7 @@ async fn a_new_authority_is_trusted_for_an_hour_before_it_signs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn certificates_that_expired_while_everything_was_down_are_made_anew() {
+async fn w1_certificates_that_expired_while_everything_was_down_are_made_anew() {
     let world = World::start().await;
     let replica = world.replica();
     pass(2).await;
