@@ -250,6 +250,30 @@ mod tests {
     }
 
     #[test]
+    fn a_report_has_version_and_generation_of_the_attempt_that_it_is_about() {
+        let (attempt, report) =
+            (AttemptCancel::new(&Arc::default()), AttemptCancel::new(&Arc::default()));
+        attempt.set_start_version("7", Some(3));
+        report.report_of(&attempt);
+        for one in [&attempt, &report] {
+            assert_eq!(one.generation(), Some(3));
+            assert!(one.has_start_version("7") && !one.has_start_version("8"));
+        }
+        attempt.set_generation(Some(4));
+        assert_eq!((attempt.generation(), report.generation()), (Some(4), Some(3)));
+        attempt.set_generation(None);
+        assert_eq!(attempt.generation(), None, "kinds without a spec count none");
+    }
+
+    #[test]
+    fn an_outcome_is_shown_once_that_was_noted() {
+        let attempt = AttemptCancel::new(&Arc::default());
+        assert!(!attempt.is_shown());
+        attempt.shown();
+        assert!(attempt.is_shown());
+    }
+
+    #[test]
     fn a_token_is_cancelled_by_the_end_of_the_attempt_and_by_the_parent() {
         let parent = Arc::new(CancellationToken::new());
         let (ended, stopped) = (AttemptCancel::new(&parent), AttemptCancel::new(&parent));

@@ -189,4 +189,19 @@ mod tests {
         rates.forget(&two);
         assert!(rates.inner.lock().counts.is_empty());
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_interval_that_is_over_begins_anew_also_between_two_sweeps() {
+        let (rates, start) = (Rates::new(Rate::new(2, 10 * SECOND)), Instant::now());
+        let (one, two) = (ObjectKey::new(None, "one"), ObjectKey::new(None, "two"));
+        let record = |key, seconds| rates.record(key, start + seconds * SECOND);
+        record(&two, 0);
+        record(&one, 4);
+        // Sweeps, and the interval of the other one is not over yet.
+        record(&two, 10);
+        record(&one, 15);
+        assert_eq!(rates.wait(&one, start + 15 * SECOND), None);
+        record(&one, 16);
+        assert_eq!(rates.wait(&one, start + 16 * SECOND), Some(9 * SECOND));
+    }
 }

@@ -46,6 +46,13 @@ enum NamespaceState {
     Active(String),
 }
 
+impl NamespaceState {
+    /// Returns the state of a namespace that exists.
+    fn of(uid: &str, is_terminating: bool) -> Self {
+        if is_terminating { Self::Terminating } else { Self::Active(uid.to_owned()) }
+    }
+}
+
 /// The keys of one controller that wait for a namespace.
 #[derive(Default)]
 pub(crate) struct Namespaces {
@@ -200,8 +207,9 @@ impl Watched {
         // The watch selects a single namespace.
         match self.informer.store().select(None, &Selector::everything()).first() {
             None => NamespaceState::Absent,
-            Some(found) if found.metadata().is_terminating() => NamespaceState::Terminating,
-            Some(found) => NamespaceState::Active(found.metadata().uid().to_owned()),
+            Some(found) => {
+                NamespaceState::of(found.metadata().uid(), found.metadata().is_terminating())
+            }
         }
     }
 }
@@ -284,9 +292,14 @@ mod tests {
 
         /// A reconcile of that object ends: its namespace was not there.
         fn not_there(&self, name: &str) {
+            self.not_there_in(name, "tn");
+        }
+
+        fn not_there_in(&self, name: &str, namespace: &str) {
             let answer = r#"{"code":404,"reason":"NotFound","message":"namespaces \"tn\" not found",
                 "details":{"name":"tn","kind":"namespaces"}}"#;
-            let status: ApiStatus = serde_json::from_str(answer).expect("a status");
+            let answer = answer.replace("tn", namespace);
+            let status: ApiStatus = serde_json::from_str(&answer).expect("a status");
             self.namespaces
                 .failed(&key(name), &Failure::from(Error::from_status("try it", status)));
         }
@@ -342,6 +355,37 @@ mod tests {
         assert_eq!(rig.enqueued(&NamespaceState::Active("u2".to_owned())), ["a", "b"]);
         rig.namespaces.ended(&key("a"));
         assert_eq!(rig.enqueued(&open), ["b"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn namespaces_and_keys_beyond_the_limits_have_their_backoff_only() {
+        let rig = Rig::new();
+        let waiting =
+            |namespace: &str| rig.namespaces.waiting.lock().get(namespace).map(BTreeMap::len);
+        for number in 0..MAX_NAMESPACES {
+            rig.not_there_in(&format!("a{number}"), &format!("n{number}"));
+        }
+        rig.not_there_in("b", "one-more");
+        rig.not_there_in("c", "n0");
+        assert_eq!((waiting("one-more"), waiting("n0")), (None, Some(2)));
+        for number in 0..MAX_KEYS {
+            rig.not_there_in(&format!("k{number}"), "n0");
+        }
+        assert_eq!(waiting("n0"), Some(MAX_KEYS));
+    }
+
+    #[test]
+    fn a_name_from_an_answer_is_a_label_or_is_not_watched() {
+        for (name, is_fine) in [("a-b1", true), ("", false), ("A", false), ("a.b", false)] {
+            assert_eq!(is_label(name), is_fine, "{name}");
+        }
+        assert!(is_label(&"x".repeat(63)) && !is_label(&"x".repeat(64)));
+    }
+
+    #[test]
+    fn a_namespace_that_is_being_deleted_is_not_open() {
+        assert_eq!(NamespaceState::of("u1", true), NamespaceState::Terminating);
+        assert_eq!(NamespaceState::of("u1", false), NamespaceState::Active("u1".to_owned()));
     }
 
     #[tokio::test(start_paused = true)]

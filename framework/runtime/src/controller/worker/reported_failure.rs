@@ -46,3 +46,27 @@ pub(crate) fn waiting(wait: &Wait, type_: &str, is_terminating: bool) -> Conditi
     let reason = if is_terminating { TERMINATING } else { WAITING };
     unmet(type_, reason, format!("{}: {}", wait.reason, wait.text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_stalled_by_a_failure_that_is_not_tried_again_and_by_no_other() {
+        let retried = Failure::from("no answer");
+        let mut given_up = Failure::from("no answer");
+        given_up.gave_up = true;
+        for (failure, state, reason) in [
+            (retried, State::Retried, FAILED),
+            (given_up, State::Stalled, GAVE_UP),
+            (Failure::terminal("no such host"), State::Stalled, TERMINAL),
+        ] {
+            let gave_up = failure.gave_up();
+            let reported =
+                ReportedFailure { failure: &failure, failures: 1, is_new: true, gave_up };
+            let outcome = reported.outcome();
+            assert_eq!((outcome.state, &*outcome.reason), (state, reason));
+            assert_eq!(outcome.message, failure.to_string());
+        }
+    }
+}

@@ -89,6 +89,7 @@ async fn pass(seconds: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_reconcile_that_waits_is_no_failure_and_is_shown_with_its_reason() {
+    let (captured, _logging) = Captured::at(tracing::Level::WARN);
     let (world, waits) = (World::start().await, Waits::default());
     let running = start(&world, &waits, builder(), "waits").await;
     pass(3600).await;
@@ -104,6 +105,7 @@ async fn a_reconcile_that_waits_is_no_failure_and_is_shown_with_its_reason() {
     assert!(running.handle.dump(10)["lastErrors"].as_array().expect("a list").is_empty());
     let writes = world.writes().into_iter().filter(|write| write == "patch sites/status");
     assert_eq!(writes.count(), 1, "checks write nothing");
+    assert!(captured.with("stalled").is_empty(), "it waits: {}", captured.text());
 
     world.patch("home", json!({ "spec": { "host": "ready" } })).await;
     pass(5).await;
