@@ -95,7 +95,9 @@ pub(super) fn only(kind: &Type, before: &[&Type], fault: &str, krate: &TokenStre
     let checks = suspects.map(|other| {
         let text = |kind: &Type| kind.to_token_stream().to_string().replace(' ', "");
         let message = format!("`{}` is `{}`: {fault}", text(kind), text(other));
-        quote_spanned! {at(kind.span())=>
+        // Of a path the last name is underlined: of several tokens rustc would take the first.
+        let place = at(name(kind).map_or_else(|| kind.span(), Ident::span));
+        quote_spanned! {place=>
             const _: () = ::core::assert!(
                 !#krate::__private::is_same_kind::<#other, #kind>(),
                 #message
