@@ -193,6 +193,7 @@ fn a_schema_of_a_generic_newtype() {
 #[test]
 fn a_literal_with_options_lists_maps_and_conditions() {
     let tokens = object::object(quote::quote! {
+        ::windlass;
         Deployment {
             metadata: { name: site.name() },
             spec: {
@@ -256,4 +257,39 @@ fn a_controller_with_conditions() {
         struct Sites;
     };
     compare("controller_conditions", controller::derive(&input));
+}
+
+#[test]
+fn code_for_a_framework_of_another_name_names_no_windlass() {
+    let spec: DeriveInput = parse_quote! {
+        #[schema(crate = facade::framework)]
+        #[apply(crate = facade::framework)]
+        struct WebsiteSpec {
+            #[schema(min = 1, default = 2)]
+            replicas: i32,
+        }
+    };
+    let condition: DeriveInput = parse_quote! {
+        #[condition(crate = facade::framework)]
+        #[conditions(ready(all(Up)), crate = facade::framework)]
+        enum WebsiteCondition { Up }
+    };
+    let controller: DeriveInput = parse_quote! {
+        #[controller(for = Website, owns(Pod, core::v1::Pod), on_change(spec.host = rehost))]
+        #[controller(conditions(C), can(get list Secret), crate = facade::framework)]
+        struct Sites;
+    };
+    let literal =
+        quote::quote!(facade::framework; Pod { kind: "Pod", spec: { containers: [{ name }] } });
+    for code in [
+        schema::derive(&spec),
+        apply::derive(&spec),
+        conditions::condition_type(&condition),
+        conditions::conditions(&condition),
+        controller::derive(&controller),
+        object::object(literal),
+    ] {
+        let text = code.to_string();
+        assert!(text.contains("facade :: framework") && !text.contains("windlass"), "{text}");
+    }
 }

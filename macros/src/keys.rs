@@ -408,6 +408,18 @@ pub(crate) fn crate_path(key: &Key, input: ParseStream<'_>) -> syn::Result<syn::
     })
 }
 
+/// Reads `#[name(crate = path)]`, of a derive whose type has no other key.
+pub(crate) fn crate_of(of: &[Attribute], name: &str, errors: &mut Errors) -> Option<syn::Path> {
+    let mut path = None;
+    attributes(of, name, errors, |input, errors| {
+        each_key(input, &["crate"], errors, |key, input, errors| {
+            set(&mut path, key, crate_path(key, input)?, errors);
+            Ok(())
+        });
+    });
+    path
+}
+
 /// Returns generated code that names windlass by another path; `None`: by `::windlass`.
 ///
 /// The generators write `::windlass` everywhere, and this function replaces it: no generator can

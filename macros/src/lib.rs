@@ -72,14 +72,15 @@ pub fn schema(input: TokenStream) -> TokenStream {
     schema::derive(&input).into()
 }
 
-#[doc = include_str!("../docs/object.md")]
+/// Expands `object!`, which puts its crate in front.
+#[doc(hidden)]
 #[proc_macro]
-pub fn object(input: TokenStream) -> TokenStream {
+pub fn object_literal(input: TokenStream) -> TokenStream {
     object::object(input.into()).into()
 }
 
 #[doc = include_str!("../docs/apply_configuration.md")]
-#[proc_macro_derive(ApplyConfiguration, attributes(serde))]
+#[proc_macro_derive(ApplyConfiguration, attributes(apply, serde))]
 pub fn apply_configuration(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     apply::derive(&input).into()

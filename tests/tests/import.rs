@@ -165,6 +165,17 @@ fn with_exact_types_nothing_differs_but_for_the_comments() {
 }
 
 #[test]
+fn labels_and_annotations_of_a_definition_are_kept_but_those_of_tools() {
+    let metadata = knativeservice::Service::crd().unwrap().metadata;
+    let texts = |all: Option<std::collections::BTreeMap<String, String>>| {
+        serde_json::to_value(all.unwrap_or_default()).unwrap()
+    };
+    let labels = json!({ "app.kubernetes.io/name": "knative-serving", "duck.knative.dev/podspecable": "true" });
+    assert_eq!(texts(metadata.labels), labels);
+    assert_eq!(texts(metadata.annotations), json!({ "example.dev/owner": "the \"serving\" team" }));
+}
+
+#[test]
 fn objects_are_read_and_written_without_a_loss() {
     let object = json!({
         "apiVersion": "shapes.example.dev/v1",

@@ -12,6 +12,7 @@ mod projected;
 mod root;
 pub mod schema;
 mod status;
+mod twins;
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt;
@@ -42,6 +43,7 @@ pub use root::{
     check_version, index_values, required_or, write_unless,
 };
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
+pub use twins::{Repeated, is_same_kind};
 
 /// Decodes a projection with the scanner; `None` when that fails.
 pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {

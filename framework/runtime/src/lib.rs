@@ -27,8 +27,15 @@ pub use controller::Controller;
 pub use dependents::Dependents;
 pub use windlass_macros::{
     ApplyConfiguration, ConditionType, Conditions, Controller, CustomResource, Projection, Schema,
-    object,
 };
+
+#[doc = include_str!("../../../macros/docs/object.md")]
+#[macro_export]
+macro_rules! object {
+    ($($literal:tt)*) => {
+        $crate::__private::object_literal!($crate; $($literal)*)
+    };
+}
 
 // Examples and derives name modules of the crates below as users of `windlass` do.
 #[doc(hidden)]

@@ -11,6 +11,7 @@ use super::hints;
 use super::settings::{self, Setting};
 use crate::errors::Errors;
 use crate::keys::{self, Key, WithSpan, set, unknown};
+use crate::path::{FieldPath, Segment};
 
 pub(crate) const KEYS: &[&str] = &[
     "for",
@@ -92,8 +93,8 @@ pub(super) struct ConditionsAttr {
 /// `spec.host = rehost` in `on_change(…)`.
 #[derive(Debug)]
 pub(super) struct ChangeAttr {
-    /// Identifiers from the object to the field.
-    pub(super) field: Vec<Ident>,
+    /// Path from the object to the field.
+    pub(super) field: FieldPath,
     /// Method of the controller, or path of a function.
     pub(super) handler: Path,
     /// Variant of the declared conditions that shows the outcome.
@@ -272,16 +273,13 @@ fn changes(input: ParseStream<'_>) -> syn::Result<Vec<ChangeAttr>> {
             let message = format!("a field is a path without quotation marks: `{CHANGE}`");
             return Err(syn::Error::new(input.span(), message));
         }
-        let mut field = vec![input.call(Ident::parse_any)?];
-        while input.parse::<Option<Token![.]>>()?.is_some() {
-            field.push(input.call(Ident::parse_any)?);
-        }
+        let field = FieldPath::parse(input)?;
         if !input.peek(Token![=]) {
             let message = format!("name the handler of the field: `{CHANGE}`");
             return Err(syn::Error::new(input.span(), message));
         }
         input.parse::<Token![=]>()?;
-        if let [key] = field.as_slice()
+        if let [Segment::Field(key)] = field.segments.as_slice()
             && HANDLER_KEYS.iter().any(|known| key == known)
         {
             condition_of(key, input, found.last_mut())?;

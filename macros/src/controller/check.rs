@@ -66,14 +66,13 @@ fn owned_once(attrs: &Attrs, errors: &mut Errors) {
 fn handled_once(attrs: &Attrs, errors: &mut Errors) {
     for (i, one) in attrs.on_change.iter().enumerate() {
         let is_same = |before: &ChangeAttr| {
-            before.field == one.field && same_tokens(&before.handler, &one.handler)
+            before.field.text() == one.field.text() && same_tokens(&before.handler, &one.handler)
         };
         if attrs.on_change[..i].iter().any(is_same) {
-            let field: Vec<String> = one.field.iter().map(ToString::to_string).collect();
             let handler = one.handler.to_token_stream().to_string().replace(' ', "");
             let message = format!(
                 "`{handler}` is named twice for changes of `{}`, and would run twice",
-                field.join(".")
+                one.field.text()
             );
             errors.at(one.handler.span(), message);
         }

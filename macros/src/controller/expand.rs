@@ -10,7 +10,9 @@ use syn::{DeriveInput, Generics, Type, parse_quote};
 
 use super::attrs::{Attrs, ChangeAttr, ConditionsAttr, WatchAttr};
 use super::grants::{Grant, Target, VERBS};
+use super::twins;
 use crate::keys::same_tokens;
+use crate::path;
 
 /// Verbs that a controller has on every kind it caches.
 pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
@@ -42,11 +44,13 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         [graph, _, ..] => bounded_by(input, graph, krate),
         _ => input.clone(),
     };
-    for kind in &attrs.owns {
-        let kind = &kind.kind;
-        let target = quote_spanned!(at(kind.span())=> #krate::rbac::Owns<#kind>);
+    let cached = cached(attrs);
+    for owned in &attrs.owns {
+        let kind = twins::apart(&owned.kind, twins::before(&owned.kind, &cached), krate);
+        let target = quote_spanned!(at(owned.kind.span())=> #krate::rbac::Owns<#kind>);
         output.extend(implement(input, &target));
     }
+    output.extend(twins::owned_once(attrs, krate));
     if let Some(conditions) = &attrs.conditions {
         let set = condition_set(conditions, krate);
         let target = quote_spanned! {at(conditions.span)=>
@@ -60,10 +64,10 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         let target = quote_spanned!(place=> #krate::dependents::OwnsDependents<#graph>);
         output.extend(implement(input, &target));
     }
-    output.extend(reads(input, attrs, krate));
-    output.extend(granted(input, attrs, krate));
+    output.extend(reads(input, &cached, krate));
+    output.extend(granted(input, attrs, &cached, krate));
     output.extend(nothing(input, krate));
-    output
+    twins::within(attrs, output, krate)
 }
 
 /// Generates the impl of a trait without items.
@@ -114,11 +118,13 @@ fn with_parameter(input: &DeriveInput, parameter: syn::TypeParam) -> Generics {
 }
 
 /// Generates read access to the kinds that have a cache.
-fn reads(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
-    let impls = cached(attrs).into_iter().flat_map(|kind| {
+fn reads(input: &DeriveInput, cached: &[&Type], krate: &TokenStream) -> TokenStream {
+    let impls = cached.iter().flat_map(|kind| {
+        let place = at(kind.span());
+        let kind = twins::apart(kind, twins::before(kind, cached), krate);
         READ.map(|verb| {
             let verb = verb_type(krate, verb);
-            let target = quote_spanned!(at(kind.span())=> #krate::rbac::Can<#verb, #kind>);
+            let target = quote_spanned!(place=> #krate::rbac::Can<#verb, #kind>);
             implement(input, &target)
         })
     });
@@ -139,37 +145,57 @@ fn cached(attrs: &Attrs) -> Vec<&Type> {
 }
 
 /// Generates the grants of `can(…)` that calls require, each once.
-fn granted(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
-    let mut seen: Vec<String> = Vec::new();
+fn granted(
+    input: &DeriveInput,
+    attrs: &Attrs,
+    cached: &[&Type],
+    krate: &TokenStream,
+) -> TokenStream {
+    // Verb, subresource and kind of those before.
+    let mut seen: Vec<(&str, Option<&str>, &Type)> = Vec::new();
     let mut output = TokenStream::new();
     for grant in &attrs.grants {
         let Target::Kind(kind, sub) = &grant.target else { continue };
-        let place = at(kind.span());
-        let target = match sub.as_ref().map(|sub| sub.value.as_str()) {
-            None => quote_spanned!(place=> #kind),
-            Some(sub) => {
-                let Some((_, marker)) = TYPED.iter().find(|(name, _)| *name == sub) else {
-                    continue;
-                };
-                let marker = format_ident!("{marker}");
-                quote_spanned! {place=>
-                    #krate::rbac::SubresourceOf<#kind, #krate::rbac::subresources::#marker>
-                }
-            }
-        };
+        let sub = sub.as_ref().map(|sub| sub.value.as_str());
+        let marker = TYPED.iter().find(|(name, _)| sub == Some(*name)).map(|(_, marker)| *marker);
+        if sub.is_some() && marker.is_none() {
+            continue;
+        }
         for verb in &grant.verbs {
             let name = verb.value.as_str();
-            let written = format!("{name} {target}");
-            if !VERBS.contains(&name) || seen.contains(&written) {
+            let same = seen.iter().filter(|(verb, of, _)| *verb == name && *of == sub);
+            let mut before: Vec<&Type> = same.map(|(.., kind)| *kind).collect();
+            if !VERBS.contains(&name) || before.iter().any(|before| same_tokens(*before, kind)) {
                 continue;
             }
-            seen.push(written);
+            seen.push((name, sub, kind));
+            if sub.is_none() && READ.contains(&name) {
+                before.extend(cached);
+            }
+            let fault = format!("`{name}` is granted on it already");
+            output.extend(twins::only(kind, &before, &fault, krate));
+            let target = target(kind, marker, &before, krate);
             let verb = verb_type(krate, name);
-            let bound = quote_spanned!(place=> #krate::rbac::Can<#verb, #target>);
+            let bound = quote_spanned!(at(kind.span())=> #krate::rbac::Can<#verb, #target>);
             output.extend(implement(input, &bound));
         }
     }
     output
+}
+
+/// Returns the type on which a verb is granted: the kind, or a subresource of it.
+fn target(kind: &Type, marker: Option<&str>, before: &[&Type], krate: &TokenStream) -> TokenStream {
+    let place = at(kind.span());
+    let kind = twins::apart(kind, before, krate);
+    match marker {
+        None => kind,
+        Some(marker) => {
+            let marker = format_ident!("{marker}");
+            quote_spanned! {place=>
+                #krate::rbac::SubresourceOf<#kind, #krate::rbac::subresources::#marker>
+            }
+        }
+    }
 }
 
 /// Generates grants on two kinds without objects: see `windlass::__private::Nothing`.
@@ -202,7 +228,7 @@ fn everything(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
 }
 
 /// Returns a span that shows errors at `place` and resolves names at the derive.
-fn at(place: Span) -> Span {
+pub(super) fn at(place: Span) -> Span {
     place.resolved_at(Span::call_site())
 }
 
@@ -401,9 +427,13 @@ fn conditions(conditions: &ConditionsAttr, attrs: &Attrs, krate: &TokenStream) -
 /// Generates the statement of a handler of a changed field.
 fn on_change(change: &ChangeAttr, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
     let ChangeAttr { field, handler, condition } = change;
-    let (object, text) = (&attrs.object, field.iter().map(ToString::to_string));
-    let text = text.collect::<Vec<_>>().join(".");
-    let place = at(handler.span());
+    let (object, text) = (&attrs.object, field.text());
+    let (place, end) = (at(handler.span()), at(field.end()));
+    let p = quote!(#krate::__private::path);
+    let steps = path::statements(field, path::Names::Ignored);
+    // A type without `PartialEq` is reported at the field.
+    let value = quote_spanned!(end=> __w.inner().inner().inner());
+    let same = quote_spanned!(end=> __old.has_values_of(&__new));
     let method = match handler.get_ident() {
         Some(method) => quote_spanned!(place=> Self::#method),
         None => handler.to_token_stream(),
@@ -416,7 +446,13 @@ fn on_change(change: &ChangeAttr, attrs: &Attrs, krate: &TokenStream) -> TokenSt
     quote_spanned! {place=>
         let wiring = wiring.on_change(
             #text,
-            |old: &#object, new: &#object| old.#(#field).* == new.#(#field).*,
+            |old: &#object, new: &#object| {
+                #[allow(unused_imports)]
+                use #p::Inner as _;
+                let __old = { let __w = #p::Walk::of(old); #steps #value };
+                let __new = { let __w = #p::Walk::of(new); #steps #value };
+                #same
+            },
             |controller, object, cx| ::std::boxed::Box::pin(#method(controller, object, cx)),
         );
         #shown

@@ -54,7 +54,8 @@ const HINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["webhook", "webhooks", "validate"],
-        "a controller has no webhooks; rules of its kind are written at the fields of the resource",
+        "a controller has no webhooks: rules of its kind are written at the fields of the resource; a rule that \
+         reads other objects is a handler of `windlass::webhook`",
     ),
     (
         &["cleanup", "on_delete", "deletion"],

@@ -8,6 +8,7 @@ pub(crate) mod grants;
 mod hints;
 pub(crate) mod settings;
 mod subresources;
+mod twins;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
@@ -99,7 +100,10 @@ mod tests {
         assert!(faults.is_empty(), "{faults:?}");
         assert_eq!((attrs.indexes.len(), attrs.settings.len()), (2, 13));
         assert!(attrs.owns[0].when.is_some() && attrs.with.is_some());
-        assert_eq!(attrs.on_change.iter().map(|one| one.field.len()).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(
+            attrs.on_change.iter().map(|one| one.field.text()).collect::<Vec<_>>(),
+            ["spec.host", "status"]
+        );
         let krate = attrs.krate();
         let text = |at: usize| attrs.settings[at].statement(&krate).to_string().replace(' ', "");
         assert_eq!(text(0), "letwiring=wiring.without_resync();");
@@ -137,6 +141,9 @@ mod tests {
             ("can(get use)", "`use` needs a kind behind it, and no comma"),
             ("can(escalate Role)", "name the objects"),
             ("can(impersonate \"users\")", "name the objects"),
+            ("can(approve \"signers.certificates.k8s.io\")", "name the objects"),
+            ("can(sign \"signers.certificates.k8s.io\")", "name the objects"),
+            ("can(attest \"signers.certificates.k8s.io\")", "name the objects"),
             ("can(create Secret[\"a\"])", "cannot be limited to names"),
             ("can(deletecollection Pod[\"a\"])", "cannot be limited to names"),
             ("can(list Secret[\"a\"])", "field selector"),

@@ -129,7 +129,7 @@ fn start_body(this: &Ident, span: Span, entries: &[Entry]) -> TokenStream {
     if is_map(entries) {
         inside(&quote!(#this), span, Content::Entries, entries)
     } else {
-        fields(this, entries)
+        fields(this, Held::Owned, entries)
     }
 }
 
@@ -235,7 +235,7 @@ fn inside(place: &TokenStream, span: Span, content: Content, entries: &[Entry]) 
     let (p, this) = (private(span), local("this", span));
     match content {
         Content::Fields => {
-            let body = fields(&this, entries);
+            let body = fields(&this, Held::Borrowed, entries);
             quote_spanned!(span=> { let #this = #p::Slot(&mut #place).open(); #body })
         }
         Content::Entries => {
@@ -248,7 +248,7 @@ fn inside(place: &TokenStream, span: Span, content: Content, entries: &[Entry]) 
         }
         Content::Either => {
             let Keys { item, enter } = keys(entries, span);
-            let body = fields(&this, entries);
+            let body = fields(&this, Held::MaybeMap, entries);
             quote_spanned! {span=> {
                 #item
                 #[allow(unused_mut)]
@@ -308,16 +308,42 @@ fn collect_words<'a>(entries: &'a [Entry], words: &mut Vec<(&'a str, &'a Ident)>
     }
 }
 
+/// The object whose fields are set, as generated code has it.
+#[derive(Clone, Copy)]
+enum Held {
+    /// A value.
+    Owned,
+    /// A reference.
+    Borrowed,
+    /// A reference, or a map whose keys are written like fields.
+    MaybeMap,
+}
+
+impl Held {
+    /// Returns the place of a field of `this`.
+    fn place(self, this: &Ident, field: &Ident, span: Span) -> TokenStream {
+        let is_head = *field == "api_version" || *field == "kind";
+        let whole = match self {
+            Self::Owned if is_head => quote_spanned!(span=> #this),
+            Self::Borrowed if is_head => quote_spanned!(span=> *#this),
+            _ => return quote_spanned!(span=> #this.#field),
+        };
+        // A manifest begins with these, and a kind has no such fields: an own text says why.
+        let (p, it) = (private(span), local("it", span));
+        quote_spanned!(span=> *#p::Slot(&mut #whole).part(|#it| &mut #it.#field))
+    }
+}
+
 /// Returns the statements for the fields of `this`.
-fn fields(this: &Ident, entries: &[Entry]) -> TokenStream {
+fn fields(this: &Ident, held: Held, entries: &[Entry]) -> TokenStream {
     let mut statements = TokenStream::new();
     for entry in entries {
         statements.extend(match entry {
-            Entry::If(branch) => branch.expand(|body| fields(this, body)),
+            Entry::If(branch) => branch.expand(|body| fields(this, held, body)),
             Entry::Field(Field { name: Name::Word { text, ident }, if_some, value }) => {
                 let span = at(ident.span());
                 let this = Ident::new("this", this.span().located_at(span));
-                let place = quote_spanned!(span=> #this.#ident);
+                let place = held.place(&this, ident, span);
                 match value {
                     Value::Expr(value) if *if_some => if_some_set(&place, value),
                     value => fill(&place, span, text, value),

@@ -1,9 +1,8 @@
 //! Parser of paths.
 
-use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
-use syn::{LitInt, LitStr, Token};
+use syn::{Ident, LitInt, LitStr, Token};
 
 use super::{FieldPath, Segment};
 
@@ -19,7 +18,11 @@ impl FieldPath {
         })?;
         let mut segments = Vec::new();
         step(input, &mut segments)?;
-        while input.parse::<Option<Token![.]>>()?.is_some() {
+        while let Some(dot) = input.parse::<Option<Token![.]>>()? {
+            if input.is_empty() || input.peek(Token![,]) {
+                let message = "expected the name of a field behind the dot";
+                return Err(syn::Error::new(dot.span, message));
+            }
             step(input, &mut segments)?;
         }
         Ok(Self { segments })
@@ -33,11 +36,15 @@ fn step(input: ParseStream<'_>, into: &mut Vec<Segment>) -> syn::Result<()> {
             input.error("a field of a tuple has no name in JSON: name the fields of structs")
         );
     }
-    if input.is_empty() || input.peek(Token![,]) {
-        let message = "expected the name of a field behind the dot";
-        return Err(syn::Error::new(input.span(), message));
-    }
+    let is_word = !input.peek(Ident);
     let ident: Ident = input.call(Ident::parse_any)?;
+    if is_word {
+        let message = format!(
+            "`{ident}` is a word of Rust: the field is `{ident}_` in types of k8s-openapi, and mostly \
+             `r#{ident}` in your own"
+        );
+        return Err(syn::Error::new(ident.span(), message));
+    }
     if input.peek(syn::token::Paren) {
         into.push(call(&ident, input)?);
     } else {

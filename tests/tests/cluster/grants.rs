@@ -53,6 +53,7 @@ fn probes(namespace: &str) -> Vec<Probe> {
         (Method::POST, format!("{core}/serviceaccounts/absent/token"), yes),
         (Method::POST, format!("{core}/serviceaccounts"), no),
         (Method::GET, "/metrics".to_owned(), yes),
+        (Method::GET, "/metrics/slis".to_owned(), no),
         (Method::GET, "/logs/kube-apiserver.log".to_owned(), no),
         (Method::GET, format!("{metrics}/pods/absent"), yes),
         (Method::GET, format!("{metrics}/pods"), no),

@@ -13,6 +13,8 @@ mod converge;
 mod definitions;
 mod deletion;
 mod dependents;
+mod derived_controllers;
+mod derived_kinds;
 mod discovery;
 mod drift;
 mod fields;

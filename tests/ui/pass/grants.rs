@@ -1,6 +1,7 @@
 //! Granted calls compile, with no more types written than there are.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
+use k8s_openapi::api::{core, events};
 use windlass::prelude::*;
 use windlass::resource::ObjectKey;
 use windlass::store::Cached;
@@ -8,6 +9,28 @@ use windlass::store::Cached;
 #[derive(Controller)]
 #[controller(for = ConfigMap, owns(Service), watches(Secret, by = maps_of), can(get create Pod))]
 struct Maps;
+
+/// Kinds of one name, of which two are one.
+#[derive(Controller)]
+#[controller(for = ConfigMap, owns(core::v1::Event, events::v1::Event, Secret))]
+#[controller(watches(core::v1::Secret, by = maps_of), can(create update core::v1::Secret))]
+#[controller(can(get Pod, create core::v1::Pod, get Pod/log, create core::v1::Pod/eviction))]
+struct Namesakes<T: Send + Sync + 'static>(T);
+
+impl<T: Send + Sync + 'static> Reconciler for Namesakes<T> {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, _: &ConfigMap, cx: &Context<Self>) -> Result {
+        cx.apply_owned(core::v1::Event::default()).await?;
+        cx.apply_owned(events::v1::Event::default()).await?;
+        let secret: Secret = cx.get("a").await?;
+        cx.create(&secret).await?;
+        let pod: Pod = cx.get("a").await?;
+        cx.create(&pod).await?;
+        cx.evict("a").await?;
+        Ok(Action::done())
+    }
+}
 
 fn maps_of(_: &Cached<Secret>) -> Vec<ObjectKey> {
     Vec::new()

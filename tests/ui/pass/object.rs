@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{EnvVarSource, Service};
+use k8s_openapi::api::rbac::v1::RoleBinding;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,6 +81,22 @@ pub fn main() {
     let service =
         object!(Service { spec: { type: "ClusterIP", ports: [{ port: 80, targetPort: "web" }] } });
     assert!(service.spec.is_some());
+    // Types that have the words of a manifest's head as fields.
+    let kind = "Group";
+    let binding = object!(RoleBinding {
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "a" },
+        subjects: [{ kind: "User", name: "b" }, { kind, name: "c" }],
+        metadata: { labels: { kind: "web", apiVersion: "1" }, ownerReferences: [
+            { apiVersion: "v1", kind: "Pod", name: "d", if true { controller: true } },
+        ] },
+    });
+    assert_eq!(
+        (binding.role_ref.kind.as_str(), binding.subjects.iter().flatten().count()),
+        ("Role", 2)
+    );
+    let source =
+        object!(EnvVarSource { fieldRef: { apiVersion: "v1", fieldPath: (["a", "b"].join(".")) } });
+    assert!(source.field_ref.is_some());
     let apply = SiteApply::new("home").spec(SpecApply::new().new_(5).limits(Limits { low: 1 }));
     assert!(serde_json::to_string(&apply).is_ok_and(|text| text.contains("\"new\":5")));
 }

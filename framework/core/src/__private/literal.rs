@@ -5,6 +5,8 @@
 //! `Slot` for certain types are inherent; for every other type the method of the same name in
 //! [`AnySlot`] is found, because inherent ones come first.
 
+// DESIGN.md, 209: `apiVersion` and `kind` in a literal are places of the type, or an error with a text
+
 mod keys;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -82,8 +84,42 @@ impl<'a, T> Slot<'a, Option<T>> {
     }
 }
 
+/// `apiVersion` and `kind` where a manifest has them. A kind has no such fields: both follow from
+/// its type.
+#[derive(Debug)]
+pub struct Head {
+    #[allow(missing_docs)]
+    pub api_version: String,
+    #[allow(missing_docs)]
+    pub kind: String,
+}
+
+/// A kind with a [`Head`] that is set by hand; there is none.
+#[diagnostic::on_unimplemented(
+    message = "`object!` writes `apiVersion` and `kind` by itself",
+    label = "leave it out",
+    note = "both follow from the type: `{Self}`"
+)]
+pub trait HeadByHand {
+    /// The field, which is never there.
+    fn part<'a>() -> &'a mut String;
+}
+
+impl<'a, T: k8s_openapi::Resource> Slot<'a, T> {
+    /// The place of `apiVersion` or `kind`: an error that says why a kind has none.
+    pub fn part(self, _: impl FnOnce(&'a mut Head) -> &'a mut String) -> &'a mut String
+    where
+        T: HeadByHand,
+    {
+        T::part()
+    }
+}
+
 /// The methods of [`Slot`] for types that need no treatment of their own.
-pub trait AnySlot<'a, T>: Sized {
+pub trait AnySlot<'a, T: 'a>: Sized {
+    /// The place of `apiVersion` or `kind` in a type that has the field, such as `OwnerReference`.
+    fn part<P: 'a>(self, part: impl FnOnce(&'a mut T) -> &'a mut P) -> &'a mut P;
+
     /// The value itself.
     fn open(self) -> &'a mut T;
 
@@ -100,7 +136,12 @@ pub trait AnySlot<'a, T>: Sized {
     fn enter_common(self) -> &'a mut T;
 }
 
-impl<'a, T> AnySlot<'a, T> for Slot<'a, T> {
+impl<'a, T: 'a> AnySlot<'a, T> for Slot<'a, T> {
+    #[inline]
+    fn part<P: 'a>(self, part: impl FnOnce(&'a mut T) -> &'a mut P) -> &'a mut P {
+        part(self.0)
+    }
+
     #[inline]
     fn open(self) -> &'a mut T {
         self.0

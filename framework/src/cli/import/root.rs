@@ -1,5 +1,7 @@
 //! The kind itself: its struct, the attributes of its definition, and the head of the module.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion,
 };
@@ -227,10 +229,15 @@ impl Root<'_> {
             }
         }
         parts.extend(self.deprecated());
+        let metadata = &self.definition.metadata;
+        let mut annotations = kept(metadata.annotations.as_ref());
         if is_protected(&spec.group) {
-            let approval = string(approval(self.definition).unwrap_or(UNAPPROVED));
-            let pair = Key::value(&format!("{APPROVED:?}"), approval);
-            parts.push(Key::call("annotation", vec![pair]));
+            annotations.entry(APPROVED).or_insert(UNAPPROVED);
+        }
+        for (key, texts) in [("label", kept(metadata.labels.as_ref())), ("annotation", annotations)]
+        {
+            let pairs = texts.iter().map(|(name, text)| Key::value(&string(name), string(text)));
+            parts.extend(pairs.map(|pair| Key::call(key, vec![pair])));
         }
         out.push_str(&format!("{}\n", attribute("", "resource", parts)));
         self.status();
@@ -382,6 +389,25 @@ impl Root<'_> {
         self.types.source.push(format!("#[derive({derive})]\n{source}"));
         name
     }
+}
+
+/// Domains of labels and annotations that tools write at each installation.
+const OF_TOOLS: [&str; 5] = [
+    "kubectl.kubernetes.io",
+    "helm.sh",
+    "meta.helm.sh",
+    "controller-gen.kubebuilder.io",
+    "windlass.dev",
+];
+
+/// Returns the labels or annotations of a definition, but those of tools.
+fn kept(all: Option<&BTreeMap<String, String>>) -> BTreeMap<&str, &str> {
+    let is_kept = |name: &str| {
+        let domain = name.split_once('/').map_or("", |(domain, _)| domain);
+        !OF_TOOLS.contains(&domain) && name != "app.kubernetes.io/managed-by"
+    };
+    let all = all.into_iter().flatten().filter(|(name, _)| is_kept(name));
+    all.map(|(name, text)| (name.as_str(), text.as_str())).collect()
 }
 
 /// Whether the group is one of the Kubernetes project, whose definitions need an annotation.

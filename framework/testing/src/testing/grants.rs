@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use http::Method;
 use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use windlass_apiserver::ApiServer;
@@ -27,8 +28,11 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const EVALUATED: Duration = Duration::from_secs(10);
 /// Time between two looks at that.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Most distinct requests that one operator's record keeps; further ones are not reported.
+/// Most distinct requests that one operator's record keeps; of further ones only those that differ by
+/// more than the name of the object.
 const KEPT: usize = 4096;
+/// Most requests that it keeps altogether.
+const KEPT_AT_ALL: usize = 2 * KEPT;
 
 /// Use of an operator's grants in a test, from
 /// [`RunningOperator::grant_report`](super::RunningOperator::grant_report).
@@ -102,22 +106,36 @@ impl RequestObserver for Record {
     fn answered(&self, request: ObservedRequest<'_>) {
         let mut used = Used::of(&request);
         let target = request.kind.map_or_else(|| used.target(), ToOwned::to_owned);
-        let mut requests = self.requests.lock();
         if let Some(verb) = request.refused {
             used.verb = verb.to_owned();
         } else if request.is_apply {
             // It is not visible whether the apply created, so it counts as both.
             let created = Used { verb: "create".to_owned(), ..used.clone() };
-            requests.entry(created).or_insert((target.clone(), false));
+            self.keep(created, target.clone(), false);
         }
-        if requests.len() < KEPT {
-            let entry = requests.entry(used).or_insert((target, false));
-            entry.1 |= request.refused.is_some();
-        }
+        self.keep(used, target, request.refused.is_some());
     }
 }
 
 impl Record {
+    /// Keeps a request, if it is among the first or differs from those by more than its name.
+    fn keep(&self, used: Used, target: String, refused: bool) {
+        let mut requests = self.requests.lock();
+        if let Some(entry) = requests.get_mut(&used) {
+            entry.1 |= refused;
+            return;
+        }
+        let is_alike = |(before, (_, was_refused)): (&Used, &(String, bool))| {
+            *was_refused == refused
+                && (&before.verb, &before.group, &before.resource, &before.url)
+                    == (&used.verb, &used.group, &used.resource, &used.url)
+        };
+        let count = requests.len();
+        if count < KEPT || count < KEPT_AT_ALL && !requests.iter().any(is_alike) {
+            requests.insert(used, (target, refused));
+        }
+    }
+
     /// Compares the recorded requests with the grants of `can(…)`, and with `allowed`, the rules of
     /// the printed roles.
     pub(super) fn report(&self, grants: &[(String, Rule)], allowed: &[AllowedRule]) -> GrantReport {
@@ -180,7 +198,7 @@ impl Used {
             verb: request.verb.to_owned(),
             group: group.to_owned(),
             resource,
-            name: name.to_owned(),
+            name: percent_decode_str(name).decode_utf8_lossy().into_owned(),
             url: String::new(),
         }
     }
@@ -431,6 +449,11 @@ mod tests {
                 "\"deployments.apps/scale\"",
                 "web",
             ),
+            (
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/a%20b",
+                "\"clusterroles.rbac.authorization.k8s.io\"",
+                "a b",
+            ),
             ("/metrics", "\"/metrics\"", ""),
             ("/apis/apps/v1", "\"/apis/apps/v1\"", ""),
         ];
@@ -438,6 +461,25 @@ mod tests {
             let used = Used::of(&request("get", path));
             assert_eq!((used.target().as_str(), used.name.as_str()), (target, name), "{path}");
         }
+    }
+
+    #[test]
+    fn a_request_that_comes_after_thousands_of_others_is_reported() {
+        let record = Record::default();
+        let path = |plural: &str, at: usize| format!("/api/v1/namespaces/a/{plural}/n{at}");
+        for at in 0..2 * KEPT_AT_ALL {
+            let apply = path("configmaps", at);
+            let apply = ObservedRequest { is_apply: true, ..request("patch", &apply) };
+            record.answered(apply);
+        }
+        assert_eq!(record.requests.lock().len(), KEPT, "the record is bounded");
+        record.answered(request("get", &path("secrets", 1)));
+        let refused = path("configmaps", 1);
+        record.answered(ObservedRequest { refused: Some("delete"), ..request("delete", &refused) });
+        let rule =
+            |verbs: &[&'static str]| AllowedRule::of(&Rule::of_resource("configmaps", verbs));
+        let report = record.report(&[], &[rule(&["create", "patch"])]);
+        assert_eq!(report.missing, ["delete \"configmaps\"", "get \"secrets\""]);
     }
 
     #[test]

@@ -18,7 +18,10 @@ use windlass::{CustomResource, Schema};
     namespaced,
     plural = "services",
     short = ["kservice", "ksvc"],
-    category = ["all", "knative", "serving"]
+    category = ["all", "knative", "serving"],
+    label("app.kubernetes.io/name" = "knative-serving"),
+    label("duck.knative.dev/podspecable" = "true"),
+    annotation("example.dev/owner" = r#"the "serving" team"#)
 )]
 pub struct Service {
     pub metadata: ObjectMeta,

@@ -9,7 +9,13 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::{Value, from_value, json, to_value};
-use windlass_macros::object;
+
+/// `windlass::object!`, which a crate above this one declares.
+macro_rules! object {
+    ($($literal:tt)*) => {
+        windlass_macros::object_literal!(::windlass; $($literal)*)
+    };
+}
 
 /// Compares a literal with the same object read from JSON.
 #[track_caller]

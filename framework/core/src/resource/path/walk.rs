@@ -114,6 +114,19 @@ impl<'a, T> Walk<'a, T> {
         }
     }
 
+    /// Whether the walk has reached the same values as the other one.
+    pub fn has_values_of(&self, other: &Self) -> bool
+    where
+        T: PartialEq,
+    {
+        match (&self.found, &other.found) {
+            (Found::Nothing, Found::Nothing) => true,
+            (Found::One(one), Found::One(other)) => one == other,
+            (Found::Many(these), Found::Many(others)) => these == others,
+            _ => false,
+        }
+    }
+
     /// Calls `each` with the values.
     pub fn for_each(self, mut each: impl FnMut(&'a T)) {
         match self.found {
