@@ -26,8 +26,8 @@ pub mod __private;
 pub use controller::Controller;
 pub use dependents::Dependents;
 pub use windlass_macros::{
-    ApplyConfiguration, ConditionType, Conditions, Controller, CustomResource, Projection, Schema,
-    object,
+    ApplyConfiguration, ConditionType, Conditions, Controller, Convertible, CustomResource,
+    Projection, Schema, object,
 };
 
 // Examples and derives name modules of the crates below as users of `windlass` do.

@@ -32,6 +32,8 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         return [output, everything(input, krate)].into_iter().collect();
     }
     let mut output = wiring(input, attrs, krate);
+    let object = attrs.object.as_ref().filter(|_| !is_generic(input));
+    output.extend(object.map(|object| sees_the_hub(object, krate)));
     for kind in &attrs.owns {
         let kind = &kind.kind;
         let target = quote_spanned!(at(kind.span())=> #krate::rbac::Owns<#kind>);
@@ -289,6 +291,25 @@ fn moved(tokens: &TokenStream, place: Span) -> TokenStream {
         token
     });
     moved.collect()
+}
+
+/// Generates the check that a kind with several versions is reconciled by its hub.
+fn sees_the_hub(object: &Type, krate: &TokenStream) -> TokenStream {
+    let place = at(object.span());
+    let krate = moved(krate, place);
+    let check = quote_spanned! {place=>
+        (&&#krate::__private::convert::Kind::<#object>::NEW).check();
+    };
+    quote! {
+        const _: () = {
+            #[allow(dead_code)]
+            fn sees_the_hub() {
+                #[allow(unused_imports)]
+                use #krate::__private::convert::Reconciled as _;
+                #check
+            }
+        };
+    }
 }
 
 /// Whether the controller has parameters.
