@@ -34,4 +34,5 @@ mod statuses;
 mod terms;
 mod typed_children;
 mod verbs;
+mod versions;
 mod webhooks;

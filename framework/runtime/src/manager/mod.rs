@@ -26,6 +26,7 @@ mod foreign;
 mod granted;
 mod install;
 mod manifests;
+mod migration;
 mod planning;
 mod run;
 mod runnable;
@@ -37,6 +38,7 @@ mod tests;
 pub use endpoints::{Check, Readiness};
 pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
+pub use migration::{MigratedKind, StorageMigration};
 pub use planning::{Plan, PlanOptions};
 #[doc(hidden)]
 pub use runnable::{ManifestContext, OperatorInfo, RunnableManifest};
@@ -66,9 +68,7 @@ pub use endpoints::http::bind;
 #[doc(hidden)]
 pub use install::{definition_of, install_all};
 #[doc(hidden)]
-pub use signals::exit_at_second_signal;
-#[doc(hidden)]
-pub use signals::first as first_signal;
+pub use signals::{exit_at_second_signal, first as first_signal};
 
 /// An operator: a client, its controllers, and how to run them.
 ///
@@ -136,6 +136,8 @@ pub struct Manager {
     pub force_install: bool,
     /// Definitions that are printed with the manifests, but not installed.
     pub(crate) described: Vec<CustomResourceDefinition>,
+    /// Whether the API server is on this machine.
+    pub(crate) is_local: bool,
     #[doc(hidden)]
     pub election: Option<LeaderElection>,
     #[doc(hidden)]
@@ -202,6 +204,7 @@ impl Manager {
             definitions: Vec::new(),
             force_install: false,
             described: Vec::new(),
+            is_local: false,
             election: None,
             namespaces: Vec::new(),
             caches: Vec::new(),
@@ -580,11 +583,11 @@ impl Manager {
         self
     }
 
-    /// Adapts the defaults to a developer's machine: no probes, which no kubelet would ask for, and
-    /// the metrics and the debug page on a free port, so that several operators can run at once.
-    /// Explicit settings stay.
+    /// Adapts the defaults to a developer's machine: no probes, and metrics, debug page and webhooks on
+    /// free ports, so that several operators can run at once. Explicit settings stay.
     #[doc(hidden)]
     pub fn on_free_ports(mut self) -> Self {
+        self.is_local = true;
         if matches!(self.health, Bind::Default(_)) {
             self.health = Bind::Off;
         }

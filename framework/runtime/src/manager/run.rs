@@ -173,8 +173,11 @@ fn set_up(
         planning::refuse_writes(&manager.clusters);
     }
     let name = manager.display_name().to_owned();
-    let names =
-        OperatorInfo { name: name.clone(), definitions: manifests::definition_names(&manager) };
+    let names = OperatorInfo {
+        name: name.clone(),
+        definitions: manifests::definition_names(&manager),
+        is_local: manager.is_local,
+    };
     let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
     let informers = InformerRegistry::new(client.clone(), namespaces);
     let mut caches = caches.into_iter();

@@ -79,6 +79,8 @@ pub struct RunnableManifest {
     pub roles: Vec<Value>,
     /// Objects after the Deployment.
     pub objects: Vec<Value>,
+    /// The field `spec.conversion` of definitions, by their names.
+    pub conversions: Vec<(String, Value)>,
     /// Reason why the parts work in no cluster.
     pub problem: Option<String>,
 }
@@ -107,6 +109,8 @@ pub struct OperatorInfo {
     pub name: String,
     /// Names of the definitions that the operator installs or prints: `websites.example.dev`.
     pub definitions: Vec<String>,
+    /// Whether the operator and its API server are on a developer's machine.
+    pub is_local: bool,
 }
 
 impl RunContext {

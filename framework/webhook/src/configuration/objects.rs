@@ -11,6 +11,10 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, ServiceReference as ConversionService,
+    WebhookClientConfig as ConversionClient, WebhookConversion,
+};
 use windlass_core::resource::{Resource, ResourceInfo};
 use windlass_core::{Error, ErrorKind};
 
@@ -37,6 +41,8 @@ pub struct ConfigurationOptions {
     annotations: BTreeMap<String, String>,
     /// Plurals and groups of own kinds.
     own: BTreeSet<String>,
+    /// Whether no namespace is left out.
+    every_namespace: bool,
 }
 
 impl ConfigurationOptions {
@@ -50,6 +56,7 @@ impl ConfigurationOptions {
             ca_bundle: None,
             annotations: BTreeMap::new(),
             own: BTreeSet::new(),
+            every_namespace: false,
         }
     }
 
@@ -85,6 +92,17 @@ impl ConfigurationOptions {
         self
     }
 
+    /// Leaves out no namespace: with the operator, the whole cluster ends.
+    pub(crate) fn every_namespace(mut self) -> Self {
+        self.every_namespace = true;
+        self
+    }
+
+    /// Whether API servers ask at a URL.
+    pub(crate) fn has_url(&self) -> bool {
+        self.url.is_some()
+    }
+
     /// Returns the name of the Service.
     pub(crate) fn service(&self) -> String {
         format!("{}-webhooks", self.name)
@@ -111,6 +129,25 @@ impl ConfigurationOptions {
         }
     }
 
+    /// Returns the conversion of a definition by the webhook at a path.
+    fn conversion(&self, path: &str) -> CustomResourceConversion {
+        let client = self.client(path);
+        let service = client.service.map(|service| ConversionService {
+            name: service.name,
+            namespace: service.namespace,
+            path: service.path,
+            port: service.port,
+        });
+        let client = ConversionClient { ca_bundle: client.ca_bundle, service, url: client.url };
+        CustomResourceConversion {
+            strategy: "Webhook".to_owned(),
+            webhook: Some(WebhookConversion {
+                client_config: Some(client),
+                conversion_review_versions: vec!["v1".to_owned()],
+            }),
+        }
+    }
+
     fn metadata(&self) -> ObjectMeta {
         let labels = BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())]);
         ObjectMeta {
@@ -123,6 +160,7 @@ impl ConfigurationOptions {
 }
 
 /// The configurations of an operator's webhooks; each is there when it has an entry. Cluster-scoped.
+/// Conversions are parts of the definitions of their kinds.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Configurations {
@@ -130,6 +168,8 @@ pub struct Configurations {
     pub validating: Option<ValidatingWebhookConfiguration>,
     /// The mutating webhooks.
     pub mutating: Option<MutatingWebhookConfiguration>,
+    /// The field `spec.conversion` of definitions, by their names.
+    pub conversions: BTreeMap<String, CustomResourceConversion>,
 }
 
 /// The parts that both kinds of entries share.
@@ -186,6 +226,9 @@ impl Webhooks {
                 false => validating.push(validating_entry(hook, entry)),
             }
         }
+        let conversions = self.conversions().iter();
+        let conversions =
+            conversions.map(|it| (it.definition.clone(), options.conversion(&it.path)));
         let filled = |is_filled: bool| is_filled.then(|| options.metadata());
         Ok(Configurations {
             validating: filled(!validating.is_empty()).map(|metadata| {
@@ -195,6 +238,7 @@ impl Webhooks {
                 metadata,
                 webhooks: Some(mutating),
             }),
+            conversions: conversions.collect(),
         })
     }
 }
@@ -244,7 +288,7 @@ fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<Entry, Err
 /// Returns the selector of namespaces: without those that the operator needs to start.
 fn namespaces(hook: &Registered, options: &ConfigurationOptions) -> Option<LabelSelector> {
     let mut selector = hook.registration.namespaces.clone();
-    if !hook.registration.every_namespace {
+    if !hook.registration.every_namespace && !options.every_namespace {
         let left_out = LabelSelectorRequirement {
             key: NAME_OF_NAMESPACE.to_owned(),
             operator: "NotIn".to_owned(),

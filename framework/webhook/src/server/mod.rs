@@ -15,7 +15,7 @@ mod roles;
 mod tls;
 
 use std::fmt;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -67,7 +67,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// | setting | default |
 /// |---|---|
 /// | [`certificates`](Self::certificates) | the operator's own, `OwnCertificates` |
-/// | [`listen`](Self::listen) | `[::]:9443` |
+/// | [`listen`](Self::listen) | `[::]:9443`; in the quickstart a free port, of which its API server is told |
 /// | [`connections`](Self::connections) | 256 |
 /// | [`client_ca`](Self::client_ca) | none: any client may ask |
 /// | [`http2`](Self::http2) | HTTP/1.1 only |
@@ -76,7 +76,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// | of a client | bound |
 /// |---|---|
 /// | handshake; headers (16 KiB, 64 of them) | 5 s each |
-/// | body | 7 MiB; 10 s, or less when the review's `timeout` is |
+/// | body | 7 MiB, 24 MiB of a conversion; 10 s, or less when the review's `timeout` is |
 /// | memory of all bodies | 64 KiB for each connection, and 28 MiB for all |
 /// | its answer | taken within 10 s |
 /// | a connection without requests | 150 s, or until another needs its place |
@@ -218,6 +218,9 @@ impl WebhookServer {
         parts.ports.push((PORT_NAME, self.address.port()));
         parts.objects.push(service(place, &options.service()));
         let made = self.webhooks.configurations(&options)?;
+        for (definition, conversion) in made.conversions {
+            parts.conversions.push((definition, printed(conversion)?));
+        }
         let objects = made.validating.map(printed).into_iter().chain(made.mutating.map(printed));
         for object in objects {
             parts.objects.push(object?);
@@ -245,10 +248,7 @@ impl WebhookServer {
         let certificate = ServingCertificate::new(provider, clock.clone(), metrics.clone());
         let certificate = Arc::clone(status.0.get_or_init(|| Arc::new(certificate)));
         let tls = ServerTls::new(self.tls.clone(), Arc::clone(&certificate), clock.clone())?;
-        let listener: Arc<dyn Listen> = match &self.listener {
-            Some(listener) => Arc::clone(listener),
-            None => Arc::new(bind(self.address, "webhooks").await?),
-        };
+        let (listener, url) = self.listening(names.is_local).await?;
         let bodies = BodyMemory::new();
         let shared = Arc::new(Shared { handler, tls, bodies, clock, metrics, stop });
         let starting = async {
@@ -257,7 +257,7 @@ impl WebhookServer {
             std::future::pending::<()>().await
         };
         let cx = CertificateContext::new(client, &names.name);
-        let repaired = self.keep_configurations(&cx, names, &certificate);
+        let repaired = self.keep_configurations(&cx, names, url, &certificate);
         let served = listener::run(listener, self.connections, Arc::clone(&shared));
         tokio::select! {
             biased;
@@ -270,18 +270,41 @@ impl WebhookServer {
         Ok(())
     }
 
+    /// Returns the listener; on a developer's machine a free port of the loopback interface, and the URL
+    /// at which an API server on this machine asks.
+    async fn listening(&self, is_local: bool) -> Result<(Arc<dyn Listen>, Option<String>), Error> {
+        if let Some(listener) = &self.listener {
+            return Ok((Arc::clone(listener), None));
+        }
+        if !is_local || self.address != SocketAddr::from((Ipv6Addr::UNSPECIFIED, PORT)) {
+            let listener: Arc<dyn Listen> = Arc::new(bind(self.address, "webhooks").await?);
+            return Ok((listener, None));
+        }
+        let listener = bind((Ipv4Addr::LOCALHOST, 0).into(), "webhooks").await?;
+        let address = listener.local_addr().map_err(|error| {
+            Error::new(ErrorKind::Config, "cannot tell the port of the webhooks").because(error)
+        })?;
+        let listener: Arc<dyn Listen> = Arc::new(listener);
+        Ok((listener, Some(format!("https://{address}"))))
+    }
+
     /// Keeps the configurations of an operator with certificates of its own; others are left alone.
     async fn keep_configurations(
         &self,
         cx: &CertificateContext,
         names: &OperatorInfo,
+        url: Option<String>,
         certificate: &ServingCertificate,
     ) {
         if !self.source.as_ref().is_some_and(|source| source.is_own()) {
             return std::future::pending().await;
         }
         let options = ConfigurationOptions::new(&cx.operator, &cx.namespace);
-        let options = options.own_kinds(&names.definitions);
+        let mut options = options.own_kinds(&names.definitions);
+        if let Some(url) = url {
+            // Nobody printed configurations for this port, and all there is runs in one namespace.
+            options = options.url(url).every_namespace();
+        }
         repair::repair(&self.webhooks, &options, certificate, &cx.client).await;
     }
 }

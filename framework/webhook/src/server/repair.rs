@@ -1,11 +1,16 @@
-//! The configurations of an operator with certificates of its own: authorities are written into
-//! them, and what others changed is put back.
+//! The configurations of an operator with certificates of its own, and the conversions in the
+//! definitions of its kinds: authorities are written into them, and what others changed is put back.
 
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition,
+};
+use serde_json::json;
+use windlass_client::api::Patch;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 
@@ -15,6 +20,10 @@ use crate::webhooks::Webhooks;
 
 /// Pause between two looks at the configurations.
 const PERIOD: Duration = Duration::from_secs(15);
+/// Pause after a look that failed, such as before the definitions are installed.
+const AGAIN: Duration = Duration::from_secs(2);
+/// First looks with that pause, for an operator that converts.
+const EARLY: u32 = 60;
 
 /// Keeps the configurations of these webhooks as they are to be, for ever.
 pub(super) async fn repair(
@@ -24,7 +33,12 @@ pub(super) async fn repair(
     client: &Client,
 ) {
     let mut told = String::new();
+    let mut looks = 0;
     loop {
+        // The definitions may be installed or replaced by the leader, which starts at the same time.
+        let is_early = looks < EARLY && !webhooks.conversions().is_empty();
+        looks += 1;
+        let mut pause = if is_early { AGAIN } else { PERIOD };
         if let Some(authorities) = certificate.authorities() {
             let options = options.clone().ca_bundle(authorities);
             match pass(webhooks, &options, client).await {
@@ -32,6 +46,7 @@ pub(super) async fn repair(
                 // Another replica wrote the same, or somebody changed it again: the next look sees it.
                 Err(error) if error.is_conflict() => {}
                 Err(error) => {
+                    pause = AGAIN;
                     let text = error.to_string();
                     if told != text {
                         tracing::warn!(%error, "the configurations of webhooks may be wrong");
@@ -43,12 +58,13 @@ pub(super) async fn repair(
         tokio::select! {
             biased;
             () = certificate.authorities_changed() => {}
-            () = client.environment().clock.sleep(PERIOD) => {}
+            () = client.environment().clock.sleep(pause) => {}
         }
     }
 }
 
-/// Compares the stored configurations with the right ones, and replaces those that differ.
+/// Compares the stored configurations with the right ones, and replaces those that differ. On a developer's
+/// machine, those that are missing are created.
 async fn pass(
     webhooks: &Webhooks,
     options: &ConfigurationOptions,
@@ -58,7 +74,11 @@ async fn pass(
     let made = webhooks.configurations(options)?;
     if let Some(right) = made.validating {
         let api = client.all::<ValidatingWebhookConfiguration>();
-        let mut stored = api.get_opt(&name).await?.ok_or_else(|| missing(&name))?;
+        let mut stored = match api.get_opt(&name).await? {
+            Some(stored) => stored,
+            None if options.has_url() => api.create(&right).await?,
+            None => return Err(missing(&name)),
+        };
         if stored.webhooks != right.webhooks {
             tracing::info!(configuration = name, "a validating webhook configuration is repaired");
             stored.webhooks = right.webhooks;
@@ -67,13 +87,50 @@ async fn pass(
     }
     if let Some(right) = made.mutating {
         let api = client.all::<MutatingWebhookConfiguration>();
-        let mut stored = api.get_opt(&name).await?.ok_or_else(|| missing(&name))?;
+        let mut stored = match api.get_opt(&name).await? {
+            Some(stored) => stored,
+            None if options.has_url() => api.create(&right).await?,
+            None => return Err(missing(&name)),
+        };
         if stored.webhooks != right.webhooks {
             tracing::info!(configuration = name, "a mutating webhook configuration is repaired");
             stored.webhooks = right.webhooks;
             api.replace(&stored).await?;
         }
     }
+    for (name, right) in &made.conversions {
+        repair_conversion(name, right, client).await?;
+    }
+    Ok(())
+}
+
+/// Replaces the conversion of a definition if it differs; the rest of the definition stays.
+async fn repair_conversion(
+    name: &str,
+    right: &CustomResourceConversion,
+    client: &Client,
+) -> Result<(), Error> {
+    let api = client.all::<CustomResourceDefinition>();
+    let stored = api.get_opt(name).await?.ok_or_else(|| {
+        let text = format!(
+            "the definition {name:?} is not there: install its kind, or apply the printed manifests"
+        );
+        Error::new(ErrorKind::Config, text)
+    })?;
+    if stored.spec.conversion.as_ref() == Some(right) {
+        return Ok(());
+    }
+    tracing::info!(definition = name, "the conversion of a definition is repaired");
+    let mut conversion = json!(right);
+    // A merge patch removes what it names as null.
+    let client = &mut conversion["webhook"]["clientConfig"];
+    let other = if client["url"].is_null() { "url" } else { "service" };
+    client[other] = json!(null);
+    let patch = Patch::Merge(json!({
+        "metadata": { "resourceVersion": stored.metadata.resource_version },
+        "spec": { "conversion": conversion },
+    }));
+    api.patch(name, patch).await?;
     Ok(())
 }
 
