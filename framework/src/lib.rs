@@ -95,6 +95,6 @@ pub use windlass_core::{Error, ErrorKind};
 // Each of the first two names is a trait and its derive macro.
 #[doc(inline)]
 pub use windlass_runtime::{
-    ApplyConfiguration, ConditionType, Conditions, Controller, CustomResource, Dependents,
-    Projection, Schema, object,
+    ApplyConfiguration, ConditionType, Conditions, Controller, Convertible, CustomResource,
+    Dependents, Projection, Schema, object,
 };

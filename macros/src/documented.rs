@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::{conditions, controller, dependents, projection, resource, schema};
+use crate::{conditions, controller, convert, dependents, projection, resource, schema};
 
 const RESOURCE: &str = include_str!("../docs/custom_resource.md");
 const CONTROLLER: &str = include_str!("../docs/controller.md");
 const CONDITIONS: &str = include_str!("../docs/conditions.md");
+const CONVERTIBLE: &str = include_str!("../docs/convertible.md");
 const DEPENDENTS: &str = include_str!("../docs/dependents.md");
 const PROJECTION: &str = include_str!("../docs/projection.md");
 const SCHEMA: &str = include_str!("../docs/schema.md");
@@ -94,6 +95,21 @@ fn every_key_of_conditions_is_documented() {
     all_are_named(CONDITIONS, KEYS);
     all_are_named(CONDITIONS, READY_KEYS);
     nothing_else_begins_a_row(CONDITIONS, &[KEYS, READY_KEYS].concat());
+}
+
+#[test]
+fn every_key_of_convertible_is_documented() {
+    use convert::attrs::{FIELD_KEYS, TYPE_KEYS, VARIANT_KEYS};
+    let (_, tables) = CONVERTIBLE.split_once("on the type\n").expect("a section for the type");
+    let (on_the_type, rest) = tables.split_once("on a field\n").expect("a section for fields");
+    let (on_a_field, on_a_variant) =
+        rest.split_once("on a variant\n").expect("a section for variants");
+    for (table, keys) in
+        [(on_the_type, TYPE_KEYS), (on_a_field, FIELD_KEYS), (on_a_variant, VARIANT_KEYS)]
+    {
+        all_are_named(table, keys);
+        nothing_else_begins_a_row(table, keys);
+    }
 }
 
 #[test]
@@ -202,7 +218,7 @@ fn rows_of(text: &str, key: &str) -> Vec<String> {
 
 /// The source of the constants that document keys.
 fn modules() -> String {
-    let derives: [(&str, &str, Vec<&[&str]>); 6] = [
+    let derives: [(&str, &str, Vec<&[&str]>); 7] = [
         (
             "resource",
             RESOURCE,
@@ -225,6 +241,15 @@ fn modules() -> String {
         ),
         ("controller", CONTROLLER, vec![controller::attrs::KEYS]),
         ("conditions", CONDITIONS, vec![conditions::set::KEYS, conditions::set::READY_KEYS]),
+        (
+            "convert",
+            CONVERTIBLE,
+            vec![
+                convert::attrs::TYPE_KEYS,
+                convert::attrs::FIELD_KEYS,
+                convert::attrs::VARIANT_KEYS,
+            ],
+        ),
         ("dependents", DEPENDENTS, vec![dependents::attrs::KEYS, dependents::attrs::FIELD_KEYS]),
         ("projection", PROJECTION, vec![projection::attrs::KEYS, projection::attrs::FIELD_KEYS]),
     ];
@@ -267,6 +292,7 @@ fn editors_find_the_documentation_of_every_key() {
 fn the_book_holds_all_tables() {
     for file in [
         "custom_resource",
+        "convertible",
         "schema",
         "controller",
         "dependents",

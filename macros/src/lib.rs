@@ -13,6 +13,7 @@
 mod apply;
 mod conditions;
 mod controller;
+mod convert;
 mod dependents;
 #[cfg(test)]
 mod documented;
@@ -31,10 +32,17 @@ use proc_macro::TokenStream;
 
 #[doc = include_str!("../docs/custom_resource.md")]
 // `serde` and `kube` are registered to answer them with a text of their own.
-#[proc_macro_derive(CustomResource, attributes(resource, index, serde, kube))]
+#[proc_macro_derive(CustomResource, attributes(resource, index, convert, serde, kube))]
 pub fn custom_resource(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     resource::derive(&input).into()
+}
+
+#[doc = include_str!("../docs/convertible.md")]
+#[proc_macro_derive(Convertible, attributes(convert))]
+pub fn convertible(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    convert::derive(&input).into()
 }
 
 #[doc = include_str!("../docs/controller.md")]

@@ -92,3 +92,6 @@ pub mod controllers_apply_and_status {}
 pub mod controllers_external {}
 #[doc = include_str!("../../book/src/controllers/conditions.md")]
 pub mod controllers_conditions {}
+
+#[doc = include_str!("../../book/src/kinds/versions.md")]
+pub mod kinds_versions {}

@@ -22,7 +22,9 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use k8s_openapi;
-pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionVersion,
+};
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use schemars;
 pub use serde;
@@ -50,7 +52,10 @@ pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
     crate::wire::partial_decode::decoded(text)
 }
 
-pub use crate::crd::definition::{Column, Definition, Field, Place, Rule, Scale, crd};
+pub use crate::crd::definition::{
+    BuildVersion, Column, Definition, Field, Place, Rule, Scale, crd, version,
+};
+pub use crate::crd::versions::{Versions, convert};
 pub use crate::resource::path::{FieldName, FieldNames};
 
 /// Walks along paths.

@@ -26,7 +26,8 @@ pub mod __private;
 pub use controller::Controller;
 pub use dependents::Dependents;
 pub use windlass_macros::{
-    ApplyConfiguration, ConditionType, Conditions, Controller, CustomResource, Projection, Schema,
+    ApplyConfiguration, ConditionType, Conditions, Controller, Convertible, CustomResource,
+    Projection, Schema,
 };
 
 #[doc = include_str!("../../../macros/docs/object.md")]

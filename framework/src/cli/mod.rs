@@ -1,4 +1,5 @@
-//! Command line of an operator: `run`, `plan`, `shadow`, `manifests`, `manifests diff`, and the usual flags.
+//! Command line of an operator: `run`, `plan`, `shadow`, `migrate`, `manifests`, `manifests diff`, and the
+//! usual flags.
 //!
 //! Every operator needs the same main: read a kubeconfig, set up logging, run, print manifests. An
 //! [`App`] is that main; flags and environment variables have controller-runtime's names. Without a
@@ -23,6 +24,7 @@ mod diff;
 mod escape;
 mod import;
 mod logging;
+mod migrate;
 mod options;
 mod package;
 mod plan;
@@ -88,6 +90,9 @@ pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
 /// ([`Manager::plan`]), `--output=json` as JSON. Exit code 0: none; 2: there are changes; 1: an error,
 /// also of a single object. `shadow` runs beside a running operator, writes nothing, and reports lasting
 /// differences ([`Manager::shadow`]).
+///
+/// `migrate` stores all objects of the operator's kinds in their storage versions
+/// ([`StorageMigration`](windlass_runtime::manager::StorageMigration)).
 ///
 /// | step | `run` | `plan`, `shadow` | `manifests` |
 /// |---|---|---|---|
@@ -213,8 +218,10 @@ impl App {
             None => ClientConfig::find()?,
         };
         let Some(mut config) = config else {
-            if matches!(options.command, Some(Command::Plan(_) | Command::Shadow(_))) {
-                return Err(plan::no_cluster());
+            match options.command {
+                Some(Command::Plan(_) | Command::Shadow(_)) => return Err(plan::no_cluster()),
+                Some(Command::Migrate) => return Err(migrate::no_cluster()),
+                _ => {}
             }
             return Box::pin(self.run_without_cluster(options)).await;
         };
@@ -244,6 +251,10 @@ impl App {
             // Before the program gets it: reconcilers may keep clones of the client.
             let manager = options.apply((self.build)(client.dry_run()))?;
             return plan::run(manager, arguments).await;
+        }
+        if matches!(options.command, Some(Command::Migrate)) {
+            let manager = options.apply((self.build)(client.clone()))?;
+            return migrate::run(manager, &client, self.definitions).await;
         }
         let manager = match &options.command {
             Some(Command::Shadow(arguments)) => {

@@ -198,6 +198,11 @@ pub(super) enum Command {
     /// Every object is watched and reconciled as by `run`, and every write is a dry run. Lasting
     /// differences are logged, and counted by a metric.
     Shadow(ShadowArguments),
+    /// Store all objects in the storage versions of their kinds, so that older versions can be removed
+    ///
+    /// Every object of a kind with older stored versions is written once without a change, then
+    /// `status.storedVersions` is trimmed. May be stopped and run again at any time.
+    Migrate,
     /// Print the manifests that a cluster needs to run the operator, as YAML
     Manifests(Manifests),
 }

@@ -1,5 +1,5 @@
-//! Admission webhooks as typed handlers: [`Validate`] judges writes of a kind, [`Mutate`] changes
-//! objects before they are stored.
+//! Webhooks as typed handlers: [`Validate`] judges writes of a kind, [`Mutate`] changes objects before
+//! they are stored, and [`Webhooks::converting`] converts objects between the versions of their kind.
 //!
 //! | type | has |
 //! |---|---|
@@ -29,6 +29,7 @@ mod admission;
 mod certificates;
 mod change;
 mod configuration;
+mod conversion;
 mod field;
 mod handlers;
 mod hook;
@@ -52,6 +53,6 @@ pub use field::Field;
 pub use handlers::{Mutate, Validate};
 pub use response::AdmissionResponse;
 pub use server::WebhookServer;
-pub use webhooks::{AdmissionHandler, MAX_BODY, Webhooks};
+pub use webhooks::{AdmissionHandler, MAX_BODY, MAX_CONVERTED, Webhooks};
 #[doc(inline)]
 pub use windlass_runtime::manager::{AcceptFuture, Listen};

@@ -12,6 +12,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use serde_json::json;
 use tokio::time::Instant;
 use windlass_core::clock::Clock;
+use windlass_core::crd::{CustomResource, Versions};
 use windlass_core::environment::Environment;
 use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::{ApiDuration, Resource};
@@ -19,6 +20,7 @@ use windlass_core::{Error, ErrorKind};
 
 use crate::admission::Failure;
 use crate::configuration::{Registered, Registration};
+use crate::conversion::{self, Conversion};
 use crate::handlers::{Mutate, Validate};
 use crate::hook::{Hook, Mutating, Validating};
 use crate::meter::Meter;
@@ -26,6 +28,8 @@ use crate::review::Question;
 
 /// Longest body of a request, in bytes: two objects of 3 MiB and the review around them.
 pub const MAX_BODY: usize = 7 * 1024 * 1024;
+/// Longest body of a conversion, in bytes: API servers convert a whole list at once.
+pub const MAX_CONVERTED: usize = 24 * 1024 * 1024;
 /// Time for an answer when the request names none: the default of webhook configurations.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time for an answer: the largest that webhook configurations may have.
@@ -56,11 +60,14 @@ const RESERVE: Duration = Duration::from_millis(500);
 #[derive(Clone, Default)]
 pub struct Webhooks {
     hooks: Vec<(Registered, Arc<dyn Hook>)>,
+    conversions: Vec<Conversion>,
 }
 
 impl fmt::Debug for Webhooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.registered().map(|hook| &hook.path)).finish()
+        let conversions = self.conversions.iter().map(|conversion| &conversion.path);
+        let paths = self.registered().map(|hook| &hook.path).chain(conversions);
+        f.debug_list().entries(paths).finish()
     }
 }
 
@@ -122,6 +129,22 @@ impl Webhooks {
         self
     }
 
+    /// Converts the objects of a kind between its versions, at `/convert-example-dev-website`. The type
+    /// may be that of any version.
+    ///
+    /// A review fails as a whole with a `Status` that names the first object without an equal; the
+    /// client of the API server gets its text.
+    #[must_use]
+    pub fn converting<K: CustomResource>(mut self) -> Self {
+        self.conversions.push(Conversion::of::<K>());
+        self
+    }
+
+    /// Returns the conversions.
+    pub(crate) fn conversions(&self) -> &[Conversion] {
+        &self.conversions
+    }
+
     /// Returns the webhooks as configurations see them.
     pub(crate) fn registered(&self) -> impl Iterator<Item = &Registered> {
         self.hooks.iter().map(|(hook, _)| hook)
@@ -130,10 +153,17 @@ impl Webhooks {
     /// Returns the handler of requests.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when two webhooks have one path, or a path does not begin with `/`.
+    /// [`ErrorKind::Usage`] when two webhooks have one path, a path does not begin with `/`, or a kind with
+    /// one version is to be converted.
     pub fn build(self, environment: &Environment) -> Result<AdmissionHandler, Error> {
         let mut hooks = BTreeMap::new();
-        for (Registered { path, .. }, hook) in self.hooks {
+        let conversions = self.conversions.into_iter().map(|conversion| {
+            let answering = conversion.versions.map(Answering::Conversion);
+            (conversion.path, answering)
+        });
+        let admission = self.hooks.into_iter();
+        let admission = admission.map(|(hook, it)| (hook.path, Some(Answering::Admission(it))));
+        for (path, answering) in admission.chain(conversions) {
             let refuse = |why: &str| {
                 let text = format!("cannot add a webhook at `{path}`: {why}");
                 Err(Error::new(ErrorKind::Usage, text))
@@ -144,7 +174,10 @@ impl Webhooks {
             if hooks.contains_key(&path) {
                 return refuse("another one has this path; give one of them its own by `…_at`");
             }
-            hooks.insert(path, hook);
+            let Some(answering) = answering else {
+                return refuse("the kind has one version, so that nothing is converted");
+            };
+            hooks.insert(path, answering);
         }
         let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
         let meters = hooks.keys().map(|path| (path.clone(), Meter::new(&metrics, path))).collect();
@@ -163,6 +196,32 @@ fn path<K: Resource>(prefix: &str) -> String {
     )
 }
 
+/// The answer at a path.
+enum Answering {
+    Admission(Arc<dyn Hook>),
+    Conversion(Versions),
+}
+
+impl Answering {
+    /// Returns the longest body of a request.
+    fn longest(&self) -> usize {
+        match self {
+            Self::Admission(_) => MAX_BODY,
+            Self::Conversion(_) => MAX_CONVERTED,
+        }
+    }
+
+    async fn answer(&self, body: &[u8]) -> Result<serde_json::Value, Failure> {
+        match self {
+            Self::Admission(hook) => {
+                let question = Question::read(body)?;
+                hook.answer(&question).await?.review(&question.admission)
+            }
+            Self::Conversion(versions) => conversion::answer(versions, body).await,
+        }
+    }
+}
+
 /// Answers requests of API servers. Cheap to clone.
 ///
 /// Has no socket: a server, or a test, gives it requests whose body was read.
@@ -172,7 +231,7 @@ pub struct AdmissionHandler {
 }
 
 struct Shared {
-    hooks: BTreeMap<String, Arc<dyn Hook>>,
+    hooks: BTreeMap<String, Answering>,
     meters: BTreeMap<String, Meter>,
     clock: Clock,
 }
@@ -194,22 +253,23 @@ impl AdmissionHandler {
     ///
     /// The answer comes before the time that `?timeout=` names is over (default 10 s, at most 30 s): of
     /// it a tenth, at most 500 ms, is kept for the way back. A handler that is not ready by then is
-    /// dropped: `504`. A panic is logged: `500`. Bodies above [`MAX_BODY`] are refused: `413`.
+    /// dropped: `504`. A panic is logged: `500`. Bodies above [`MAX_BODY`], or [`MAX_CONVERTED`] for
+    /// conversions, are refused: `413`.
     ///
     /// # Cancel safety
     /// Safe: the handler is dropped with the future.
     pub async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (parts, body) = request.into_parts();
-        let body = async |_: Duration| Ok((body, ()));
+        let body = async |_: Duration, _: usize| Ok((body, ()));
         self.answer_read(&parts, body).await
     }
 
-    /// Answers a request whose body is read by `read`, which gets the time that it may take and may
-    /// return a value to keep until the answer.
+    /// Answers a request whose body is read by `read`, which gets the time that it may take and its most
+    /// bytes, and may return a value to keep until the answer.
     pub(crate) async fn answer_read<K>(
         &self,
         parts: &Parts,
-        read: impl AsyncFnOnce(Duration) -> Result<(Bytes, K), Failure>,
+        read: impl AsyncFnOnce(Duration, usize) -> Result<(Bytes, K), Failure>,
     ) -> Response<Bytes> {
         let path = parts.uri.path();
         let began = self.shared.clock.now();
@@ -238,7 +298,7 @@ impl AdmissionHandler {
         &self,
         parts: &Parts,
         began: Instant,
-        read: impl AsyncFnOnce(Duration) -> Result<(Bytes, K), Failure>,
+        read: impl AsyncFnOnce(Duration, usize) -> Result<(Bytes, K), Failure>,
     ) -> Result<serde_json::Value, Failure> {
         let path = parts.uri.path();
         let Some(hook) = self.shared.hooks.get(path) else {
@@ -248,19 +308,17 @@ impl AdmissionHandler {
         check(parts)?;
         let limit = timeout(parts.uri.query().unwrap_or_default());
         let limit = limit - RESERVE.min(limit / 10);
-        let (body, _kept) = read(limit).await?;
-        if body.len() > MAX_BODY {
+        let longest = hook.longest();
+        let (body, _kept) = read(limit, longest).await?;
+        if body.len() > longest {
             let text = format!(
-                "cannot read a body of {} bytes: at most {MAX_BODY} are accepted",
+                "cannot read a body of {} bytes: at most {longest} are accepted",
                 body.len()
             );
             return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text));
         }
         // Decoding runs code of the types, which may panic as well.
-        let answering = caught(async {
-            let question = Question::read(&body)?;
-            hook.answer(&question).await?.review(&question.admission)
-        });
+        let answering = caught(hook.answer(&body));
         let left = limit.saturating_sub(self.shared.clock.now() - began);
         match self.shared.clock.timeout(left, answering).await {
             Some(Ok(answered)) => answered,
@@ -282,7 +340,7 @@ impl AdmissionHandler {
 /// Checks method and type of a request.
 fn check(parts: &Parts) -> Result<(), Failure> {
     if parts.method != Method::POST {
-        let text = format!("cannot {} a webhook: POST an AdmissionReview", parts.method);
+        let text = format!("cannot {} a webhook: POST a review", parts.method);
         return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, text));
     }
     let media = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());

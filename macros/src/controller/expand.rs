@@ -44,6 +44,8 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         [graph, _, ..] => bounded_by(input, graph, krate),
         _ => input.clone(),
     };
+    let object = attrs.object.as_ref().filter(|_| !is_generic(input));
+    output.extend(object.map(|object| sees_the_hub(object, krate)));
     let cached = cached(attrs);
     for owned in &attrs.owns {
         let kind = twins::apart(&owned.kind, twins::before(&owned.kind, &cached), krate);
@@ -356,6 +358,25 @@ fn moved(tokens: &TokenStream, place: Span) -> TokenStream {
         token
     });
     moved.collect()
+}
+
+/// Generates the check that a kind with several versions is reconciled by its hub.
+fn sees_the_hub(object: &Type, krate: &TokenStream) -> TokenStream {
+    let place = at(object.span());
+    let krate = moved(krate, place);
+    let check = quote_spanned! {place=>
+        (&&#krate::__private::convert::Kind::<#object>::NEW).check();
+    };
+    quote! {
+        const _: () = {
+            #[allow(dead_code)]
+            fn sees_the_hub() {
+                #[allow(unused_imports)]
+                use #krate::__private::convert::Reconciled as _;
+                #check
+            }
+        };
+    }
 }
 
 /// Whether the controller has parameters.

@@ -15,6 +15,10 @@ use crate::path::Place;
 pub(crate) const KEYS: &[&str] = &[
     "group",
     "version",
+    "versions",
+    "hub",
+    "storage",
+    "served",
     "kind",
     "plural",
     "singular",
@@ -55,19 +59,25 @@ const HINTS: &[(&str, &str)] = &[
         "subresource",
         "a field `status: Option<…>` gives the kind its status subresource; `scale(…)` the other",
     ),
-    ("storage", "the one version of the type is served and stored"),
-    ("storageversion", "the one version of the type is served and stored"),
-    ("served", "the one version of the type is served and stored"),
-    ("unserved", "the one version of the type is served and stored"),
-    ("unservedversion", "the one version of the type is served and stored"),
+    ("storageversion", "write `storage`"),
+    ("storage_version", "write `storage`"),
+    ("stored", "write `storage`"),
+    ("unserved", "write `served = false`"),
+    ("unservedversion", "write `served = false`"),
+    ("deprecation_warning", "write `deprecated = \"warning\"`"),
+    ("deprecationWarning", "write `deprecated = \"warning\"`"),
+    (
+        "spoke",
+        "a version names its hub: `hub = v1::Website`; the hub lists the others: `versions(v1beta1::Website)`",
+    ),
+    ("spokes", "write `versions(v1beta1::Website)` on the hub"),
+    ("conversion", "it follows from `versions(…)` on the hub and `hub = …` on the other versions"),
     ("scope", "write `namespaced` or `cluster`"),
     ("jsonPath", "a column has a field: `column(\"Host\", spec.host)`"),
     ("path", "the name in URLs is `plural = \"websites\"`"),
     ("derive", "derive on the struct itself: `#[derive(CustomResource, Clone, Debug)]`"),
     ("schema", "the schema follows from the types of the fields"),
     ("rename_all", "root fields are in camelCase; a field has `#[serde(rename = \"…\")]`"),
-    ("conversion", "a type is one version, and the definition has no other"),
-    ("versions", "a type is one version: `version = \"v1\"`"),
     ("root", "the struct with the derive is the root: `metadata`, `spec`, `status`"),
     ("struct", "the struct with the derive is the root: `metadata`, `spec`, `status`"),
     ("crates", "write `crate = my_facade::windlass`"),
@@ -124,6 +134,12 @@ pub(super) struct Attrs {
     pub(super) tried: Vec<String>,
     pub(super) group: Option<Text>,
     pub(super) version: Option<Text>,
+    /// The other versions, of the hub.
+    pub(super) versions: Vec<syn::Path>,
+    /// The hub, of another version.
+    pub(super) hub: Option<syn::Path>,
+    pub(super) storage: Option<Span>,
+    pub(super) served: Option<WithSpan<bool>>,
     pub(super) kind: Option<WithSpan<String>>,
     pub(super) plural: Option<WithSpan<String>>,
     pub(super) singular: Option<WithSpan<String>>,
@@ -199,6 +215,9 @@ impl Attrs {
         match key.name.as_str() {
             "group" => set(&mut self.group, key, constant(key, input)?, errors),
             "version" => set(&mut self.version, key, constant(key, input)?, errors),
+            "hub" => set(&mut self.hub, key, type_path(key, input)?, errors),
+            "storage" => set(&mut self.storage, key, key.span, errors),
+            "served" => set(&mut self.served, key, truth(key, input)?, errors),
             "kind" => set(&mut self.kind, key, keys::text(key, input)?, errors),
             "plural" => set(&mut self.plural, key, keys::text(key, input)?, errors),
             "singular" => set(&mut self.singular, key, keys::text(key, input)?, errors),
@@ -224,6 +243,12 @@ impl Attrs {
     /// Reads the value of a key with parentheses.
     fn list(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         match key.name.as_str() {
+            "versions" => {
+                let read = |input: ParseStream<'_>| {
+                    input.parse_terminated(syn::Path::parse_mod_style, Token![,])
+                };
+                self.versions.extend(keys::group(key, input, "versions(v1beta1::Website)", read)?);
+            }
             "column" => {
                 let example = "column(\"Host\", spec.host)";
                 let read = |input: ParseStream<'_>| Ok(ColumnAttr::read(key, input, errors));
@@ -259,6 +284,30 @@ fn constant(key: &Key, input: ParseStream<'_>) -> syn::Result<Text> {
     match expr {
         Expr::Path(_) | Expr::Macro(_) => Ok(Text::Expr(Box::new(expr))),
         other => Err(syn::Error::new(syn::spanned::Spanned::span(&other), message)),
+    }
+}
+
+/// Reads `= v1::Website`.
+fn type_path(key: &Key, input: ParseStream<'_>) -> syn::Result<syn::Path> {
+    let expr: Expr = keys::value(key, input, "v1::Website")?;
+    match expr {
+        Expr::Path(path) if path.qself.is_none() => Ok(path.path),
+        other => {
+            let message = format!("`{}` takes a type: `{0} = v1::Website`", key.name);
+            Err(syn::Error::new(syn::spanned::Spanned::span(&other), message))
+        }
+    }
+}
+
+/// Reads `= true` or `= false`.
+fn truth(key: &Key, input: ParseStream<'_>) -> syn::Result<WithSpan<bool>> {
+    let literal: syn::Lit = keys::value(key, input, "false")?;
+    match literal {
+        syn::Lit::Bool(literal) => Ok(WithSpan { value: literal.value, span: literal.span }),
+        other => {
+            let message = format!("`{}` takes `true` or `false`", key.name);
+            Err(syn::Error::new(other.span(), message))
+        }
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn check(model: &ResourceModel, errors: &mut Errors) {
     unique_fields(model, errors);
     unique_labels(model, errors);
     deprecated(model, errors);
+    versions(model, errors);
     definition_metadata(model, errors);
     check_places::check(model, errors);
 }
@@ -178,6 +179,22 @@ fn unique_labels(model: &ResourceModel, errors: &mut Errors) {
             errors.at(name.span, format_args!("there is already a column `{}`", name.value));
         }
         columns.push(&name.value);
+    }
+}
+
+/// A kind of one version serves and stores it.
+fn versions(model: &ResourceModel, errors: &mut Errors) {
+    let is_alone = model.hub.is_none() && model.versions.is_empty();
+    if let Some(served) = model.served.as_ref().filter(|served| is_alone && !served.value) {
+        let message = "the one version of a kind is served: list others by `versions(v1beta1::Website)`, \
+                       or name the hub by `hub = v1::Website`";
+        errors.at(served.span, message);
+    }
+    for (place, version) in model.versions.iter().enumerate() {
+        let is_same = |other: &syn::Path| names::type_text(other) == names::type_text(version);
+        if model.versions[..place].iter().any(is_same) {
+            errors.at(version.span(), "this version is listed already");
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use syn::{Attribute, Data, DeriveInput, Fields, GenericArgument, PathArguments, 
 use super::attrs::{Attrs, Pair, Text};
 use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
+use crate::convert::RootConversion;
 use crate::errors::Errors;
 use crate::keys::{self, Doc, WithSpan, docs, set};
 use crate::names;
@@ -20,6 +21,14 @@ pub(super) struct ResourceModel {
     pub(super) doc: Doc,
     pub(super) group: Text,
     pub(super) version: Text,
+    /// The other versions, of a hub.
+    pub(super) versions: Vec<syn::Path>,
+    /// The hub, of another version.
+    pub(super) hub: Option<syn::Path>,
+    /// The conversion of the object, of a version with a hub.
+    pub(super) conversion: Option<RootConversion>,
+    pub(super) storage: Option<Span>,
+    pub(super) served: Option<WithSpan<bool>>,
     pub(super) kind: WithSpan<String>,
     /// Default: the English plural of the singular.
     pub(super) plural: WithSpan<String>,
@@ -87,10 +96,24 @@ impl ResourceModel {
             errors.at(here, message);
         }
         let tried = |key: &str| attrs.tried.iter().any(|tried| tried == key);
-        let is_silent = !attrs.present || tried("namespaced") || tried("cluster");
+        if let Some(hub) = &attrs.hub {
+            of_the_hub(&attrs.tried, hub, errors);
+        }
+        let group = match &attrs.hub {
+            Some(hub) => Some(Text::Expr(Box::new(syn::parse_quote!(
+                <#hub as ::windlass::__private::k8s_openapi::Resource>::GROUP
+            )))),
+            None => attrs.group,
+        };
+        let is_silent = !attrs.present
+            || attrs.hub.is_some()
+            || tried("hub")
+            || tried("namespaced")
+            || tried("cluster");
         let namespaced = scope(is_silent, attrs.namespaced, attrs.cluster, here, errors);
         let mut needed = |key: &str, example: &str, value: Option<Text>| {
-            if value.is_none() && attrs.present && !tried(key) {
+            if value.is_none() && attrs.present && !tried(key) && (key != "group" || !tried("hub"))
+            {
                 let message = format!("missing `{key}`: `#[resource({key} = \"{example}\", …)]`");
                 errors.at(here, message);
             }
@@ -98,19 +121,28 @@ impl ResourceModel {
                 Text::Literal(WithSpan { value: example.to_owned(), span: here })
             })
         };
-        let group = needed("group", "example.dev", attrs.group);
+        let group = needed("group", "example.dev", group);
         let version = needed("version", "v1", attrs.version);
         let (is_struct, mut fields) = named_fields(input, errors);
         let metadata = fields
             .iter()
             .position(|field| field.ident == "metadata")
             .map(|position| fields.remove(position));
+        let conversion = attrs.hub.is_some().then(|| RootConversion::read(input, errors));
+        if conversion.is_none() {
+            no_conversion(input, errors);
+        }
         Self {
             ident: input.ident.clone(),
             vis: input.vis.clone(),
             doc: docs(&input.attrs),
             group,
             version,
+            versions: attrs.versions,
+            hub: attrs.hub,
+            conversion,
+            storage: attrs.storage,
+            served: attrs.served,
             kind,
             plural,
             singular,
@@ -158,6 +190,49 @@ impl ResourceModel {
     /// Returns the field of that name.
     pub(super) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| plain(&field.ident) == name)
+    }
+}
+
+/// Keys that a version shares with its hub.
+const OF_THE_HUB: &[&str] = &[
+    "group",
+    "versions",
+    "plural",
+    "singular",
+    "namespaced",
+    "cluster",
+    "short",
+    "category",
+    "label",
+    "annotation",
+];
+
+/// Refuses keys of the hub on another version.
+fn of_the_hub(tried: &[String], hub: &syn::Path, errors: &mut Errors) {
+    let mut told = Vec::new();
+    for key in OF_THE_HUB.iter().filter(|key| tried.iter().any(|tried| tried == *key)) {
+        told.push(format!("`{key}`"));
+    }
+    // A fault of the parser counts as all keys.
+    if !told.is_empty() && told.len() < OF_THE_HUB.len() {
+        let message =
+            format!("a version takes {} from its hub: write it there", told.join(" and "));
+        errors.at(syn::spanned::Spanned::span(hub), message);
+    }
+}
+
+/// Refuses `#[convert(…)]` on a kind without a hub.
+fn no_conversion(input: &DeriveInput, errors: &mut Errors) {
+    let fields = match &input.data {
+        Data::Struct(data) => data.fields.iter().collect(),
+        _ => Vec::new(),
+    };
+    let of_fields = fields.into_iter().flat_map(|field| &field.attrs);
+    for attribute in input.attrs.iter().chain(of_fields) {
+        if attribute.path().is_ident("convert") {
+            let message = "`#[convert(…)]` stands on the versions that are not the hub: `#[resource(hub = …)]`";
+            errors.at(syn::spanned::Spanned::span(attribute.path()), message);
+        }
     }
 }
 

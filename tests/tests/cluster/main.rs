@@ -36,4 +36,5 @@ mod statuses;
 mod terms;
 mod typed_children;
 mod verbs;
+mod versions;
 mod webhooks;

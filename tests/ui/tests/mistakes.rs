@@ -68,7 +68,7 @@ fn fixtures(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Folders of fixtures.
-const FOLDERS: [&str; 14] = [
+const FOLDERS: [&str; 15] = [
     "resource",
     "column",
     "scale",
@@ -83,6 +83,7 @@ const FOLDERS: [&str; 14] = [
     "apply",
     "conditions",
     "editors",
+    "versions",
 ];
 
 /// Fixtures with several mistakes on purpose, or with a mistake that the compiler reports several
@@ -93,6 +94,8 @@ const SEVERAL: &[&str] = &[
     "editors/keys",
     "schema/many_faults",
     "object/several",
+    // A version needs two traits of the derive.
+    "versions/not_a_version",
     "apply/condition_with_fields",
     "controller/cache_of_what_is_only_watched",
     "controller/left_over",

@@ -12,7 +12,7 @@ pub mod resource {
     pub const cluster: () = ();
     #[doc = "`column(spec.host)`, `column(\"Host\", spec.host, type, format, priority, description)`: a column of `kubectl get`; heading and `type` follow from the field\n\n`column(ready)`, `column(age)`: the status of the condition `Ready`, and the time since the creation\n\n`column(name = \"Ready\", path = \".status.conditions[?(@.type==\\\"Ready\\\")].status\")`: a column of a JSON path"]
     pub const column: () = ();
-    #[doc = "`deprecated`, `deprecated = \"use v2\"`: API servers warn each client of the kind"]
+    #[doc = "`deprecated`, `deprecated = \"use v2\"`: API servers warn each client of this version"]
     pub const deprecated: () = ();
     #[doc = "`column(…, description = \"…\")`: text for clients that explain columns."]
     pub const description: () = ();
@@ -20,6 +20,8 @@ pub mod resource {
     pub const format: () = ();
     #[doc = "`group = \"example.dev\"`: API group: a domain that you own"]
     pub const group: () = ();
+    #[doc = "`hub = v1::Website`: the hub, on each other version: group, names, scope and metadata of the definition are its"]
+    pub const hub: () = ();
     #[doc = "`kind = \"Website\"`: kind"]
     pub const kind: () = ();
     #[doc = "`label(\"team\" = \"web\")`: metadata of the definition"]
@@ -50,6 +52,8 @@ pub mod resource {
     pub const selectable: () = ();
     #[doc = "`scale(…, selector = status.selector)`: a selector as text."]
     pub const selector: () = ();
+    #[doc = "`served = false`: API servers do not serve this version; its objects stay readable in the others"]
+    pub const served: () = ();
     #[doc = "`short = \"ws\"`, `short = [\"ws\", \"w\"]`: short names"]
     pub const short: () = ();
     #[doc = "`singular = \"website\"`: name on kubectl's command line"]
@@ -58,8 +62,12 @@ pub mod resource {
     pub const spec: () = ();
     #[doc = "`scale(status = status.replicas, …)`: the present number."]
     pub const status: () = ();
-    #[doc = "`version = \"v1\"`: the one version, served and stored"]
+    #[doc = "`storage`: API servers store this version"]
+    pub const storage: () = ();
+    #[doc = "`version = \"v1\"`: the version; without the next four keys it is the only one, served and stored"]
     pub const version: () = ();
+    #[doc = "`versions(v1beta1::Website)`: the other versions, on the hub"]
+    pub const versions: () = ();
 }
 
 pub mod schema {
@@ -217,6 +225,21 @@ pub mod conditions {
     pub const root: () = ();
     #[doc = "`stalled_on(InvalidSpec)`: in `ready(…)`: while one of them is true, nothing helps but a change of the object: the root is false and `Stalled` true. Such a condition is present only while it is true: it goes when a reconcile ends without an error and without setting it"]
     pub const stalled_on: () = ();
+}
+
+pub mod convert {
+    #[doc = "`from_hub = function`: the same from the hub: `fn(&v1::CronJobSpec, &mut CronJobSpec)`\n\n`from_hub = function`: functions from the one type to the other, which may return a `Result<T, E>`; both are named"]
+    pub const from_hub: () = ();
+    #[doc = "`hub = v1::CronJobSpec`: the type of the hub"]
+    pub const hub: () = ();
+    #[doc = "`hub_only(time_zone, suspend = false)`: fields of the hub alone, with the value that they get; variants of the hub alone, with the value of this version: `hub_only(Queue = Self::Allow)`\n\n`hub_only(queue_length)`: fields of the variant in the hub alone"]
+    pub const hub_only: () = ();
+    #[doc = "`rename = starting_deadline_seconds`: name of the field in the hub\n\n`rename = Forbid`: name of the variant in the hub"]
+    pub const rename: () = ();
+    #[doc = "`to_hub = function`: completes a converted struct, for fields that are split or joined: `fn(&CronJobSpec, &mut v1::CronJobSpec)`, which may return a `Result<(), E>`\n\n`to_hub = function`: functions from the one type to the other, which may return a `Result<T, E>`; both are named"]
+    pub const to_hub: () = ();
+    #[doc = "`version_only`, `version_only = value`: a field of this version alone, with the value that it gets from the hub\n\n`version_only = v1::Policy::Allow`: a variant of this version alone, with the value of the hub that stands for it"]
+    pub const version_only: () = ();
 }
 
 pub mod dependents {

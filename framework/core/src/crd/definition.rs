@@ -14,7 +14,8 @@ pub use places::{Column, Place, Rule, Scale};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
     CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, CustomResourceSubresourceStatus,
-    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps,
+    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps, ServiceReference,
+    WebhookClientConfig, WebhookConversion,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::{Schema, SchemaGenerator};
@@ -23,13 +24,24 @@ use serde_json::{Map, Value, json};
 use super::schema::{Faults, Mark, field_schema};
 use crate::error::{Error, ErrorKind};
 
+/// A function that builds a version.
+pub type BuildVersion = fn() -> Result<CustomResourceDefinitionVersion, Error>;
+
 /// Arguments of `#[resource(…)]`.
 #[derive(Debug)]
 pub struct Definition {
     /// API group.
     pub group: &'static str,
-    /// The one version.
+    /// The version.
     pub version: &'static str,
+    /// Whether API servers serve the version.
+    pub served: bool,
+    /// Whether the version is named as the stored one.
+    pub storage: bool,
+    /// The other versions of the kind, of the hub.
+    pub versions: &'static [BuildVersion],
+    /// Whether the kind has other versions.
+    pub is_one_of_several: bool,
     /// Kind.
     pub kind: &'static str,
     /// Plural name.
@@ -69,6 +81,10 @@ impl Definition {
     pub const NONE: Self = Self {
         group: "",
         version: "",
+        served: true,
+        storage: false,
+        versions: &[],
+        is_one_of_several: false,
         kind: "",
         plural: "",
         singular: "",
@@ -116,16 +132,58 @@ impl Field {
     };
 }
 
-/// Builds the manifest of a definition.
+/// Builds the manifest of a definition, with all versions of the kind.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`]: every field that has no structural schema, every column, scale and index
-/// whose field does not exist.
+/// whose field does not exist; versions that contradict each other.
 pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
     let name = format!("{}.{}", definition.plural, definition.group);
+    let mut versions = vec![version(definition)?];
+    for other in definition.versions {
+        versions.push(other()?);
+    }
+    choose_storage(&mut versions, &name)?;
+    let definition = assemble(definition, name, versions);
+    super::verdict::validate(&definition)?;
+    Ok(definition)
+}
+
+/// Makes the first version, the hub, the stored one, unless another one is named.
+fn choose_storage(
+    versions: &mut [CustomResourceDefinitionVersion],
+    name: &str,
+) -> Result<(), Error> {
+    let mut faults = Faults::default();
+    for (place, version) in versions.iter().enumerate() {
+        if versions[..place].iter().any(|before| before.name == version.name) {
+            faults.add(format!("two versions are called {:?}", version.name));
+        }
+    }
+    let stored = versions.iter().filter(|version| version.storage);
+    let stored: Vec<&str> = stored.map(|version| version.name.as_str()).collect();
+    if stored.len() > 1 {
+        faults.add(format!("one version is stored, and {stored:?} say `storage`"));
+    } else if stored.is_empty()
+        && let Some(hub) = versions.first_mut()
+    {
+        hub.storage = true;
+    }
+    faults.into_result(&format!("derive the definition of {name}"))
+}
+
+/// Builds one version.
+///
+/// # Errors
+/// As [`crd`].
+pub fn version(definition: &Definition) -> Result<CustomResourceDefinitionVersion, Error> {
+    let mut name = format!("{}.{}", definition.plural, definition.group);
+    if definition.is_one_of_several {
+        name = format!("{name} {}", definition.version);
+    }
     let mut faults = Faults::default();
     let (mut schema, marks) = root_schema(definition, &mut faults);
-    let version = version(definition, &schema, &marks, &mut faults);
+    let version = without_schema(definition, &schema, &marks, &mut faults);
     for (index, path) in definition.index_paths {
         if let Err(message) = places::indexed(&schema, path) {
             faults.add(format!("index `{index}`: {message}"));
@@ -143,17 +201,14 @@ pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
                 format!("cannot derive the definition of {name}: the schema does not decode");
             Error::new(ErrorKind::Usage, message).because(error)
         })?;
-    let version = CustomResourceDefinitionVersion {
+    Ok(CustomResourceDefinitionVersion {
         schema: Some(CustomResourceValidation { open_api_v3_schema: Some(schema) }),
         ..version
-    };
-    let definition = assemble(definition, name, version);
-    super::verdict::validate(&definition)?;
-    Ok(definition)
+    })
 }
 
 /// The version without its schema.
-fn version(
+fn without_schema(
     definition: &Definition,
     schema: &Map<String, Value>,
     marks: &[Mark],
@@ -178,8 +233,8 @@ fn version(
         .then_some(CustomResourceSubresources { status, scale });
     CustomResourceDefinitionVersion {
         name: definition.version.to_owned(),
-        served: true,
-        storage: true,
+        served: definition.served,
+        storage: definition.storage,
         deprecated: definition.deprecated.map(|_| true),
         deprecation_warning: definition.deprecated.flatten().map(ToOwned::to_owned),
         additional_printer_columns: (!columns.is_empty()).then_some(columns),
@@ -193,7 +248,7 @@ fn version(
 fn assemble(
     definition: &Definition,
     name: String,
-    version: CustomResourceDefinitionVersion,
+    versions: Vec<CustomResourceDefinitionVersion>,
 ) -> CustomResourceDefinition {
     let texts = |texts: &[&str]| {
         (!texts.is_empty()).then(|| texts.iter().map(|text| (*text).to_owned()).collect())
@@ -220,15 +275,41 @@ fn assemble(
                 short_names: texts(definition.short_names),
                 categories: texts(definition.categories),
             },
-            conversion: Some(CustomResourceConversion {
-                strategy: "None".to_owned(),
-                webhook: None,
-            }),
-            versions: vec![version],
+            conversion: Some(conversion(definition)),
+            versions,
             ..CustomResourceDefinitionSpec::default()
         },
         status: None,
     }
+}
+
+/// Returns the conversion between versions. The type does not know where the operator runs: the manifests
+/// and the webhook server replace the Service.
+fn conversion(definition: &Definition) -> CustomResourceConversion {
+    if definition.versions.is_empty() {
+        return CustomResourceConversion { strategy: "None".to_owned(), webhook: None };
+    }
+    let service = ServiceReference {
+        name: format!("{}-webhooks", definition.plural),
+        namespace: "default".to_owned(),
+        path: Some(conversion_path(definition.group, definition.kind)),
+        port: Some(443),
+    };
+    CustomResourceConversion {
+        strategy: "Webhook".to_owned(),
+        webhook: Some(WebhookConversion {
+            client_config: Some(WebhookClientConfig {
+                service: Some(service),
+                ..WebhookClientConfig::default()
+            }),
+            conversion_review_versions: vec!["v1".to_owned()],
+        }),
+    }
+}
+
+/// Returns the path at which a kind's objects are converted: `/convert-example-dev-cronjob`.
+pub fn conversion_path(group: &str, kind: &str) -> String {
+    format!("/convert-{}-{}", group.replace('.', "-"), kind.to_lowercase())
 }
 
 /// The schema of the whole object, from those of its fields, and the marked fields in it.

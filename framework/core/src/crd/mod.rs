@@ -6,7 +6,7 @@
 //! schemars schema, such as those of `k8s_openapi`, are described by the functions of [`shapes`]
 //! through `#[schemars(schema_with = "windlass::crd::object")]`.
 //!
-//! There is no conversion between versions here: one version is served and stored.
+//! A kind may have several versions, each a type of its own: [`Versions`] converts objects between them.
 //!
 //! ```
 //! # extern crate windlass_core as windlass;
@@ -34,11 +34,15 @@ mod kubernetes;
 mod schema;
 pub mod shapes;
 pub(crate) mod verdict;
+#[doc(hidden)]
+pub mod versions;
 
 #[doc(inline)]
 pub use compat::{
     ChangeKind, DefinitionChange, DefinitionChanges, assert_compatible, changes, changes_since,
 };
+#[doc(hidden)]
+pub use definition::conversion_path;
 #[doc(hidden)]
 pub use definition::places::{column_type_at, field_type_at};
 pub use files::{APPLY_LIMIT, cut_descriptions, definitions_from_yaml, json_size};
@@ -47,6 +51,7 @@ pub use schema::{FORMATS, misfit};
 pub(crate) use schema::{INSIDE, STRUCTURAL};
 pub use schema::{StructuralSchema, structural_schema};
 pub use shapes::{any, conditions, embedded_object, int_or_string, object, objects, optional};
+pub use versions::{ConversionError, Convertible, KEPT_FIELDS, MOST_KEPT, Versions};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
@@ -62,7 +67,7 @@ use crate::resource::Resource;
     note = "derive `windlass::CustomResource` on the struct with `metadata`, `spec` and `status`"
 )]
 pub trait CustomResource: Resource {
-    /// Returns the definition that makes an API server serve this kind.
+    /// Returns the definition that makes an API server serve this kind, with all of its versions.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when a type has no structural schema; the text
@@ -72,6 +77,12 @@ pub trait CustomResource: Resource {
     /// Version of the package that declares the kind, so that a process of an older version does
     /// not replace the definition that a newer one installed. Default: `None`, unknown.
     fn package_version() -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the versions of the kind; see [`Versions::of`]. Default: `None`, one version.
+    #[doc(hidden)]
+    fn versions() -> Option<Versions> {
         None
     }
 }

@@ -88,6 +88,7 @@ pub(super) async fn check_definitions(
     for definition in definitions {
         match api.get_opt(definition.name()).await {
             Ok(stored) => {
+                let definition = &with_client_of(definition, stored.as_ref());
                 match stored.as_ref().map(|stored| plan(client, definition, stored, force)) {
                     Some(InstallPlan::Keep(kept)) => check.kept.extend(kept),
                     Some(InstallPlan::Refuse(error)) => return Err(error),
@@ -152,6 +153,7 @@ pub(super) async fn planned(
         );
         return Err(Error::new(ErrorKind::Config, text));
     };
+    let definition = &with_client_of(definition, Some(&stored));
     match plan(client, definition, &stored, force) {
         InstallPlan::Keep(None) => Ok(PlannedInstall::Same),
         InstallPlan::Keep(Some(kept)) => Ok(PlannedInstall::Remark(kept.text)),
@@ -289,6 +291,7 @@ async fn create_or_update(
             "a newer version of this program installed the definition: it is left as it is"
         );
     }
+    let definition = &with_client_of(definition, Some(&stored));
     match plan(client, definition, &stored, force) {
         InstallPlan::Refuse(error) => Err(error),
         InstallPlan::Keep(kept) => {
@@ -308,6 +311,21 @@ async fn create_or_update(
             Ok((written, None))
         }
     }
+}
+
+/// Returns a definition whose webhook is that of the stored one: the types do not know where the operator
+/// runs, and the webhook server keeps that part.
+fn with_client_of(
+    own: &CustomResourceDefinition,
+    stored: Option<&CustomResourceDefinition>,
+) -> CustomResourceDefinition {
+    let mut own = own.clone();
+    let stored = stored.and_then(|stored| stored.spec.conversion.as_ref()?.webhook.as_ref());
+    let webhook = own.spec.conversion.as_mut().and_then(|own| own.webhook.as_mut());
+    if let (Some(webhook), Some(stored)) = (webhook, stored) {
+        webhook.client_config.clone_from(&stored.client_config);
+    }
+    own
 }
 
 /// Next step with a definition that is stored.

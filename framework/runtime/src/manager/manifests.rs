@@ -101,6 +101,7 @@ pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<Stri
         return Err(Error::new(ErrorKind::Config, format!("cannot print manifests: {why}")));
     }
     let documents = builder.documents()?;
+    check_conversions(&documents, &builder.attached.conversions)?;
     serde_saphyr::to_string_multiple(&documents).map_err(|error| {
         Error::new(ErrorKind::Other, "cannot print the manifests as YAML").because(error)
     })
@@ -157,9 +158,27 @@ fn attached(manager: &Manager, name: &str, namespace: &str) -> Result<RunnableMa
         all.secrets.extend(one.secrets);
         all.roles.extend(one.roles);
         all.objects.extend(one.objects);
+        all.conversions.extend(one.conversions);
         all.problem = all.problem.or(one.problem);
     }
     Ok(all)
+}
+
+/// Checks that something converts the kinds with several versions.
+fn check_conversions(documents: &[Value], conversions: &[(String, Value)]) -> Result<(), Error> {
+    for document in documents {
+        let name = document["metadata"]["name"].as_str().unwrap_or_default();
+        let is_converted = document["kind"] == "CustomResourceDefinition"
+            && document["spec"]["conversion"]["strategy"] == "Webhook";
+        if is_converted && !conversions.iter().any(|(converted, _)| converted == name) {
+            let text = format!(
+                "cannot print manifests: {name} has several versions, and nothing converts between them; add \
+                 `Webhooks::converting` of the kind to the operator's `WebhookServer`"
+            );
+            return Err(Error::new(ErrorKind::Config, text));
+        }
+    }
+    Ok(())
 }
 
 /// Checks for names that an API server would refuse, for an image without a name, and for addresses that no kubelet could reach.
@@ -254,6 +273,10 @@ impl ManifestBuilder<'_> {
                 Error::new(ErrorKind::Other, text).because(error)
             })?;
             plain_numbers(&mut document);
+            let conversions = self.attached.conversions.iter();
+            for (_, conversion) in conversions.filter(|(name, _)| name == definition.name()) {
+                document["spec"]["conversion"] = conversion.clone();
+            }
             documents.push(document);
         }
         documents.push(self.object("v1", "ServiceAccount", json!({})));

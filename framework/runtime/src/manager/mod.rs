@@ -26,6 +26,7 @@ mod foreign;
 mod granted;
 mod install;
 mod manifests;
+mod migration;
 mod planning;
 mod run;
 mod runnable;
@@ -38,6 +39,7 @@ mod webhook_access;
 pub use endpoints::{Check, Readiness};
 pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
+pub use migration::{MigratedKind, StorageMigration};
 pub use planning::{Plan, PlanOptions};
 #[doc(hidden)]
 pub use runnable::{ManifestContext, OperatorInfo, RunnableManifest};
@@ -69,9 +71,7 @@ pub use endpoints::http::bind;
 #[doc(hidden)]
 pub use install::{definition_of, install_all};
 #[doc(hidden)]
-pub use signals::exit_at_second_signal;
-#[doc(hidden)]
-pub use signals::first as first_signal;
+pub use signals::{exit_at_second_signal, first as first_signal};
 
 /// An operator: a client, its controllers, and how to run them.
 ///
@@ -586,9 +586,8 @@ impl Manager {
         self
     }
 
-    /// Adapts the defaults to a developer's machine: no probes, which no kubelet would ask for, and
-    /// the metrics and the debug page on a free port, so that several operators can run at once.
-    /// Explicit settings stay.
+    /// Adapts the defaults to a developer's machine: no probes, and metrics, debug page and webhooks on
+    /// free ports, so that several operators can run at once. Explicit settings stay.
     #[doc(hidden)]
     pub fn on_free_ports(mut self) -> Self {
         if matches!(self.health, Bind::Default(_)) {

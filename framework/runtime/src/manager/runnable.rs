@@ -79,6 +79,8 @@ pub struct RunnableManifest {
     pub roles: Vec<Value>,
     /// Objects after the Deployment.
     pub objects: Vec<Value>,
+    /// The field `spec.conversion` of definitions, by their names.
+    pub conversions: Vec<(String, Value)>,
     /// Reason why the parts work in no cluster.
     pub problem: Option<String>,
 }

@@ -8,6 +8,10 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhook, MutatingWebhookConfiguration, ServiceReference, ValidatingWebhook,
     ValidatingWebhookConfiguration, WebhookClientConfig,
 };
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, ServiceReference as ConversionService,
+    WebhookClientConfig as ConversionClient, WebhookConversion,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
@@ -130,6 +134,25 @@ impl ConfigurationOptions {
         }
     }
 
+    /// Returns the conversion of a definition by the webhook at a path.
+    fn conversion(&self, path: &str) -> CustomResourceConversion {
+        let client = self.client(path);
+        let service = client.service.map(|service| ConversionService {
+            name: service.name,
+            namespace: service.namespace,
+            path: service.path,
+            port: service.port,
+        });
+        let client = ConversionClient { ca_bundle: client.ca_bundle, service, url: client.url };
+        CustomResourceConversion {
+            strategy: "Webhook".to_owned(),
+            webhook: Some(WebhookConversion {
+                client_config: Some(client),
+                conversion_review_versions: vec!["v1".to_owned()],
+            }),
+        }
+    }
+
     fn metadata(&self) -> ObjectMeta {
         let labels = BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())]);
         ObjectMeta {
@@ -142,6 +165,7 @@ impl ConfigurationOptions {
 }
 
 /// The configurations of an operator's webhooks; each is there when it has an entry. Cluster-scoped.
+/// Conversions are parts of the definitions of their kinds.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Configurations {
@@ -149,6 +173,8 @@ pub struct Configurations {
     pub validating: Option<ValidatingWebhookConfiguration>,
     /// The mutating webhooks.
     pub mutating: Option<MutatingWebhookConfiguration>,
+    /// The field `spec.conversion` of definitions, by their names.
+    pub conversions: BTreeMap<String, CustomResourceConversion>,
 }
 
 /// The parts that both kinds of entries share.
@@ -205,6 +231,9 @@ impl Webhooks {
                 false => validating.push(validating_entry(hook, entry)),
             }
         }
+        let conversions = self.conversions().iter();
+        let conversions =
+            conversions.map(|it| (it.definition.clone(), options.conversion(&it.path)));
         let filled = |is_filled: bool| is_filled.then(|| options.metadata());
         Ok(Configurations {
             validating: filled(!validating.is_empty()).map(|metadata| {
@@ -214,6 +243,7 @@ impl Webhooks {
                 metadata,
                 webhooks: Some(mutating),
             }),
+            conversions: conversions.collect(),
         })
     }
 }

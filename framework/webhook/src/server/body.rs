@@ -37,24 +37,24 @@ impl BodyMemory {
         Self(Arc::new(Semaphore::new(SHARED)))
     }
 
-    /// Reads a body within `limit`.
+    /// Reads a body of at most that many bytes within `limit`.
     pub(super) async fn read(
         &self,
-        body: Incoming,
+        (body, most): (Incoming, usize),
         clock: &Clock,
         limit: Duration,
     ) -> Result<ReadBody, Failure> {
-        clock.timeout(limit, self.collect(body)).await.unwrap_or_else(|| {
+        clock.timeout(limit, self.collect(body, most)).await.unwrap_or_else(|| {
             let text = format!("the body did not come within {limit:?}");
             Err(Failure::new(StatusCode::REQUEST_TIMEOUT, text))
         })
     }
 
-    async fn collect(&self, mut body: Incoming) -> Result<ReadBody, Failure> {
+    async fn collect(&self, mut body: Incoming, longest: usize) -> Result<ReadBody, Failure> {
         // A body that does not say its length is taken for the longest.
-        let most = body.size_hint().upper().unwrap_or(MAX_BODY as u64);
-        if most > MAX_BODY as u64 {
-            return Err(too_large());
+        let most = body.size_hint().upper().unwrap_or(longest as u64);
+        if most > longest as u64 {
+            return Err(too_large(longest));
         }
         let most = most as usize;
         // All of it before the first byte: two bodies that had a half each would wait for ever.
@@ -69,8 +69,8 @@ impl BodyMemory {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| unread(&error.to_string()))?;
             let Ok(mut data) = frame.into_data() else { continue };
-            if bytes.len() + data.remaining() > MAX_BODY {
-                return Err(too_large());
+            if bytes.len() + data.remaining() > longest {
+                return Err(too_large(longest));
             }
             while data.has_remaining() {
                 let chunk = data.chunk();
@@ -83,8 +83,8 @@ impl BodyMemory {
     }
 }
 
-fn too_large() -> Failure {
-    let text = format!("cannot read the body: at most {MAX_BODY} bytes are accepted");
+fn too_large(longest: usize) -> Failure {
+    let text = format!("cannot read the body: at most {longest} bytes are accepted");
     Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text)
 }
 

@@ -166,8 +166,8 @@ async fn answer(
     let asked = progress.asked();
     let (parts, body) = request.into_parts();
     let is_broken = AtomicBool::new(false);
-    let read = async |limit: Duration| {
-        let read = shared.bodies.read(body, &shared.clock, limit.min(BODY)).await;
+    let read = async |limit: Duration, most: usize| {
+        let read = shared.bodies.read((body, most), &shared.clock, limit.min(BODY)).await;
         let is_cut = read.as_ref().is_err_and(|failure| failure.code == StatusCode::BAD_REQUEST);
         // `Relaxed`: read by the same task.
         is_broken.store(is_cut, Ordering::Relaxed);

@@ -80,7 +80,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// | of a client | bound |
 /// |---|---|
 /// | handshake; headers (16 KiB, 64 of them) | 5 s each |
-/// | body | 7 MiB; 10 s, or less when the review's `timeout` is |
+/// | body | 7 MiB, 24 MiB of a conversion; 10 s, or less when the review's `timeout` is |
 /// | memory of all bodies | 64 KiB for each connection, and 28 MiB for all |
 /// | its answer | taken within 10 s |
 /// | a connection without requests | 150 s, or until another needs its place |
@@ -239,6 +239,9 @@ impl WebhookServer {
         parts.ports.push((PORT_NAME, address.port()));
         parts.objects.push(service(place, &options.service()));
         let made = self.webhooks.configurations(&options)?;
+        for (definition, conversion) in made.conversions {
+            parts.conversions.push((definition, printed(conversion)?));
+        }
         let objects = made.validating.map(printed).into_iter().chain(made.mutating.map(printed));
         for object in objects {
             parts.objects.push(object?);
@@ -274,6 +277,14 @@ impl WebhookServer {
                 outside.write(certificate).await;
             }
             started();
+            if let Some(outside) = &outside {
+                tokio::select! {
+                    biased;
+                    // Before the former conversions are put back: they must not be repaired.
+                    () = stop.cancelled() => {}
+                    () = outside.keep_conversions(certificate) => {}
+                }
+            }
             std::future::pending::<()>().await
         };
         let ending = async {

@@ -3,6 +3,7 @@
 
 // DESIGN.md, 204: Outside of a cluster webhooks are asked at a URL while the operator runs
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use http::Uri;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceConversion;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use windlass_client::client::Client;
@@ -17,8 +20,9 @@ use windlass_core::resource::Resource;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::WebhookAccess;
 
+use super::repair::{repair_conversion, repair_conversions};
 use crate::certificates::ServingCertificate;
-use crate::configuration::ConfigurationOptions;
+use crate::configuration::{ConfigurationOptions, Configurations};
 use crate::webhooks::Webhooks;
 
 /// Pause after configurations that could not be written.
@@ -84,6 +88,8 @@ pub(super) struct OutsideConfigurations<'a> {
     webhooks: &'a Webhooks,
     options: ConfigurationOptions,
     client: Client,
+    /// Conversions of definitions that were there before, by the definition's name.
+    before: Mutex<BTreeMap<String, CustomResourceConversion>>,
     /// Whether they stay when the operator stops, as they do in a cluster: then the API server is the
     /// test's own.
     stay: bool,
@@ -98,7 +104,8 @@ impl<'a> OutsideConfigurations<'a> {
     ) -> Self {
         let client = access.client.clone().unwrap_or_else(|| own.clone());
         let options = options.outside(&access.url, &access.namespaces);
-        Self { webhooks, options, client, stay: access.in_process.is_some() }
+        let (before, stay) = (Mutex::default(), access.in_process.is_some());
+        Self { webhooks, options, client, before, stay }
     }
 
     /// Writes the configurations once; of a certificate with its authorities, once it has some.
@@ -115,7 +122,8 @@ impl<'a> OutsideConfigurations<'a> {
         }
     }
 
-    async fn try_write(&self, certificate: Option<&ServingCertificate>) -> Result<(), Error> {
+    /// Returns the configurations; those of a certificate with its authorities.
+    fn made(&self, certificate: Option<&ServingCertificate>) -> Result<Configurations, Error> {
         let mut options = self.options.clone();
         if let Some(certificate) = certificate {
             let Some(authorities) = certificate.authorities() else {
@@ -124,8 +132,12 @@ impl<'a> OutsideConfigurations<'a> {
             };
             options = options.ca_bundle(authorities);
         }
-        let made = self.webhooks.configurations(&options)?;
-        let name = options.configuration();
+        self.webhooks.configurations(&options)
+    }
+
+    async fn try_write(&self, certificate: Option<&ServingCertificate>) -> Result<(), Error> {
+        let made = self.made(certificate)?;
+        let name = self.options.configuration();
         put(&self.client, &name, made.validating.as_ref()).await?;
         put(&self.client, &name, made.mutating.as_ref()).await?;
         if !self.stay {
@@ -137,6 +149,17 @@ impl<'a> OutsideConfigurations<'a> {
         Ok(())
     }
 
+    /// Keeps the conversions in the definitions of own kinds, which may be installed later, for ever.
+    pub(super) async fn keep_conversions(&self, certificate: Option<&ServingCertificate>) {
+        match self.made(certificate) {
+            Ok(made) if !made.conversions.is_empty() => {
+                repair_conversions(&made.conversions, &self.before, &self.client).await;
+            }
+            // Those of faulty webhooks were reported by `write`.
+            _ => std::future::pending().await,
+        }
+    }
+
     /// Removes the configurations, unless they stay. A failure is logged: the operator must stop.
     pub(super) async fn remove(&self) {
         if self.stay {
@@ -145,7 +168,12 @@ impl<'a> OutsideConfigurations<'a> {
         let name = self.options.configuration();
         let removed = async {
             remove::<ValidatingWebhookConfiguration>(&self.client, &name).await?;
-            remove::<MutatingWebhookConfiguration>(&self.client, &name).await
+            remove::<MutatingWebhookConfiguration>(&self.client, &name).await?;
+            let before = std::mem::take(&mut *self.before.lock());
+            for (definition, conversion) in before {
+                repair_conversion(&definition, &conversion, &self.client).await?;
+            }
+            Ok::<_, Error>(())
         };
         let clock = &self.client.environment().clock;
         let text = match clock.timeout(REMOVAL, removed).await {

@@ -30,13 +30,25 @@ pub(super) fn of(
             "resourceNames": [secret_name(place.name)],
         },
     ]);
-    let configurations = json!([{
+    let configurations = json!({
         "apiGroups": ["admissionregistration.k8s.io"], "resources": resources,
         "verbs": ["get", "update"], "resourceNames": [configuration],
-    }]);
+    });
+    let mut rules = match resources.is_empty() {
+        true => Vec::new(),
+        false => vec![configurations],
+    };
+    let definitions: Vec<&str> =
+        webhooks.conversions().iter().map(|it| it.definition.as_str()).collect();
+    if !definitions.is_empty() {
+        rules.push(json!({
+            "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+            "verbs": ["get", "patch"], "resourceNames": definitions,
+        }));
+    }
     let mut roles = pair(place, ("Role", "RoleBinding"), secrets);
-    if !resources.is_empty() {
-        roles.extend(pair(place, ("ClusterRole", "ClusterRoleBinding"), configurations));
+    if !rules.is_empty() {
+        roles.extend(pair(place, ("ClusterRole", "ClusterRoleBinding"), json!(rules)));
     }
     roles
 }

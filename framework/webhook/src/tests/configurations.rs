@@ -7,6 +7,7 @@ use windlass_client::client::Client;
 use windlass_core::resource::DynamicObject;
 use windlass_runtime::manager::{Manager, ManifestOptions};
 
+use super::versions::v1;
 use super::*;
 use crate::{ConfigurationOptions, FailurePolicy, MountedFiles, Operation, WebhookServer};
 
@@ -249,4 +250,30 @@ fn with_mounted_certificates_the_operator_gets_no_rights() {
     let server = WebhookServer::new(Webhooks::new().validating(Rules));
     let text = manifests(server.certificates(MountedFiles::new("/tls"))).unwrap();
     assert!(!text.contains("secrets") && !text.contains("validatingwebhookconfigurations"));
+}
+
+#[test]
+fn the_manifests_have_the_conversion_and_its_right_by_name_or_are_refused() {
+    let operator = || Manager::new(Client::offline()).name("shop").install::<v1::Parcel>();
+    let options = ManifestOptions::default().namespace("shop-system");
+    let error = operator().manifests(&options).unwrap_err().to_string();
+    assert!(error.contains("nothing converts between them"), "{error}");
+
+    let server = WebhookServer::new(Webhooks::new().converting::<v1::Parcel>());
+    let text = operator().runnable(server).manifests(&options).unwrap();
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let of = |kind: &'static str| documents.iter().filter(move |one| one["kind"] == kind);
+    let definition = of("CustomResourceDefinition").next().unwrap();
+    let client = &definition["spec"]["conversion"]["webhook"]["clientConfig"];
+    let service = json!({
+        "name": "shop-webhooks", "namespace": "shop-system", "port": 443,
+        "path": "/convert-example-dev-parcel",
+    });
+    assert_eq!(client["service"], service);
+    let role = of("ClusterRole").find(|one| one["metadata"]["name"] == "shop-webhooks").unwrap();
+    let rules = json!([{
+        "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+        "verbs": ["get", "patch"], "resourceNames": ["parcels.example.dev"],
+    }]);
+    assert_eq!(role["rules"], rules);
 }

@@ -4,10 +4,12 @@ mod bounds;
 mod changes;
 mod cluster;
 mod configurations;
+mod conversions;
 mod failures;
 mod reviews;
 mod server;
 mod stricter;
+pub(crate) mod versions;
 
 use bytes::Bytes;
 use http::{Request, Response};

@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::encoding::missing;
-use super::{private, private_at};
+use super::{private, private_at, versions};
 use crate::keys::{Doc, WithSpan};
 use crate::path::{FieldPath, Names, Place, located as at, statements};
 use crate::resource::attrs::Pair;
@@ -57,7 +57,38 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
         key("labels", &list(&labels)),
         key("annotations", &list(&annotations)),
         key("index_paths", &list(&index_paths.collect::<Vec<_>>())),
+        key("served", &model.served.as_ref().map(|served| served.value.to_token_stream())),
+        key("storage", &model.storage.map(|_| quote!(true))),
+        key("versions", &list(&versions::definitions(model))),
+        key("is_one_of_several", &versions::is_one_of_several(model).then(|| quote!(true))),
     ];
+    let plural = match &model.hub {
+        Some(hub) => quote!(<#hub as #p::k8s_openapi::Resource>::URL_PATH_SEGMENT),
+        None => quote!(#plural),
+    };
+    let definition = quote! {
+        #[allow(unused_imports)]
+        use #p::{AlwaysThere as _, schema::{NoSchemaInside as _, Probe as _}};
+        #walk_traits
+    };
+    let arguments = quote! {
+        &#p::Definition {
+            group: #group,
+            version: #version,
+            kind: #kind,
+            plural: #plural,
+            singular: #singular,
+            namespaced: #namespaced,
+            doc: #doc,
+            fields: &[#(#fields),*],
+            #(#given)*
+            ..#p::Definition::NONE
+        }
+    };
+    if let Some(hub) = &model.hub {
+        return versions::spoke(ident, hub, &quote!(#definition #p::version(#arguments)));
+    }
+    let versions = versions::all(model);
     quote! {
         // An attribute may give every argument.
         #[allow(clippy::needless_update)]
@@ -67,26 +98,15 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
                 #p::CustomResourceDefinition,
                 ::windlass::Error,
             > {
-                #[allow(unused_imports)]
-                use #p::{AlwaysThere as _, schema::{NoSchemaInside as _, Probe as _}};
-                #walk_traits
-                #p::crd(&#p::Definition {
-                    group: #group,
-                    version: #version,
-                    kind: #kind,
-                    plural: #plural,
-                    singular: #singular,
-                    namespaced: #namespaced,
-                    doc: #doc,
-                    fields: &[#(#fields),*],
-                    #(#given)*
-                    ..#p::Definition::NONE
-                })
+                #definition
+                #p::crd(#arguments)
             }
 
             fn package_version() -> ::core::option::Option<&'static str> {
                 ::core::option_env!("CARGO_PKG_VERSION")
             }
+
+            #versions
         }
     }
 }

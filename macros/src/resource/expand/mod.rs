@@ -3,6 +3,7 @@
 mod definition;
 mod encoding;
 mod index;
+mod versions;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -30,6 +31,7 @@ pub(super) fn all(model: &ResourceModel, keys: &[Ident]) -> TokenStream {
         definition::crd(model, false),
         index::indexes(model, false),
         typed(model),
+        versions::conversion(model),
         references,
     ];
     parts.into_iter().collect()
@@ -50,6 +52,7 @@ pub(super) fn fallback(model: &ResourceModel) -> TokenStream {
     if model.has_metadata() {
         parts.push(metadata(model));
         parts.extend([encoding::serialize(model), encoding::deserialize(model), typed(model)]);
+        parts.push(versions::conversion(model));
     } else {
         parts.push(without_metadata(model));
     }
@@ -105,7 +108,8 @@ fn joined_api_version(model: &ResourceModel) -> TokenStream {
 
 /// Generates the checks of group and version if they are constants.
 fn constants(model: &ResourceModel) -> TokenStream {
-    let checks = [(&model.group, "check_group"), (&model.version, "check_version")];
+    let group = model.hub.is_none().then_some((&model.group, "check_group"));
+    let checks = group.into_iter().chain([(&model.version, "check_version")]);
     let check = |(text, check): (&Text, &str)| {
         let Text::Expr(expr) = text else { return TokenStream::new() };
         let place = at(expr.span());
@@ -113,7 +117,7 @@ fn constants(model: &ResourceModel) -> TokenStream {
         // A constant without a name is computed by `cargo check`, too.
         quote_spanned!(place=> const _: () = #p::#check(#expr);)
     };
-    checks.into_iter().map(check).collect()
+    checks.map(check).collect()
 }
 
 /// Generates the constants of the kind.
@@ -126,6 +130,13 @@ fn resource(model: &ResourceModel) -> TokenStream {
         .map_or_else(|| joined_api_version(model), |text| text.to_token_stream());
     let scope =
         format_ident!("{}ResourceScope", if model.namespaced { "Namespace" } else { "Cluster" });
+    let (plural, scope) = match &model.hub {
+        Some(hub) => {
+            let hub = quote!(<#hub as #p::k8s_openapi::Resource>);
+            (quote!(#hub::URL_PATH_SEGMENT), quote!(#hub::Scope))
+        }
+        None => (quote!(#plural), quote!(#p::k8s_openapi::#scope)),
+    };
     quote! {
         #[automatically_derived]
         impl #p::k8s_openapi::Resource for #ident {
@@ -134,7 +145,7 @@ fn resource(model: &ResourceModel) -> TokenStream {
             const KIND: &'static str = #kind;
             const VERSION: &'static str = #version;
             const URL_PATH_SEGMENT: &'static str = #plural;
-            type Scope = #p::k8s_openapi::#scope;
+            type Scope = #scope;
         }
     }
 }

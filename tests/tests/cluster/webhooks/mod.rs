@@ -78,14 +78,14 @@ fn webhooks(namespace: &str) -> Webhooks {
 }
 
 /// A folder with a certificate for loopback; removed when dropped.
-struct Mounted {
-    folder: PathBuf,
+pub(crate) struct Mounted {
+    pub(crate) folder: PathBuf,
     /// The authority, PEM.
-    authority: String,
+    pub(crate) authority: String,
 }
 
 impl Mounted {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -119,7 +119,7 @@ fn map(name: &str, wish: &str) -> ConfigMap {
 }
 
 /// Waits until `met` holds; fails after a minute.
-async fn eventually(condition: &str, mut met: impl AsyncFnMut() -> bool) {
+pub(crate) async fn eventually(condition: &str, mut met: impl AsyncFnMut() -> bool) {
     let clock = Clock::system();
     let wait = async {
         while !met().await {

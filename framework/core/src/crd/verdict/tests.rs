@@ -32,18 +32,8 @@ fn define<T: JsonSchema>(change: fn(&mut Definition)) -> Result<CustomResourceDe
         plural: "shapes",
         singular: "shape",
         namespaced: true,
-        short_names: &[],
-        categories: &[],
-        columns: &[],
-        scale: None,
-        selectable: &[],
-        rules: &[],
-        deprecated: None,
-        labels: &[],
-        annotations: &[],
-        doc: "",
         fields: Box::leak(Box::new([field])),
-        index_paths: &[],
+        ..Definition::NONE
     };
     change(&mut definition);
     crd(&definition).map_err(|error| error.to_string())

@@ -8,17 +8,19 @@ mod status;
 mod tests;
 mod texts;
 mod values;
+mod versions;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Map, Value, json};
 use windlass_client::api::Api;
-use windlass_core::crd::CustomResource;
+use windlass_core::crd::{CustomResource, Versions};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass_core::rng::Rng;
 use windlass_core::wire::Undecodable;
+use windlass_runtime::manager::install_all;
 
 use super::TestCluster;
 use judge::{Target, judge};
@@ -36,7 +38,8 @@ const SEED: u64 = 1;
 /// of which fits it and the other half has one change, and each is written as a dry run. An object that
 /// the server stores must be one that the type reads, with the server's defaults in it, and must come
 /// back unchanged when the type writes it. A status is tried in the same way, 200 times, by updates of an
-/// object that was stored.
+/// object that was stored. Objects of a kind with several versions are converted from each version to each
+/// other one and back, and must come back unchanged.
 ///
 /// The report lists the places that serde checks and the server does not, and the size of the
 /// definition; print it, or compare it in a test.
@@ -101,8 +104,9 @@ pub async fn try_check_from<K: CustomResource>(
         )
     })?;
     let cluster = TestCluster::builder().try_start().await?;
-    cluster.install::<K>().await;
-    let schema = schema_of(&definition);
+    let alone = alone::<K>(&definition, &info.version);
+    install_all(&cluster.client(), &[alone], true).await?;
+    let schema = schema_of(&definition, &info.version);
     let api = api(&cluster, &info);
     let mut head = json!({ "apiVersion": info.api_version(), "kind": info.kind });
     examples::accepted(&api, &examples, &head).await?;
@@ -123,25 +127,51 @@ pub async fn try_check_from<K: CustomResource>(
     let tally = judge(&target, Rng::seeded(SEED), VALUES).await;
     let status = status::judge_status::<K>(&api, &definition, &target, &head, &statuses).await?;
     let bytes = serde_json::to_vec(&definition).map_or(0, |text| text.len());
-    let rules = count_rules(&whole_schema(&definition));
+    let rules = count_rules(&whole_schema(&definition, &info.version));
     let report = CheckReport::new(&info.kind, bytes, rules, tally, status, unchecked.clone());
-    report.into_result()
+    let versions = Versions::of::<K>();
+    let versions = versions.map(|all| versions::judge_versions(&all, &definition, &examples));
+    report.with_versions(versions).into_result()
+}
+
+/// The definition with one version: the server of a check converts nothing.
+fn alone<K: CustomResource>(
+    definition: &CustomResourceDefinition,
+    version: &str,
+) -> CustomResourceDefinition {
+    let mut alone = definition.clone();
+    if Versions::of::<K>().is_some() {
+        alone.spec.conversion = None;
+        alone.spec.versions.retain(|it| it.name == version);
+        for version in &mut alone.spec.versions {
+            (version.served, version.storage) = (true, true);
+        }
+    }
+    alone
 }
 
 /// The schema of what users write: without metadata, which the server checks, and without the status.
-fn schema_of(definition: &CustomResourceDefinition) -> Value {
-    let mut schema = whole_schema(definition);
-    for name in ["apiVersion", "kind", "metadata", "status"] {
+fn schema_of(definition: &CustomResourceDefinition, version: &str) -> Value {
+    without(whole_schema(definition, version), &["apiVersion", "kind", "metadata", "status"])
+}
+
+/// The schema of a version without metadata.
+fn schema_of_version(definition: &CustomResourceDefinition, version: &str) -> Value {
+    without(whole_schema(definition, version), &["apiVersion", "kind", "metadata"])
+}
+
+fn without(mut schema: Value, names: &[&str]) -> Value {
+    for name in names {
         if let Some(Value::Object(fields)) = schema.get_mut("properties") {
-            fields.remove(name);
+            fields.remove(*name);
         }
     }
     schema
 }
 
-/// The schema of the kind's only version.
-fn whole_schema(definition: &CustomResourceDefinition) -> Value {
-    let version = definition.spec.versions.first();
+/// The schema of a version.
+fn whole_schema(definition: &CustomResourceDefinition, version: &str) -> Value {
+    let version = definition.spec.versions.iter().find(|it| it.name == version);
     let schema = version.and_then(|it| it.schema.as_ref()?.open_api_v3_schema.as_ref());
     serde_json::to_value(schema).unwrap_or_default()
 }

@@ -6,6 +6,7 @@ use windlass_core::error::{Error, ErrorKind};
 
 use super::judge::Tally;
 use super::status::StatusTally;
+use super::versions::VersionTally;
 
 /// Most differences that an error lists: one mistake of a type gives many.
 const SHOWN: usize = 5;
@@ -25,6 +26,8 @@ pub struct CheckReport {
     status: StatusTally,
     /// Places that the server checks less strictly than serde.
     unchecked: Vec<String>,
+    /// Counts of conversions; `None` for a kind with one version.
+    versions: Option<VersionTally>,
 }
 
 impl CheckReport {
@@ -37,7 +40,34 @@ impl CheckReport {
         status: StatusTally,
         unchecked: Vec<String>,
     ) -> Self {
-        Self { kind: kind.to_owned(), bytes, rules, tally, status, unchecked }
+        Self { kind: kind.to_owned(), bytes, rules, tally, status, unchecked, versions: None }
+    }
+
+    /// Adds the conversions between versions.
+    pub(super) fn with_versions(self, versions: Option<VersionTally>) -> Self {
+        Self { versions, ..self }
+    }
+
+    /// The error of conversions that lose something.
+    fn lossy(&self) -> Option<Error> {
+        let differences = self.versions.as_ref().map(|versions| &versions.differences)?;
+        let shown: Vec<&str> = differences.iter().take(SHOWN).map(String::as_str).collect();
+        let message = format!(
+            "objects of {} do not come back from another version as they were ({} cases, {} shown):\n- {}\n\
+             Correct the functions of its conversion: one to the hub and back again must change nothing the \
+             second time",
+            self.kind,
+            differences.len(),
+            shown.len(),
+            shown.join("\n- ")
+        );
+        (!shown.is_empty()).then(|| Error::new(ErrorKind::Usage, message))
+    }
+
+    /// Returns the number of objects that were converted to another version and back, and of those that
+    /// had no equal there. Zero for a kind with one version.
+    pub fn converted(&self) -> (usize, usize) {
+        self.versions.as_ref().map_or((0, 0), |tally| (tally.converted, tally.refused))
     }
 
     /// Returns the report, or its differences as an error.
@@ -50,7 +80,7 @@ impl CheckReport {
         let mut found = all(&self.tally);
         found.extend(of_status.1.iter().map(|difference| format!("of its status, {difference}")));
         if found.is_empty() {
-            return match self.nothing_stored() {
+            return match self.nothing_stored().or_else(|| self.lossy()) {
                 Some(error) => Err(error),
                 None => Ok(self),
             };
@@ -137,6 +167,13 @@ impl fmt::Display for CheckReport {
                 "{} of {} values of the status stored, all of them readable but {}",
                 tally.stored, tally.values, tally.unchecked
             )?,
+        }
+        if let Some(tally) = &self.versions {
+            writeln!(
+                f,
+                "{} objects came back from another version as they were, {} had no equal there",
+                tally.converted, tally.refused
+            )?;
         }
         if self.unchecked.is_empty() {
             return write!(f, "checked by the API server: all that serde checks");

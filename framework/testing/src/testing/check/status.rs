@@ -34,9 +34,11 @@ pub(super) async fn judge_status<K: CustomResource>(
     head: &Value,
     examples: &[Value],
 ) -> Result<StatusTally, Error> {
-    let version = definition.spec.versions.first();
+    let info = api.info();
+    let version = definition.spec.versions.iter().find(|it| it.name == info.version);
     let is_apart = version.and_then(|it| it.subresources.as_ref()?.status.as_ref()).is_some();
-    let Some(schema) = whole_schema(definition).pointer_mut("/properties/status").map(Value::take)
+    let Some(schema) =
+        whole_schema(definition, &info.version).pointer_mut("/properties/status").map(Value::take)
     else {
         return Ok(StatusTally::None);
     };

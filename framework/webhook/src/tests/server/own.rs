@@ -11,6 +11,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
@@ -18,11 +19,13 @@ use rustls_pki_types::{CertificateDer, UnixTime};
 use windlass_apiserver::ApiServer;
 use windlass_client::client::Connect;
 use windlass_core::clock::Clock;
+use windlass_core::crd::CustomResource;
 use windlass_core::environment::Environment;
 use windlass_core::rng::Rng;
 
 use super::*;
 use crate::ConfigurationOptions;
+use crate::tests::versions::v1;
 
 const NAME: &str = "shop-webhooks.default.svc";
 const SECRET: &str = "shop-webhook-certificates";
@@ -58,7 +61,7 @@ struct World {
 }
 
 fn webhooks() -> Webhooks {
-    Webhooks::new().validating(Rules).mutating(Defaults)
+    Webhooks::new().validating(Rules).mutating(Defaults).converting::<v1::Parcel>()
 }
 
 impl World {
@@ -74,6 +77,8 @@ impl World {
         validating.create(&made.validating.unwrap()).await.unwrap();
         let mutating = client.all::<MutatingWebhookConfiguration>();
         mutating.create(&made.mutating.unwrap()).await.unwrap();
+        let definitions = client.all::<CustomResourceDefinition>();
+        definitions.create(&v1::Parcel::crd().unwrap()).await.unwrap();
         Self { client, clock }
     }
 
@@ -260,4 +265,31 @@ async fn a_configuration_that_somebody_changed_is_put_back() {
     pass(120).await;
     let version = world.validating().await.metadata.resource_version;
     assert_eq!(version, put_back.metadata.resource_version);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_conversion_of_a_definition_gets_the_authorities_and_is_put_back() {
+    let world = World::start().await;
+    let definitions = world.client.all::<CustomResourceDefinition>();
+    let stored = async || definitions.get("parcels.example.dev").await.unwrap();
+    let _replica = world.replica();
+    pass(2).await;
+    let webhook = async || stored().await.spec.conversion.unwrap().webhook.unwrap();
+    let right = webhook().await;
+    let client = right.client_config.clone().unwrap();
+    let bundle = world.secret().await.data.unwrap()["ca.crt"].clone();
+    assert_eq!(client.ca_bundle, Some(bundle));
+    let service = client.service.unwrap();
+    assert_eq!((service.name, service.namespace), ("shop-webhooks".into(), "default".into()));
+    assert_eq!(service.path.as_deref(), Some("/convert-example-dev-parcel"));
+
+    let mut changed = stored().await;
+    let conversion = changed.spec.conversion.as_mut().unwrap();
+    let client = conversion.webhook.as_mut().unwrap().client_config.as_mut().unwrap();
+    (client.service, client.url) = (None, Some("https://elsewhere.example".to_owned()));
+    definitions.replace(&changed).await.unwrap();
+    assert_ne!(webhook().await, right);
+    pass(16).await;
+    assert_eq!(webhook().await, right);
+    assert_eq!(stored().await.spec.versions, changed.spec.versions, "the rest stays");
 }

@@ -1,0 +1,373 @@
+//! What versions cannot hold: differences of round trips, kept in an annotation by version.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::ConversionError;
+
+/// Annotation with what the version of an object cannot hold, by the version that can: written and read
+/// by conversions.
+pub const KEPT_FIELDS: &str = "windlass.dev/kept-fields";
+/// Most bytes of the annotation [`KEPT_FIELDS`]. All annotations of an object have at most 256 KiB.
+pub const MOST_KEPT: usize = 128 << 10;
+/// Most attempts to restore a part of the kept values, after a change.
+const ATTEMPTS: usize = 256;
+
+/// The kept values of an object, by version.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(transparent)]
+pub(super) struct Kept(BTreeMap<String, Difference>);
+
+/// The difference between an object and what came back from another version.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Difference {
+    /// Hash of what came back.
+    of: u64,
+    /// Values that differ.
+    kept: Vec<Leaf>,
+}
+
+/// One value that differs.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Leaf {
+    /// Its place.
+    p: Vec<Step>,
+    /// Hash of what came back; absent where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    b: Option<u64>,
+    /// The value; empty where there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    k: Vec<Value>,
+}
+
+/// A step of a place.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(untagged)]
+enum Step {
+    Field(String),
+    Element(Element),
+}
+
+/// An element of a list.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Element {
+    /// Place.
+    i: usize,
+    /// Number of elements.
+    n: usize,
+    /// Hash of what came back.
+    h: u64,
+    /// Number of equal elements before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    r: usize,
+    /// Its field `name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// A step in a value that is at hand.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum At<'a> {
+    Field(&'a str),
+    Element(usize),
+}
+
+/// A place in a value that is at hand, and the value that it gets.
+type Change<'a> = (Vec<At<'a>>, Option<&'a Value>);
+/// Hashes of the elements of lists, by the place of the list in memory.
+type Hashes = HashMap<*const Vec<Value>, Vec<u64>>;
+
+/// Judgements about a restored object.
+pub(super) struct Judges<'a> {
+    /// Whether it looks in the other version as the given one does.
+    pub(super) looks_same: &'a dyn Fn(&Value) -> bool,
+    /// Whether its type reads it.
+    pub(super) is_readable: &'a dyn Fn(&Value) -> bool,
+}
+
+impl Kept {
+    /// Takes the kept values out of the metadata of an object. Values that others spoilt are none.
+    pub(super) fn take(metadata: &mut Value) -> Self {
+        let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
+        else {
+            return Self::default();
+        };
+        let text = annotations.remove(KEPT_FIELDS);
+        if annotations.is_empty()
+            && let Some(fields) = metadata.as_object_mut()
+        {
+            fields.remove("annotations");
+        }
+        let text = text.as_ref().and_then(Value::as_str).filter(|text| text.len() <= MOST_KEPT);
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// Puts the kept values into the metadata of an object.
+    ///
+    /// # Errors
+    /// They are larger than [`MOST_KEPT`].
+    pub(super) fn put(&self, metadata: &mut Value) -> Result<(), ConversionError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let text = serde_json::to_string(self).map_err(ConversionError::new)?;
+        if text.len() > MOST_KEPT {
+            return Err(ConversionError::new(format_args!(
+                "the version cannot hold {} bytes of it, and an annotation may keep {MOST_KEPT}: read it in \
+                 another version",
+                text.len()
+            )));
+        }
+        if !metadata.is_object() {
+            *metadata = Value::Object(Map::new());
+        }
+        let annotations = &mut metadata["annotations"];
+        if !annotations.is_object() {
+            *annotations = Value::Object(Map::new());
+        }
+        annotations[KEPT_FIELDS] = text.into();
+        Ok(())
+    }
+
+    /// Keeps what `whole`, an object of `version`, has and `back` lacks.
+    pub(super) fn keep(&mut self, version: &str, back: &Value, whole: &Value) {
+        let mut kept = Vec::new();
+        differences(back, whole, &mut Vec::new(), &mut kept);
+        if kept.is_empty() {
+            self.0.remove(version);
+        } else {
+            self.0.insert(version.to_owned(), Difference { of: hash(back), kept });
+        }
+    }
+
+    /// Takes what was kept of `version`, and returns `made`, an object of it, with the kept values.
+    /// Where `made` was changed, the change stays.
+    pub(super) fn restore(&mut self, version: &str, made: Value, judges: &Judges<'_>) -> Value {
+        let Some(Difference { of, kept }) = self.0.remove(version) else { return made };
+        let claimed: Vec<u64> = kept.iter().flat_map(Leaf::hashes).collect();
+        let mut hashes = Hashes::new();
+        let changes = kept.iter().filter_map(|leaf| leaf.change(&made, &claimed, &mut hashes));
+        let changes: Vec<Change<'_>> = changes.collect();
+        if changes.is_empty() {
+            return made;
+        }
+        let all = changed(&made, &changes);
+        // Nothing was changed: also a conversion that is not stable restores all.
+        let is_untouched = || hash(&made) == of && (judges.is_readable)(&all);
+        if (judges.looks_same)(&all) || is_untouched() {
+            return all;
+        }
+        in_parts(made, changes, judges.looks_same)
+    }
+}
+
+/// Makes the changes that leave the object as it looks, those of one parent together if possible.
+fn in_parts(
+    made: Value,
+    mut changes: Vec<Change<'_>>,
+    looks_same: &dyn Fn(&Value) -> bool,
+) -> Value {
+    let mut attempts = 0;
+    let mut result = made;
+    let mut attempt = |result: &mut Value, some: &[Change<'_>]| {
+        attempts += 1;
+        let tried = changed(result, some);
+        let fits = attempts <= ATTEMPTS && looks_same(&tried);
+        if fits {
+            *result = tried;
+        }
+        fits
+    };
+    fn parent<'c, 'a>(change: &'c Change<'a>) -> &'c [At<'a>] {
+        change.0.split_last().map_or(&[], |(_, parent)| parent)
+    }
+    changes.sort_by(|one, other| parent(one).cmp(parent(other)));
+    for group in changes.chunk_by(|one, other| parent(one) == parent(other)) {
+        if !attempt(&mut result, group) && group.len() > 1 {
+            for change in group {
+                attempt(&mut result, std::slice::from_ref(change));
+            }
+        }
+    }
+    result
+}
+
+/// Returns a value with changes.
+fn changed(value: &Value, changes: &[Change<'_>]) -> Value {
+    let mut value = value.clone();
+    for (place, new) in changes {
+        change(&mut value, place, *new);
+    }
+    value
+}
+
+fn change(value: &mut Value, place: &[At<'_>], new: Option<&Value>) {
+    match (place, value) {
+        ([], value) => *value = new.cloned().unwrap_or_default(),
+        ([At::Field(name)], Value::Object(fields)) => match new {
+            Some(new) => drop(fields.insert((*name).to_owned(), new.clone())),
+            None => drop(fields.remove(*name)),
+        },
+        ([At::Field(name), rest @ ..], Value::Object(fields)) => {
+            if let Some(below) = fields.get_mut(*name) {
+                change(below, rest, new);
+            }
+        }
+        ([At::Element(place), rest @ ..], Value::Array(list)) => {
+            if let Some(below) = list.get_mut(*place) {
+                change(below, rest, new);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Leaf {
+    /// Returns the hashes of the elements on the way.
+    fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.p.iter().filter_map(|step| match step {
+            Step::Field(_) => None,
+            Step::Element(element) => Some(element.h),
+        })
+    }
+
+    /// Returns the change of `made` that restores the value, if its place is as it was.
+    fn change<'a>(
+        &'a self,
+        made: &Value,
+        claimed: &[u64],
+        hashes: &mut Hashes,
+    ) -> Option<Change<'a>> {
+        let mut place = Vec::with_capacity(self.p.len());
+        let mut here = Some(made);
+        for step in &self.p {
+            // Whatever is missing on the way was removed.
+            match (step, here?) {
+                (Step::Field(name), Value::Object(fields)) => {
+                    here = fields.get(name);
+                    place.push(At::Field(name));
+                }
+                (Step::Element(element), Value::Array(list)) => {
+                    let known = hashes.entry(std::ptr::from_ref(list));
+                    let hashes = known.or_insert_with(|| list.iter().map(hash).collect());
+                    let found = element.find(list, hashes, claimed)?;
+                    here = list.get(found);
+                    place.push(At::Element(found));
+                }
+                _ => return None,
+            }
+        }
+        (here.map(hash) == self.b).then(|| (place, self.k.first()))
+    }
+}
+
+impl Element {
+    /// Returns the place of the element in a list: that of an equal one, of the one with its name, or
+    /// its own place in a list of the same length.
+    fn find(&self, list: &[Value], hashes: &[u64], claimed: &[u64]) -> Option<usize> {
+        let mut equal = (0..list.len()).filter(|place| hashes[*place] == self.h);
+        if let Some(place) = equal.nth(self.r) {
+            return Some(place);
+        }
+        if let Some(name) = &self.name {
+            let mut named = (0..list.len()).filter(|place| name_of(&list[*place]) == Some(name));
+            return named.next().filter(|_| named.next().is_none());
+        }
+        let is_same = list.len() == self.n && name_of(list.get(self.i)?).is_none();
+        (is_same && !claimed.contains(&hashes[self.i])).then_some(self.i)
+    }
+}
+
+fn name_of(element: &Value) -> Option<&str> {
+    element.get("name").and_then(Value::as_str)
+}
+
+/// Collects what `whole` has and `back` lacks.
+fn differences(back: &Value, whole: &Value, here: &mut Vec<Step>, found: &mut Vec<Leaf>) {
+    if back == whole {
+        return;
+    }
+    match (back, whole) {
+        (Value::Object(back), Value::Object(whole)) => {
+            let more = back.keys().filter(|name| !whole.contains_key(*name));
+            for name in whole.keys().chain(more) {
+                here.push(Step::Field(name.clone()));
+                match (back.get(name), whole.get(name)) {
+                    (Some(back), Some(whole)) => differences(back, whole, here, found),
+                    (back, whole) => found.push(leaf(back, whole, here)),
+                }
+                here.pop();
+            }
+        }
+        (Value::Array(back), Value::Array(whole)) if back.len() == whole.len() => {
+            let n = back.len();
+            let mut equal: HashMap<u64, usize> = HashMap::new();
+            for (i, (back, whole)) in back.iter().zip(whole).enumerate() {
+                let h = hash(back);
+                let before = equal.entry(h).or_default();
+                let r = *before;
+                *before += 1;
+                let name = name_of(back).map(ToOwned::to_owned);
+                here.push(Step::Element(Element { i, n, h, r, name }));
+                differences(back, whole, here, found);
+                here.pop();
+            }
+        }
+        _ => found.push(leaf(Some(back), Some(whole), here)),
+    }
+}
+
+fn leaf(back: Option<&Value>, whole: Option<&Value>, here: &[Step]) -> Leaf {
+    Leaf { p: here.to_vec(), b: back.map(hash), k: whole.cloned().into_iter().collect() }
+}
+
+/// Returns the hash of a value, which stays the same in every release: FNV-1a of its JSON with sorted
+/// names.
+fn hash(value: &Value) -> u64 {
+    let mut state = 0xcbf2_9ce4_8422_2325;
+    hash_value(value, &mut state);
+    state
+}
+
+fn hash_value(value: &Value, state: &mut u64) {
+    match value {
+        Value::Object(fields) => {
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort_unstable();
+            hash_bytes(b"{", state);
+            for name in names {
+                hash_bytes(name.as_bytes(), state);
+                hash_bytes(b"\0:", state);
+                hash_value(&fields[name], state);
+            }
+            hash_bytes(b"}", state);
+        }
+        Value::Array(list) => {
+            hash_bytes(b"[", state);
+            for element in list {
+                hash_value(element, state);
+                hash_bytes(b",", state);
+            }
+            hash_bytes(b"]", state);
+        }
+        Value::String(text) => {
+            hash_bytes(b"\"", state);
+            hash_bytes(text.as_bytes(), state);
+            hash_bytes(b"\0\"", state);
+        }
+        other => hash_bytes(other.to_string().as_bytes(), state),
+    }
+}
+
+fn hash_bytes(bytes: &[u8], state: &mut u64) {
+    for byte in bytes {
+        *state = (*state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}

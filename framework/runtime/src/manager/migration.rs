@@ -1,0 +1,338 @@
+//! Storage migration: objects that are stored in an older version are written once more, so that the
+//! definition can lose that version.
+//!
+//! An API server stores an object in the storage version of its definition when somebody writes it, and
+//! remembers in `status.storedVersions` every version that may still be stored. A patch without a
+//! change is such a write.
+//!
+//! Invariant: a version leaves `storedVersions` only after every object was written since the moment
+//! at which the definition was read, and if the definition stores the same version still. A
+//! migration that is dropped leaves objects of both versions, and the next one begins anew.
+
+// DESIGN.md, 223: A storage migration writes every object once, and then trims the stored versions
+
+use std::fmt;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use super::{Manager, ManifestContext, Runnable, RunnableManifest, manifests};
+use windlass_client::api::{Api, Patch};
+use windlass_client::client::Client;
+use windlass_core::crd::CustomResource;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{DynamicObject, ResourceExt, ResourceInfo, Scope};
+
+/// Time in which API servers learn of a new storage version by their watches, before objects are written.
+const LEARNED: Duration = Duration::from_secs(5);
+/// Objects of a page.
+const PAGE: u32 = 500;
+/// Most attempts to write one object, or the status of a definition.
+const ATTEMPTS: usize = 10;
+/// Objects after which progress is logged.
+const PROGRESS: usize = 10_000;
+/// API of roles.
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
+/// A storage migration: the objects of these kinds are stored in the storage versions of their
+/// definitions, and `status.storedVersions` names no other.
+///
+/// As a runnable it works on the leader, once at the start of each term; a kind without older stored versions
+/// costs one request. The command line has it as `migrate`, for all kinds of the operator.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use windlass::{client::Client, crd::CustomResource, manager::{Manager, StorageMigration}};
+/// # fn example<CronJob: CustomResource>(client: Client) -> Manager {
+/// Manager::new(client)
+///     .leader_election("cron-operator")
+///     .install::<CronJob>()
+///     .runnable(StorageMigration::new().kind::<CronJob>())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "run it, or give it to a manager"]
+pub struct StorageMigration {
+    /// Names of definitions.
+    definitions: Vec<String>,
+    /// Their groups and plurals.
+    resources: Vec<(String, String)>,
+}
+
+/// The result for one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MigratedKind {
+    /// Name of the definition.
+    pub definition: String,
+    /// The storage version.
+    pub version: String,
+    /// Versions that `status.storedVersions` names no more; empty when nothing was to be done.
+    pub removed: Vec<String>,
+    /// Objects that were written.
+    pub objects: usize,
+    /// Writes that were repeated after a conflict.
+    pub conflicts: usize,
+}
+
+impl fmt::Display for MigratedKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.removed.is_empty() {
+            return write!(f, "{}: all objects are stored in {}", self.definition, self.version);
+        }
+        write!(
+            f,
+            "{}: {} objects are stored in {} now ({} conflicts); {} may be removed",
+            self.definition,
+            self.objects,
+            self.version,
+            self.conflicts,
+            self.removed.join(", ")
+        )
+    }
+}
+
+impl StorageMigration {
+    /// Returns a migration of no kind.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a kind, by the type of any of its versions.
+    pub fn kind<K: CustomResource>(mut self) -> Self {
+        if let Some(info) = K::static_info() {
+            self.definitions.push(info.group_resource());
+            self.resources.push((info.group.to_string(), info.plural.to_string()));
+        }
+        self
+    }
+
+    /// Returns the migration of all kinds that an operator installs, or prints with its manifests.
+    ///
+    /// # Errors
+    /// Those of the definitions.
+    pub fn of(operator: &Manager) -> Result<Self, Error> {
+        let mut migration = Self::new();
+        for definition in manifests::definitions(operator, None)? {
+            let spec = &definition.spec;
+            migration.definitions.push(definition.name().to_owned());
+            migration.resources.push((spec.group.clone(), spec.names.plural.clone()));
+        }
+        Ok(migration)
+    }
+
+    /// Migrates the kinds, one after the other.
+    ///
+    /// # Errors
+    /// Those of the API server; [`ErrorKind::Conflict`] when a definition changes its storage version
+    /// meanwhile, and [`ErrorKind::Invalid`] for an object that the API server does not take back, such as
+    /// one that breaks a newer rule. Kinds before it are done, and a further run does the rest.
+    /// # Cancel safety
+    /// Safe: objects that were written stay so.
+    pub async fn run(&self, client: &Client) -> Result<Vec<MigratedKind>, Error> {
+        let mut done = Vec::new();
+        for definition in &self.definitions {
+            done.push(migrate(client, definition).await?);
+        }
+        Ok(done)
+    }
+
+    /// Returns the roles of a migration in an operator.
+    fn attachment(&self, place: &ManifestContext<'_>) -> RunnableManifest {
+        let named = |resource: &str, verbs: &[&str]| {
+            json!({
+                "apiGroups": ["apiextensions.k8s.io"], "resources": [resource], "verbs": verbs,
+                "resourceNames": self.definitions,
+            })
+        };
+        let mut rules = vec![
+            named("customresourcedefinitions", &["get"]),
+            named("customresourcedefinitions/status", &["patch"]),
+        ];
+        for (group, plural) in &self.resources {
+            rules.push(json!({
+                "apiGroups": [group], "resources": [plural], "verbs": ["get", "list", "patch"],
+            }));
+        }
+        let name = format!("{}-migration", place.name);
+        let metadata = json!({ "name": name, "labels": { "app.kubernetes.io/name": place.name } });
+        let role = json!({
+            "apiVersion": RBAC, "kind": "ClusterRole", "metadata": metadata, "rules": rules,
+        });
+        let binding = json!({
+            "apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": metadata,
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
+            "subjects": [{ "kind": "ServiceAccount", "name": place.name, "namespace": place.namespace }],
+        });
+        RunnableManifest { roles: vec![role, binding], ..RunnableManifest::default() }
+    }
+}
+
+impl From<StorageMigration> for Runnable {
+    fn from(migration: StorageMigration) -> Self {
+        let attached = migration.clone();
+        let runnable = Runnable::new("storage-migration", move |cx| {
+            let migration = migration.clone();
+            async move {
+                let work = migration.run(cx.client());
+                tokio::select! {
+                    biased;
+                    () = cx.stopped() => {}
+                    done = work => drop(done?),
+                }
+                Ok(())
+            }
+        });
+        runnable.with_leadership().attaching(move |place| Ok(attached.attachment(place)))
+    }
+}
+
+/// Migrates one kind.
+async fn migrate(client: &Client, name: &str) -> Result<MigratedKind, Error> {
+    let api = client.all::<CustomResourceDefinition>();
+    let definition = api.get(name).await?;
+    let version = storage_version(&definition)?;
+    let before = stored_versions(&definition);
+    let mut done = MigratedKind {
+        definition: name.to_owned(),
+        removed: before.iter().filter(|stored| **stored != version).cloned().collect(),
+        version,
+        objects: 0,
+        conflicts: 0,
+    };
+    if done.removed.is_empty() {
+        return Ok(done);
+    }
+    info!(definition = name, version = done.version, removed = ?done.removed, "migrating stored objects");
+    client.environment().clock.sleep(LEARNED).await;
+    let objects = client.dynamic(resource(&definition, &done.version)?, None);
+    let mut stream = objects.list().page_size(PAGE).stream();
+    while let Some(object) = stream.next().await {
+        let object: DynamicObject = object?;
+        write(client, &objects, object, &mut done).await?;
+        if done.objects.is_multiple_of(PROGRESS) {
+            info!(definition = name, objects = done.objects, "objects are written");
+        }
+    }
+    trim(&api, &before, &done).await?;
+    info!(definition = name, objects = done.objects, conflicts = done.conflicts, "migrated");
+    Ok(done)
+}
+
+/// Writes an object without a change. One that somebody else wrote or deleted meanwhile is read anew.
+async fn write(
+    client: &Client,
+    all: &Api<DynamicObject>,
+    mut object: DynamicObject,
+    done: &mut MigratedKind,
+) -> Result<(), Error> {
+    let info = all.info().clone();
+    let namespace = object.metadata.namespace.clone();
+    let api: Api<DynamicObject> = client.dynamic(info, namespace.as_deref());
+    let name = object.name().to_owned();
+    for _ in 0..ATTEMPTS {
+        // With the version that was read: an object of the same name may be another one.
+        let version = &object.metadata.resource_version;
+        let patch = Patch::Merge(json!({ "metadata": { "resourceVersion": version } }));
+        match api.patch(&name, patch).await {
+            Ok(_) => {
+                done.objects += 1;
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.is_conflict() => {
+                done.conflicts += 1;
+                let Some(newer) = api.get_opt(&name).await? else { return Ok(()) };
+                object = newer;
+            }
+            Err(error) => {
+                let text = format!(
+                    "cannot write {} {}/{name} once more; correct the object, and migrate again",
+                    done.definition,
+                    namespace.as_deref().unwrap_or_default()
+                );
+                return Err(Error::new(error.kind(), text).because(error));
+            }
+        }
+    }
+    let text = format!(
+        "{} {name:?} was changed by others {ATTEMPTS} times; migrate again",
+        done.definition
+    );
+    Err(Error::new(ErrorKind::Conflict, text))
+}
+
+/// Removes the older versions from the stored ones.
+async fn trim(
+    api: &Api<CustomResourceDefinition>,
+    before: &[String],
+    done: &MigratedKind,
+) -> Result<(), Error> {
+    for _ in 0..ATTEMPTS {
+        let now = api.get(&done.definition).await?;
+        let is_same = storage_version(&now)? == done.version
+            && stored_versions(&now).iter().all(|version| before.contains(version));
+        if !is_same {
+            let text = format!(
+                "the storage version of {} changed during its migration; migrate again",
+                done.definition
+            );
+            return Err(Error::new(ErrorKind::Conflict, text));
+        }
+        let patch = Patch::Merge(json!({
+            "metadata": { "resourceVersion": now.metadata.resource_version },
+            "status": { "storedVersions": [done.version] },
+        }));
+        let status = api.subresource::<Value>(&done.definition, "status");
+        match status.patch(patch).await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_conflict() => {
+                warn!(
+                    definition = done.definition,
+                    "the definition was changed; comparing it again"
+                );
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let text = format!("{} was changed by others {ATTEMPTS} times; migrate again", done.definition);
+    Err(Error::new(ErrorKind::Conflict, text))
+}
+
+fn storage_version(definition: &CustomResourceDefinition) -> Result<String, Error> {
+    let stored = definition.spec.versions.iter().find(|version| version.storage);
+    stored.map(|version| version.name.clone()).ok_or_else(|| {
+        let text = format!("the definition {:?} has no storage version", definition.name());
+        Error::new(ErrorKind::Config, text)
+    })
+}
+
+fn stored_versions(definition: &CustomResourceDefinition) -> Vec<String> {
+    let status = definition.status.as_ref();
+    status.and_then(|status| status.stored_versions.clone()).unwrap_or_default()
+}
+
+/// Returns the kind in the storage version, or in another one that is served: an API server stores each
+/// write in the storage version.
+fn resource(definition: &CustomResourceDefinition, storage: &str) -> Result<ResourceInfo, Error> {
+    let spec = &definition.spec;
+    let mut served = spec.versions.iter().filter(|version| version.served);
+    let is_served = served.clone().any(|version| version.name == storage);
+    let version = if is_served {
+        storage.to_owned()
+    } else if let Some(version) = served.next() {
+        version.name.clone()
+    } else {
+        let text = format!("no version of {:?} is served", definition.name());
+        return Err(Error::new(ErrorKind::Config, text));
+    };
+    Ok(ResourceInfo {
+        group: spec.group.clone().into(),
+        version: version.into(),
+        kind: spec.names.kind.clone().into(),
+        plural: spec.names.plural.clone().into(),
+        scope: if spec.scope == "Namespaced" { Scope::Namespaced } else { Scope::Cluster },
+    })
+}
