@@ -55,8 +55,13 @@ pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
 pub use crate::crd::definition::{
     BuildVersion, Column, Definition, Field, Place, Rule, Scale, crd, version,
 };
-pub use crate::crd::versions::{Versions, convert};
+pub use crate::crd::versions::Versions;
 pub use crate::resource::path::{FieldName, FieldNames};
+
+/// Conversion between versions.
+pub mod convert {
+    pub use crate::crd::versions::convert::*;
+}
 
 /// Walks along paths.
 pub mod path {

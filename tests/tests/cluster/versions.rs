@@ -27,7 +27,7 @@ mod v1 {
     #[derive(CustomResource, Clone, Debug)]
     #[resource(group = "versions.example.dev", version = "v1", namespaced)]
     #[resource(versions(v1beta1::Parcel), column("Grams", spec.grams))]
-    pub struct Parcel {
+    pub(crate) struct Parcel {
         pub metadata: ObjectMeta,
         pub spec: ParcelSpec,
         pub status: Option<ParcelStatus>,
@@ -35,7 +35,7 @@ mod v1 {
 
     #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
     #[serde(rename_all = "camelCase")]
-    pub struct ParcelSpec {
+    pub(crate) struct ParcelSpec {
         pub grams: i64,
         #[serde(default)]
         pub insured: bool,
@@ -43,13 +43,13 @@ mod v1 {
     }
 
     #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
-    pub struct Stop {
+    pub(crate) struct Stop {
         pub name: String,
         pub note: Option<String>,
     }
 
     #[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
-    pub struct ParcelStatus {
+    pub(crate) struct ParcelStatus {
         pub place: Option<String>,
     }
 }
@@ -61,7 +61,7 @@ mod v1beta1 {
     #[derive(CustomResource, Clone, Debug)]
     #[resource(version = "v1beta1", hub = v1::Parcel, deprecated = "use v1")]
     #[resource(column("Weight", spec.weight))]
-    pub struct Parcel {
+    pub(crate) struct Parcel {
         pub metadata: ObjectMeta,
         pub spec: ParcelSpec,
         pub status: Option<ParcelStatus>,
@@ -69,7 +69,7 @@ mod v1beta1 {
 
     #[derive(Clone, Debug, Serialize, Deserialize, Schema, Convertible)]
     #[convert(hub = v1::ParcelSpec, hub_only(insured))]
-    pub struct ParcelSpec {
+    pub(crate) struct ParcelSpec {
         #[convert(rename = grams)]
         pub weight: i32,
         pub to: Vec<Stop>,
@@ -79,13 +79,13 @@ mod v1beta1 {
 
     #[derive(Clone, Debug, Serialize, Deserialize, Schema, Convertible)]
     #[convert(hub = v1::Stop, hub_only(note))]
-    pub struct Stop {
+    pub(crate) struct Stop {
         pub name: String,
     }
 
     #[derive(Clone, Debug, Default, Serialize, Deserialize, Schema, Convertible)]
     #[convert(hub = v1::ParcelStatus)]
-    pub struct ParcelStatus {
+    pub(crate) struct ParcelStatus {
         pub place: Option<String>,
     }
 }
@@ -278,37 +278,37 @@ async fn specs(world: &World) -> Vec<v1::ParcelSpec> {
 mod letters {
     use super::*;
 
-    pub mod v1 {
+    pub(crate) mod v1 {
         use super::*;
 
         #[derive(CustomResource, Clone, Debug)]
         #[resource(group = "versions.example.dev", version = "v1", namespaced)]
         #[resource(versions(v1beta1::Letter))]
-        pub struct Letter {
+        pub(crate) struct Letter {
             pub metadata: ObjectMeta,
             pub spec: LetterSpec,
         }
 
         #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
-        pub struct LetterSpec {
+        pub(crate) struct LetterSpec {
             pub pages: Vec<String>,
             pub stamp: Option<i32>,
         }
     }
 
-    pub mod v1beta1 {
+    pub(crate) mod v1beta1 {
         use super::*;
 
         #[derive(CustomResource, Clone, Debug)]
         #[resource(version = "v1beta1", hub = v1::Letter)]
-        pub struct Letter {
+        pub(crate) struct Letter {
             pub metadata: ObjectMeta,
             pub spec: LetterSpec,
         }
 
         #[derive(Clone, Debug, Serialize, Deserialize, Schema, Convertible)]
         #[convert(hub = v1::LetterSpec, hub_only(stamp))]
-        pub struct LetterSpec {
+        pub(crate) struct LetterSpec {
             #[convert(rename = pages, to_hub = lines, from_hub = join)]
             pub text: String,
         }

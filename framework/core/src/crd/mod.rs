@@ -34,8 +34,7 @@ mod kubernetes;
 mod schema;
 pub mod shapes;
 pub(crate) mod verdict;
-#[doc(hidden)]
-pub mod versions;
+pub(crate) mod versions;
 
 #[doc(inline)]
 pub use compat::{

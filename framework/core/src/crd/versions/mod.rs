@@ -7,8 +7,7 @@
 // DESIGN.md, 220: Fields are converted by their names and types, and the compiler finds the rest
 // DESIGN.md, 221: What another version cannot hold is the difference of a round trip, kept in an annotation
 
-#[doc(hidden)]
-pub mod convert;
+pub(crate) mod convert;
 mod kept;
 #[cfg(test)]
 mod tests;

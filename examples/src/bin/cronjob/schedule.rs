@@ -1,0 +1,97 @@
+//! Times of a schedule: minutes of UTC that fit five fields.
+
+use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::tz::TimeZone;
+
+use crate::v1::Schedule;
+
+/// Days in which a schedule is searched for its next time; 29 February comes within eight years.
+const DAYS: usize = 8 * 366 + 1;
+
+/// Returns the numbers of a field, such as `*/15`, `1-5` or `0,30`.
+fn parse(field: &str, least: i8, most: i8) -> Result<Vec<i8>, String> {
+    let wrong = || format!("{field:?} is not `*`, `*/N`, `N`, `N-M` or a list, within {least} and {most}");
+    let number = |text: &str| text.parse::<i8>().ok().filter(|n| (least..=most).contains(n));
+    let mut all = Vec::new();
+    for part in field.split(',') {
+        let (range, step) = part.split_once('/').unwrap_or((part, "1"));
+        let step = step.parse::<usize>().ok().filter(|step| *step > 0).ok_or_else(wrong)?;
+        let (from, to) = match range.split_once('-') {
+            _ if range == "*" => (least, most),
+            Some((from, to)) => (number(from).ok_or_else(wrong)?, number(to).ok_or_else(wrong)?),
+            None => (number(range).ok_or_else(wrong)?, number(range).ok_or_else(wrong)?),
+        };
+        all.extend((from..=to).step_by(step));
+    }
+    Ok(all)
+}
+
+impl Schedule {
+    /// Checks each field; the errors have the names of their fields.
+    pub fn faults(&self) -> Vec<(&'static str, &str, String)> {
+        let fields = [
+            ("minute", &self.minute, 0, 59),
+            ("hour", &self.hour, 0, 23),
+            ("dayOfMonth", &self.day_of_month, 1, 31),
+            ("month", &self.month, 1, 12),
+            ("dayOfWeek", &self.day_of_week, 0, 6),
+        ];
+        let check = |(name, text, least, most)| {
+            let text: &String = text;
+            parse(text, least, most).err().map(|fault| (name, text.as_str(), fault))
+        };
+        fields.into_iter().filter_map(check).collect()
+    }
+
+    /// Returns the first time after another one; `None` for a date that does not exist.
+    pub fn next(&self, after: Timestamp) -> Result<Option<Timestamp>, String> {
+        let (minutes, hours) = (parse(&self.minute, 0, 59)?, parse(&self.hour, 0, 23)?);
+        let (days, months) = (parse(&self.day_of_month, 1, 31)?, parse(&self.month, 1, 12)?);
+        let weekdays = parse(&self.day_of_week, 0, 6)?;
+        let after = after.to_zoned(TimeZone::UTC).datetime();
+        for date in after.date().series(k8s_openapi::jiff::Span::new().days(1)).take(DAYS) {
+            let weekday = date.weekday().to_sunday_zero_offset();
+            let fits = months.contains(&date.month())
+                && days.contains(&date.day())
+                && weekdays.contains(&weekday);
+            if !fits {
+                continue;
+            }
+            let times = hours.iter().flat_map(|hour| minutes.iter().map(move |minute| (*hour, *minute)));
+            let mut times = times.map(|(hour, minute)| date.at(hour, minute, 0, 0));
+            if let Some(time) = times.find(|time| *time > after) {
+                let time = time.to_zoned(TimeZone::UTC).map_err(|error| error.to_string())?;
+                return Ok(Some(time.timestamp()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(text: &str, after: &str) -> Option<String> {
+        let schedule: Schedule = text.parse().unwrap();
+        let next = schedule.next(after.parse().unwrap()).unwrap();
+        next.map(|time| time.to_string())
+    }
+
+    #[test]
+    fn the_next_time_fits_every_field() {
+        let after = "2026-01-31T23:59:30Z";
+        assert_eq!(next("* * * * *", after).unwrap(), "2026-02-01T00:00:00Z");
+        assert_eq!(next("*/15 8-9 * * 1-5", after).unwrap(), "2026-02-02T08:00:00Z");
+        assert_eq!(next("0 0 29 2 *", after).unwrap(), "2028-02-29T00:00:00Z");
+        assert_eq!(next("0 0 31 2 *", after), None);
+    }
+
+    #[test]
+    fn a_field_that_is_none_has_a_fault() {
+        let schedule: Schedule = "60 * 0 x */0".parse().unwrap();
+        let names: Vec<_> = schedule.faults().into_iter().map(|(name, ..)| name).collect();
+        assert_eq!(names, ["minute", "dayOfMonth", "month", "dayOfWeek"]);
+        assert!("* * * *".parse::<Schedule>().is_err());
+    }
+}

@@ -1,0 +1,70 @@
+//! The hub: its schedule has a field for each unit.
+
+use k8s_openapi::api::batch::v1::JobSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::{Deserialize, Serialize};
+use windlass::prelude::*;
+
+use crate::v1beta1;
+
+/// A Job that runs at certain times.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "batch.example.dev", version = "v1", namespaced, versions(v1beta1::CronJob))]
+#[resource(column("Suspend", spec.suspend), column("Last", status.last_schedule_time), column(age))]
+pub struct CronJob {
+    pub metadata: ObjectMeta,
+    pub spec: CronJobSpec,
+    pub status: Option<CronJobStatus>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "camelCase")]
+pub struct CronJobSpec {
+    /// Times, in UTC.
+    pub schedule: Schedule,
+    /// Seconds after which a missed run is left out.
+    #[schema(min = 0)]
+    pub starting_deadline_seconds: Option<i64>,
+    /// What happens while an earlier run is active: `Allow` by default.
+    pub concurrency_policy: Option<ConcurrencyPolicy>,
+    /// Whether no further run begins.
+    pub suspend: Option<bool>,
+    /// The Job of each run.
+    pub job: JobSpec,
+    /// Finished runs that are kept: 3 by default.
+    #[schema(min = 0)]
+    pub history_limit: Option<i32>,
+}
+
+/// Fields of a schedule, as in a crontab.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "camelCase")]
+pub struct Schedule {
+    pub minute: String,
+    pub hour: String,
+    pub day_of_month: String,
+    pub month: String,
+    /// 0 is Sunday.
+    pub day_of_week: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, Schema)]
+pub enum ConcurrencyPolicy {
+    /// Runs overlap.
+    Allow,
+    /// The new run is left out.
+    Forbid,
+    /// The earlier run is deleted.
+    Replace,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "camelCase")]
+pub struct CronJobStatus {
+    /// Names of Jobs that have not finished.
+    #[serde(default)]
+    pub active: Vec<String>,
+    pub last_schedule_time: Option<Time>,
+    #[serde(default)]
+    pub conditions: Conditions,
+}
