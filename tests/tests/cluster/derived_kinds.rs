@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use windlass::ErrorKind;
 use windlass::api::Patch;
 use windlass::prelude::*;
-use windlass::resource::{DynamicObject, ResourceInfo};
-use windlass::testing::TestCluster;
+use windlass::resource::{ApiTime, DynamicObject, ResourceInfo};
+use windlass::testing::{TestCluster, check};
 
 const GROUP: &str = "derived.windlass.dev";
 
@@ -138,4 +138,57 @@ async fn columns_show_the_kind_and_its_version() {
         client.get().abs_path(path).accept(table).send().await.unwrap().json().unwrap();
     let expected = json!(["argo", "Ship", "derived.windlass.dev/v1", 7]);
     assert_eq!(table["rows"][0]["cells"], expected, "{table}");
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "derived.windlass.dev", version = "v1", namespaced)]
+struct Voyage {
+    metadata: ObjectMeta,
+    spec: VoyageSpec,
+    status: Option<VoyageStatus>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct VoyageSpec {
+    #[schema(length(max = 9))]
+    port: String,
+}
+
+/// The fields of a certificate's status, for whose generated values a list once came to stand at a time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "camelCase")]
+struct VoyageStatus {
+    #[schema(list(map, keys(r#type)))]
+    conditions: Option<Vec<VoyageCondition>>,
+    failed_issuance_attempts: Option<i64>,
+    last_failure_time: Option<ApiTime>,
+    next_private_key_secret_name: Option<String>,
+    not_after: Option<ApiTime>,
+    not_before: Option<ApiTime>,
+    renewal_time: Option<ApiTime>,
+    revision: Option<i64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "camelCase")]
+struct VoyageCondition {
+    last_transition_time: Option<ApiTime>,
+    message: Option<String>,
+    observed_generation: Option<i64>,
+    reason: Option<String>,
+    status: VoyageConditionStatus,
+    r#type: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+enum VoyageConditionStatus {
+    True,
+    False,
+    Unknown,
+}
+
+#[tokio::test]
+async fn times_of_a_status_agree_with_its_schema() {
+    let report = check::<Voyage>().await;
+    assert!(report.tried_status().1 > 20, "{report}");
 }

@@ -55,7 +55,16 @@ pub(super) async fn judge_status<K: CustomResource>(
         schema: &schema,
         warnings: &warnings,
         decode: &|status| decode::<K>(&with_status(object, status)),
-        store: &|status| Box::pin(store(api, with_status(object, &status))),
+        store: &|status| {
+            let is_list_for_text = has_list_for_text(&schema, &status);
+            let object = with_status(object, &status);
+            Box::pin(async move {
+                if is_list_for_text {
+                    return Err("a list where a text with a format is expected".to_owned());
+                }
+                store(api, object).await
+            })
+        },
         examples,
         is_exact: false,
     };
@@ -86,6 +95,20 @@ async fn stored_object(
         }
     }
     Ok(None)
+}
+
+/// Whether a list stands where the schema describes a text with a format. An API server stores it, and the
+/// schema of a status has no bounds against that: the operator's types alone write a status.
+fn has_list_for_text(schema: &Value, status: &Value) -> bool {
+    match status {
+        Value::Array(_) if schema["type"] == "string" => schema.get("format").is_some(),
+        Value::Array(items) => items.iter().any(|item| has_list_for_text(&schema["items"], item)),
+        Value::Object(fields) => fields.iter().any(|(name, value)| {
+            let named = schema["properties"].get(name);
+            has_list_for_text(named.unwrap_or(&schema["additionalProperties"]), value)
+        }),
+        _ => false,
+    }
 }
 
 /// The object with another status.
