@@ -108,7 +108,7 @@ fn track(core: &Core, old: &Value, new: &Value) -> Value {
         return new.clone();
     };
     let (manager, now) = ("kube-apiserver", core.clock.rfc3339());
-    crate::apply::track_update(
+    let mut next = crate::apply::track_update(
         &kind.types,
         Some(old),
         new,
@@ -116,7 +116,16 @@ fn track(core: &Core, old: &Value, new: &Value) -> Value {
         &kind.stored_as,
         Some("status"),
         &now,
-    )
+    );
+    // The list was there before its items, as a null: nobody owns it.
+    let entries = next["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
+    for entry in entries.filter(|entry| entry["manager"] == manager) {
+        let list = entry.pointer_mut("/fieldsV1/f:status/f:conditions");
+        if let Some(Value::Object(list)) = list {
+            list.remove(".");
+        }
+    }
+    next
 }
 
 /// Accepts the names of a definition, establishes and serves it; continues its deletion if it is

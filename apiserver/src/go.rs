@@ -88,6 +88,7 @@ fn place(before: &[u8]) -> String {
     }
     let last = before.iter().rev().find(|byte| !byte.is_ascii_whitespace());
     let place = match last {
+        Some(_) if open(before) == Some(b'"') => "in string literal",
         None | Some(b':' | b'[') => "looking for beginning of value",
         Some(b'{' | b',') => "looking for beginning of object key string",
         Some(b'"') if is_key(before) => "after object key",
@@ -98,7 +99,7 @@ fn place(before: &[u8]) -> String {
     place.to_owned()
 }
 
-/// Returns the innermost bracket that is still open.
+/// Returns the innermost bracket that is still open, or the quotation mark of a text that is.
 fn open(before: &[u8]) -> Option<u8> {
     let mut stack = Vec::new();
     let mut text = false;
@@ -113,7 +114,7 @@ fn open(before: &[u8]) -> Option<u8> {
             _ => {}
         }
     }
-    stack.pop()
+    if text { Some(b'"') } else { stack.pop() }
 }
 
 /// Whether a text that ends here stands in the position of an object key.

@@ -58,7 +58,8 @@ pub(crate) fn duplicate(field: &str, value: &Value) -> Cause {
 
 /// Returns the cause `Too long: may not be more than N bytes`.
 pub(crate) fn too_long(field: &str, max: u64) -> Cause {
-    cause("FieldValueTooLong", field, format!("Too long: may not be more than {max} bytes"))
+    let unit = if max == 1 { "byte" } else { "bytes" };
+    cause("FieldValueTooLong", field, format!("Too long: may not be more than {max} {unit}"))
 }
 
 /// Returns the cause `Too many: N: must have at most MAX items`.

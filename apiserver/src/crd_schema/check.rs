@@ -107,6 +107,12 @@ fn check_spec(spec: &Value, out: &mut Vec<Cause>) {
     conversion(spec, out);
 }
 
+/// Returns the position of the first character that Go does not print: the space is the only blank one.
+fn unprintable(text: &str) -> Option<usize> {
+    let is_odd = |letter: char| letter.is_control() || letter != ' ' && letter.is_whitespace();
+    text.find(is_odd)
+}
+
 /// Checks one version; `lifted` parts are checked at the top level.
 fn check_version(version: &Value, path: &str, lifted: &[Option<&Value>; 4], out: &mut Vec<Cause>) {
     let name = string(version, "name");
@@ -122,6 +128,10 @@ fn check_version(version: &Value, path: &str, lifted: &[Option<&Value>; 4], out:
             fault("can only be set for deprecated versions");
         } else if text.len() > 256 {
             fault("must be <= 256 characters long");
+        } else if let Some(at) = unprintable(text) {
+            fault(&format!(
+                "must only contain printable UTF-8 characters; non-printable character found at index {at}"
+            ));
         } else if text.is_empty() {
             fault("must not be an empty string");
         }

@@ -102,8 +102,12 @@ pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cau
         Value::Object(map) => {
             if node.embedded {
                 for name in ["apiVersion", "kind"] {
-                    if map.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
-                        out.push(cause::required(&cause::child(path, name), ""));
+                    let held = map.get(name).and_then(Value::as_str).unwrap_or_default();
+                    let path = cause::child(path, name);
+                    if held.is_empty() {
+                        out.push(cause::required(&path, ""));
+                    } else if let Some(why) = head_fault(name, held) {
+                        out.push(cause::invalid(&path, &held.into(), &why));
                     }
                 }
             }
@@ -126,6 +130,17 @@ pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cau
         }
         _ => {}
     }
+}
+
+/// Returns the fault of the version or the kind of an embedded resource.
+fn head_fault(name: &str, held: &str) -> Option<String> {
+    if name == "apiVersion" {
+        let is_bad = held.matches('/').count() > 1;
+        return is_bad.then(|| format!("unexpected GroupVersion string: {held}"));
+    }
+    let faults = super::names::dns1035(&held.to_lowercase());
+    (!faults.is_empty())
+        .then(|| format!("may have mixed case, but should otherwise match: {}", faults.join(",")))
 }
 
 /// Calls `visit` with each embedded resource and its path.

@@ -169,7 +169,6 @@ fn violations_are_reported_with_the_texts_of_a_real_server() {
             json!({"i32": 3_000_000_000_u64}),
             &[
                 "FieldValueInvalid|<nil>|Invalid value: \"\": Checked value must be of type integer with format int32 in spec.i32",
-                "FieldValueInvalid|.spec.i32|Invalid value: 3000000000: should be less than or equal to 2147483647",
             ],
         ),
         (

@@ -315,18 +315,6 @@ fn check_number(node: &Node, number: &Number, path: &str, out: &mut ValidationOu
     if let Some(cause) = in_range(node, number, path) {
         out.add(cause);
     }
-    if let (Some(integer), "int32") = (number.as_i64(), node.format.as_str()) {
-        let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
-        let detail = match integer {
-            _ if integer > most => format!("should be less than or equal to {most}"),
-            _ if integer < least => format!("should be greater than or equal to {least}"),
-            _ => String::new(),
-        };
-        if !detail.is_empty() {
-            // This check prints the whole path, with its leading dot.
-            out.add(cause::invalid(path, &value, &detail));
-        }
-    }
     if let Some(factor) = node.multiple_of {
         let text = cause::float(factor);
         if number.is_i64() && factor.trunc() < 1.0 {

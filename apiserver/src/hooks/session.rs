@@ -47,8 +47,8 @@ pub(crate) struct Answer {
 /// A collection that is being deleted, as far as a suspended request has come.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Version of the list that is deleted.
-    pub(crate) revision: u64,
+    /// Metadata of the list that is deleted.
+    pub(crate) metadata: Value,
     /// Objects that are still to be deleted.
     pub(crate) rest: VecDeque<Arc<Object>>,
     /// Deleted objects.

@@ -150,7 +150,7 @@ impl Feed {
         let first = !std::mem::replace(&mut self.begun, true);
         let now = self.core.clock.seconds();
         let rows = Rows { headers: first, ..self.rows };
-        shaped(&self.kind, self.accepted.shape, rows, object, now)
+        shaped(&self.kind, self.accepted, rows, object, now)
     }
 }
 

@@ -84,6 +84,8 @@ pub(crate) struct Accepted {
     pub(crate) format: Format,
     /// Shape of the objects.
     pub(crate) shape: ResponseShape,
+    /// Whether the shape is that of `meta.k8s.io/v1beta1`, which has the same fields.
+    pub(crate) is_older: bool,
 }
 
 /// One entry of an `Accept` header.
@@ -148,7 +150,7 @@ pub(crate) fn entries(headers: &HeaderMap) -> Vec<Entry> {
     entries
 }
 
-/// Parses one entry; `None` if it is empty or has weight 0.
+/// Parses one entry; `None` if it is empty. Weight 0 is the least one, and refuses nothing.
 fn entry(text: &str) -> Option<Entry> {
     let mut parts = text.split(';').map(str::trim);
     let media = parts.next().filter(|media| !media.is_empty())?.to_lowercase();
@@ -158,8 +160,7 @@ fn entry(text: &str) -> Option<Entry> {
         .collect();
     let weight = parameters.iter().find(|(key, _)| key == "q");
     let weight = weight.and_then(|(_, value)| value.parse::<f32>().ok()).unwrap_or(1.0);
-    // Weight 0 means "not acceptable".
-    (weight > 0.0).then_some(Entry { media, parameters, weight })
+    Some(Entry { media, parameters, weight })
 }
 
 /// Returns the format for failures: the first known format that the client accepts, else JSON.
@@ -168,6 +169,17 @@ pub(crate) fn preferred(headers: &HeaderMap) -> Format {
     // A failure is always shown whole.
     let whole = entries.iter().filter(|entry| entry.parameter("as").is_empty());
     whole.filter_map(Entry::format).next().unwrap_or_default()
+}
+
+/// Refuses clients that accept none of the media types of a route, as the router in front of it does.
+pub(crate) fn check_route(headers: &HeaderMap, available: &[&str]) -> Result<(), ApiError> {
+    let entries = entries(headers);
+    let is_known =
+        |entry: &Entry| entry.media == "*/*" || available.contains(&entry.media.as_str());
+    if entries.is_empty() || entries.iter().any(is_known) {
+        return Ok(());
+    }
+    Err(ApiError::not_acceptable_by_router(available))
 }
 
 /// Chooses format and shape of the answer to a verb on a kind.
@@ -192,7 +204,8 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &Verb) -> Result<Ac
             unknown_shape = true;
             continue;
         };
-        return Ok(Accepted { format, shape });
+        let is_older = shape != ResponseShape::Whole && entry.parameter("v") == "v1beta1";
+        return Ok(Accepted { format, shape, is_older });
     }
     if custom || unknown_shape {
         return Err(ApiError::not_acceptable(&[JSON, YAML, PROTOBUF]));
@@ -399,7 +412,9 @@ mod tests {
                 .unwrap(),
         );
         let entries = entries(&headers);
-        assert_eq!(entries.len(), 2);
         assert_eq!(entries[0].parameter("as"), "Table");
+        // Weight 0 is the least one, as upstream's negotiation takes it.
+        let media: Vec<&str> = entries.iter().map(Entry::media).collect();
+        assert_eq!(media, [JSON, "text/plain", "*/*"]);
     }
 }

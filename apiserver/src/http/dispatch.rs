@@ -19,7 +19,6 @@ use crate::names;
 use crate::status::{About, ApiError};
 use crate::storage;
 use crate::table;
-use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::verbs::subresources::certificates;
 use crate::verbs::subresources::connect::{self, Connection};
@@ -397,8 +396,7 @@ fn remove(
         return delete::delete(core, &call, &options, warnings);
     }
     let chosen = options::list(&asked.query, false)?;
-    let selection = Selection::of(&call.kind, &chosen)?;
-    delete::collection(core, &call, &selection, &options)
+    delete::collection(core, &call, &chosen, &options)
 }
 
 /// Reads the options of a DELETE.
@@ -501,7 +499,7 @@ fn reply(
         } else {
             Rows::PLAIN
         };
-        value = shaped(kind, accepted.shape, rows, value, now);
+        value = shaped(kind, accepted, rows, value, now);
     }
     let (bytes, media) = codec::encode(accepted.format, &value);
     Ok(Reply { warnings, ..Reply::bytes(answer.code, media, bytes) })

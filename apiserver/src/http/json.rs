@@ -21,7 +21,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
     match value {
         Ok(value) => {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            Ok(Body { value, duplicates: found.into_inner(), text })
+            Ok(Body { value, duplicates: found.into_inner(), text, ..Body::default() })
         }
         Err(error) => Err(go::json_error(&error, bytes)),
     }

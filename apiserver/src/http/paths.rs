@@ -15,8 +15,50 @@ use crate::{discovery, metrics, openapi};
 /// Parameters of the media types of aggregated discovery.
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Names of the health checks.
-const CHECKS: &[&str] = &["ping", "log", "etcd", "poststarthook/crd-informer-synced"];
+/// Names of the health checks that all three paths have, behind those of [`checks`]. Most stand for a part of
+/// the real server that the embedded one does not have, or that cannot fail by itself.
+const CHECKS: &[&str] = &[
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/peer-endpoint-reconciler-controller",
+    "poststarthook/start-cluster-authentication-info-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+    "poststarthook/storage-readiness",
+    "poststarthook/start-legacy-token-tracking-controller",
+    "poststarthook/start-service-ip-repair-controllers",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kubernetes-service-cidr-controller",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-discovery-controller",
+    "poststarthook/kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
+];
+
+/// Returns the names of the checks of a path, in their order.
+fn checks(path: &str) -> Vec<&'static str> {
+    let first: &[&str] = match path {
+        "readyz" => &["ping", "log", "etcd", "etcd-readiness", "informer-sync"],
+        _ => &["ping", "log", "loopback-serving-certificate", "etcd"],
+    };
+    let last = (path == "readyz").then_some("shutdown");
+    first.iter().chain(CHECKS).copied().chain(last).collect()
+}
 
 /// Answers a path.
 pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiError> {
@@ -30,6 +72,7 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
     if path.contains("//") {
         return Err(no_route(core, path));
     }
+    check_accepted(core, asked, &parts)?;
     match parts.as_slice() {
         [] => Ok(json_reply(&index(core))),
         ["version"] => Ok(json_reply(&version())),
@@ -89,6 +132,23 @@ fn check_method(asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> 
     let is_routed = matches!(parts, ["version" | "api"] | ["api", _] | ["apis", _, _]);
     if is_routed && !is_read { Err(ApiError::method()) } else { Ok(()) }
 }
+
+/// Refuses clients that accept no form of a document that upstream's router serves; other documents choose
+/// their form themselves.
+fn check_accepted(core: &Core, asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> {
+    let available: &[&str] = match parts {
+        ["version"] | [".well-known", "openid-configuration"] => &[JSON],
+        ["openid", "v1", "jwks"] => &["application/jwk-set+json"],
+        ["api"] | ["api", _] => &FORMS,
+        ["apis", group, _] if core.registry.table().is_builtin_group(group) => &FORMS,
+        _ => return Ok(()),
+    };
+    codec::check_route(&asked.parts.headers, available)
+}
+
+/// Media types of discovery documents.
+const FORMS: [&str; 3] =
+    ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// Returns a reply with a JSON document.
 fn json_reply(value: &Value) -> Reply {
@@ -180,8 +240,9 @@ fn version() -> Value {
 fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
     let name = parts.first().copied().unwrap_or_default();
     let check = parts.get(1..).unwrap_or_default().join("/");
+    let checks = checks(name);
     if !check.is_empty() {
-        let known = CHECKS.contains(&check.as_str());
+        let known = checks.contains(&check.as_str());
         return if known { Ok(Reply::text(200, "ok")) } else { Err(ApiError::no_path()) };
     }
     if !query.has("verbose") {
@@ -189,12 +250,12 @@ fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
     }
     let excluded = query.get("exclude").unwrap_or_default();
     let mut text = String::new();
-    for check in CHECKS {
+    for check in &checks {
         let state = if *check == excluded { "excluded: ok" } else { "ok" };
         text.push_str(&format!("[+]{check} {state}\n"));
     }
     // Upstream only warns of an unknown check that is to be excluded.
-    if !excluded.is_empty() && !CHECKS.contains(&excluded) {
+    if !excluded.is_empty() && !checks.contains(&excluded) {
         text.push_str(&format!(
             "warn: some health checks cannot be excluded: no matches for {excluded:?}\n"
         ));
@@ -226,13 +287,7 @@ fn discovery_form(asked: &DecodedRequest, aggregates: bool) -> Result<(Format, b
             _ => None,
         }
     });
-    found.ok_or_else(not_acceptable)
-}
-
-/// Returns the 406 for discovery.
-fn not_acceptable() -> ApiError {
-    let forms = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-    ApiError::not_acceptable(&forms)
+    found.ok_or_else(|| ApiError::not_acceptable(&FORMS))
 }
 
 /// Answers a discovery document in the form that the client wants.

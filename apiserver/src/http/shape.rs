@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::codec::ResponseShape;
+use super::codec::{Accepted, ResponseShape};
 use crate::kinds::Kind;
 use crate::status::ApiError;
 use crate::table::{IncludeObject, table};
@@ -74,14 +74,27 @@ pub(super) fn check_shape(kind: &Kind, shape: ResponseShape, list: bool) -> Resu
     Err(ApiError::custom(406, "NotAcceptable", text))
 }
 
+/// Returns an object or list in the requested shape and version.
+pub(super) fn shaped(kind: &Kind, accepted: Accepted, rows: Rows, value: Value, now: i64) -> Value {
+    let mut made = in_shape(kind, accepted.shape, rows, value, now);
+    if accepted.is_older {
+        let older = json!("meta.k8s.io/v1beta1");
+        for list in ["rows", "items"] {
+            let parts = made.get_mut(list).and_then(Value::as_array_mut);
+            for part in parts.into_iter().flatten() {
+                let object = if list == "rows" { &mut part["object"] } else { part };
+                if object["kind"] == "PartialObjectMetadata" {
+                    object["apiVersion"] = older.clone();
+                }
+            }
+        }
+        made["apiVersion"] = older;
+    }
+    made
+}
+
 /// Returns an object or list in the requested shape.
-pub(super) fn shaped(
-    kind: &Kind,
-    shape: ResponseShape,
-    rows: Rows,
-    value: Value,
-    now: i64,
-) -> Value {
+fn in_shape(kind: &Kind, shape: ResponseShape, rows: Rows, value: Value, now: i64) -> Value {
     let is_list = is_list(kind, &value);
     match shape {
         ResponseShape::Whole => value,

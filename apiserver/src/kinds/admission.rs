@@ -19,9 +19,13 @@ pub(crate) fn enter(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Adds the fields that the server decides at each update, too.
-pub(crate) fn update(kind: &Kind, object: &mut Value) {
+/// Adds the fields that the server decides at each update, too; `old` is the present state.
+pub(crate) fn update(kind: &Kind, old: &Value, object: &mut Value) {
     if kind.is("", "pods") {
+        // Set once: a replacement that leaves them out keeps them.
+        for field in ["priority", "preemptionPolicy"] {
+            default(child(object, "spec"), field, old["spec"][field].clone());
+        }
         pod(object);
     }
 }
@@ -50,6 +54,8 @@ fn pod(object: &mut Value) {
 fn job(object: &mut Value) {
     let uid = object["metadata"]["uid"].clone();
     let name = object["metadata"]["name"].clone();
+    // Labels that came from the template are the template's own, which get more now.
+    let shares = object["metadata"]["labels"] == object["spec"]["template"]["metadata"]["labels"];
     let spec = child(object, "spec");
     // The client provides the selector.
     if spec["manualSelector"] == true {
@@ -64,5 +70,10 @@ fn job(object: &mut Value) {
     let labels = labels.clone();
     let selector = child(child(spec, "selector"), "matchLabels");
     default(selector, "batch.kubernetes.io/controller-uid", uid);
-    default(child(object, "metadata"), "labels", labels);
+    let metadata = child(object, "metadata");
+    if shares {
+        metadata["labels"] = labels;
+    } else {
+        default(metadata, "labels", labels);
+    }
 }

@@ -228,6 +228,10 @@ pub(crate) fn check_scale(kind: &Kind, object: &Value) -> Vec<Cause> {
                     "should be a non-negative integer",
                 ));
             }
+            Ok(Some(number)) if number > i64::from(i32::MAX) => {
+                let why = format!("should be less than or equal to {}", i32::MAX);
+                causes.push(invalid_value(path, &number.into(), &why));
+            }
             Ok(_) => {}
         }
     }

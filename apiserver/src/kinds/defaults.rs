@@ -102,6 +102,9 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         }
         ("admissionregistration.k8s.io", _) => webhooks(kind, object),
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
+        ("networking.k8s.io", "IngressClass") if object["spec"]["parameters"].is_object() => {
+            default(&mut object["spec"]["parameters"], "scope", json!("Cluster"));
+        }
         ("networking.k8s.io", "Ingress") => drop(child(child(object, "status"), "loadBalancer")),
         ("rbac.authorization.k8s.io", _) => rbac(object),
         ("scheduling.k8s.io", _) => {
@@ -267,6 +270,10 @@ fn stateful_set(object: &mut Value) {
     if strategy["type"] == "RollingUpdate" && strategy["rollingUpdate"].is_object() {
         default(&mut strategy["rollingUpdate"], "partition", json!(0));
     }
+    // A field of a feature that is off by default.
+    if let Some(Value::Object(rolling)) = strategy.get_mut("rollingUpdate") {
+        rolling.remove("maxUnavailable");
+    }
     let retention = child(spec, "persistentVolumeClaimRetentionPolicy");
     default(retention, "whenDeleted", json!("Retain"));
     default(retention, "whenScaled", json!("Retain"));
@@ -319,6 +326,13 @@ fn job_spec(spec: &mut Value) {
     let replace = if failed { "Failed" } else { "TerminatingOrFailed" };
     default(spec, "podReplacementPolicy", json!(replace));
     default(spec, "manualSelector", json!(false));
+    if failed {
+        for rule in items(&mut spec["podFailurePolicy"], "rules") {
+            for condition in items(rule, "onPodConditions") {
+                default(condition, "status", json!("True"));
+            }
+        }
+    }
     pods::template(spec);
 }
 

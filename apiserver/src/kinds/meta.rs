@@ -223,6 +223,9 @@ fn check_type(prefix: &str, key: &str, value: &Value) -> Option<String> {
         ("ownerReferences", other) => Some(mismatch(other, &field, "[]v1.OwnerReference")),
         ("managedFields", other) => Some(mismatch(other, &field, "[]v1.ManagedFieldsEntry")),
         ("generation" | "deletionGracePeriodSeconds", value) if value.is_i64() => None,
+        ("generation" | "deletionGracePeriodSeconds", Value::Number(number)) => Some(format!(
+            "json: cannot unmarshal number {number} into Go struct field {field} of type int64"
+        )),
         ("generation" | "deletionGracePeriodSeconds", other) => Some(mismatch(other, &field, "int64")),
         ("creationTimestamp" | "deletionTimestamp", Value::String(text)) => clock::parse(text)
             .is_none()

@@ -3,6 +3,8 @@
 //! Request handling asks a [`Kind`] for facts instead of matching on names. Storage and HTTP are
 //! not known here.
 
+// DESIGN.md, 238: What a schema lost is not shown
+
 pub(crate) mod admission;
 mod autoscalers;
 pub(crate) mod builtin;
@@ -137,8 +139,10 @@ impl Kind {
         // Stored objects carry the stored version, whichever version a request names.
         value["apiVersion"] = Value::from(self.served.api_version());
         value["kind"] = Value::from(self.served.kind.clone());
-        // Defaults that the schema got after the object was stored are shown as well.
+        // The schema may have changed since the object was stored: fields that it lost are not shown, and
+        // defaults that it got are.
         if let Some(custom) = &self.custom {
+            custom.schema.prune(&mut value);
             custom.schema.default(&mut value);
             meta::drop_empty(&mut value);
         }

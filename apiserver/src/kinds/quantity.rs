@@ -5,10 +5,7 @@ use std::ops::Add;
 
 use serde_json::Value;
 
-/// Suffixes of powers of 1024, the smallest first.
-const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-/// Suffixes of powers of 1000, the smallest first.
-const DECIMAL: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
+use crate::typed::quantity::{BINARY, DECIMAL, suffixed};
 
 /// An amount in thousandths; smaller parts are rounded up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,17 +118,8 @@ impl fmt::Display for Quantity {
         if self.thousandths % 1000 != 0 {
             return write!(f, "{}m", self.thousandths);
         }
-        let mut number = self.thousandths / 1000;
         let (step, suffixes) = if self.binary { (1024, BINARY) } else { (1000, DECIMAL) };
-        let mut suffix = "";
-        for larger in suffixes {
-            if number == 0 || number % step != 0 {
-                break;
-            }
-            number /= step;
-            suffix = larger;
-        }
-        write!(f, "{number}{suffix}")
+        f.write_str(&suffixed(self.thousandths / 1000, step, &suffixes))
     }
 }
 

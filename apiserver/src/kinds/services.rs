@@ -32,6 +32,9 @@ pub(crate) fn defaults(object: &mut Value) {
     }
     if kind != "ExternalName" {
         default(spec, "internalTrafficPolicy", json!("Cluster"));
+    } else if let Value::Object(fields) = spec {
+        // Nothing routes to the Pods of such a Service.
+        fields.remove("internalTrafficPolicy");
     }
     if kind == "LoadBalancer" {
         default(spec, "allocateLoadBalancerNodePorts", json!(true));
@@ -61,7 +64,12 @@ pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
     let is_name = text("type") == "ExternalName";
     let is_headless = text("type") == "ClusterIP" && text("clusterIP") == "None";
     let has_external = has_external_addresses(spec);
+    let hints = "service.kubernetes.io/topology-aware-hints";
     let found = [
+        (
+            object["metadata"]["annotations"][hints].is_string(),
+            "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead",
+        ),
         (
             is_headless && !text("loadBalancerIP").is_empty(),
             "spec.loadBalancerIP is ignored for headless services",

@@ -34,6 +34,7 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
         _ => true,
     });
     let template = &spec["template"];
+    validate::selector(selector, "spec.selector", &mut causes);
     if selector.is_null() {
         if kind.name() != "DaemonSet" {
             causes.push(required("spec.selector", ""));

@@ -6,6 +6,7 @@
 //! and version, version 2 a single one.
 
 mod binary;
+mod heads;
 #[cfg(test)]
 mod tests;
 mod v2;
@@ -14,6 +15,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+
+use heads::Head;
 
 use crate::served::Served;
 use crate::typed::{TypeSchema, descriptions};
@@ -229,20 +232,18 @@ impl Document {
     /// Adds the schema of a custom kind or of its list, and returns its name.
     fn custom(&mut self, one: &Served, kind: &str) -> String {
         let name = custom_name(one, kind);
-        let (mut schema, meta) = if kind == one.kind {
+        let (mut schema, head) = if kind == one.kind {
             let own = one.schema.as_deref().cloned().unwrap_or_else(|| json!({"type": "object"}));
-            (own, "ObjectMeta")
+            (own, Head::Object)
         } else {
-            let items = json!({"type": "array", "items": reference(&custom_name(one, &one.kind))});
-            let list =
-                json!({"type": "object", "required": ["items"], "properties": {"items": items}});
-            (list, "ListMeta")
+            let items = reference(&custom_name(one, &one.kind));
+            (heads::list(kind, one, &items), Head::List)
         };
-        complete(&mut schema);
+        heads::complete(&mut schema);
         if let Value::Object(map) = &mut schema {
-            add_head(map, meta);
+            heads::add_head(map, head);
             map.insert("x-kubernetes-group-version-kind".to_owned(), json!([gvk(one, kind)]));
-            if kind == one.kind && !one.selectable.is_empty() {
+            if !one.selectable.is_empty() {
                 let paths = one.selectable.iter().map(|path| path.trim_start_matches('.'));
                 let paths: Vec<Value> = paths.map(|path| json!({"fieldPath": path})).collect();
                 map.insert("x-kubernetes-selectable-fields".to_owned(), paths.into());
@@ -277,53 +278,6 @@ impl Document {
         for kind in ["ObjectMeta", "ListMeta", "DeleteOptions", "Status", "Patch"] {
             let schema = || json!({"type": "object"});
             self.schemas.entry(format!("{META}.{kind}")).or_insert_with(schema);
-        }
-    }
-}
-
-/// Adds the fields that every object has to a schema.
-fn add_head(map: &mut Map<String, Value>, meta: &str) {
-    let properties = map.entry("properties").or_insert_with(|| json!({}));
-    properties["apiVersion"] = json!({"type": "string", "description": "APIVersion names the schema of this object: group and version."});
-    properties["kind"] =
-        json!({"type": "string", "description": "Kind names what this object is."});
-    properties["metadata"] = json!({
-        "description": "Standard metadata.",
-        "allOf": [reference(&format!("{META}.{meta}"))],
-    });
-}
-
-/// Adds the fields of an embedded object, which has a type.
-fn add_embedded(map: &mut Map<String, Value>) {
-    add_head(map, "ObjectMeta");
-    let required = map.entry("required").or_insert_with(|| json!([]));
-    for field in ["kind", "apiVersion"] {
-        if let Value::Array(required) = required
-            && !required.iter().any(|one| one == field)
-        {
-            required.push(field.into());
-        }
-    }
-}
-
-/// Writes what definitions may leave out: the two types of numbers that may be texts, and the head of embedded
-/// objects.
-fn complete(schema: &mut Value) {
-    let Value::Object(map) = schema else { return };
-    if map.get("x-kubernetes-embedded-resource") == Some(&json!(true)) {
-        add_embedded(map);
-    }
-    if map.get("x-kubernetes-int-or-string") == Some(&json!(true)) && !map.contains_key("anyOf") {
-        map.remove("type");
-        map.insert("anyOf".to_owned(), json!([{"type": "integer"}, {"type": "string"}]));
-    }
-    for (key, value) in map.iter_mut() {
-        match (key.as_str(), value) {
-            ("properties", Value::Object(properties)) => {
-                properties.values_mut().for_each(complete);
-            }
-            ("items" | "additionalProperties", inner) => complete(inner),
-            _ => {}
         }
     }
 }
@@ -376,12 +330,16 @@ impl OperationNames<'_> {
         let content = json!({"schema": reference(&answer)});
         let ok = json!({"description": "OK", "content": {"application/json": content, "application/yaml": content}});
         let mut responses = json!({"200": ok, "401": {"description": "Unauthorized"}});
-        if matches!(verb, "create" | "update" | "patch") {
-            responses["201"] = ok;
+        let told = |text: &str| json!({"description": text, "content": ok["content"]});
+        if matches!(verb, "create" | "update") || verb == "patch" && !self.one.custom {
+            responses["201"] = told("Created");
+        }
+        if matches!(verb, "create" | "delete") {
+            responses["202"] = told("Accepted");
         }
         let mut out = json!({
             "tags": [self.tag()],
-            "description": format!("{word} the specified {}", self.kind),
+            "description": self.description(verb),
             "operationId": self.id(word),
             "parameters": parameters(verb),
             "responses": responses,
@@ -392,6 +350,30 @@ impl OperationNames<'_> {
             out["requestBody"] = body;
         }
         out
+    }
+
+    /// Returns the description of a verb's operation.
+    fn description(&self, verb: &str) -> String {
+        let kind = self.kind;
+        if !self.suffix.is_empty() {
+            let word = match verb {
+                "get" => "read",
+                "update" => "replace",
+                "patch" => "partially update",
+                other => other,
+            };
+            return format!("{word} {} of the specified {}", self.suffix, self.one.kind);
+        }
+        match verb {
+            "create" => format!("create a {kind}"),
+            "update" => format!("replace the specified {kind}"),
+            "patch" => format!("partially update the specified {kind}"),
+            "delete" => format!("delete a {kind}"),
+            "deletecollection" => format!("delete collection of {kind}"),
+            "list" if self.one.custom => format!("list objects of kind {kind}"),
+            "list" => format!("list or watch objects of kind {kind}"),
+            _ => format!("read the specified {kind}"),
+        }
     }
 
     /// Returns the request body of a verb; `None` for verbs without a body.
@@ -426,7 +408,7 @@ impl OperationNames<'_> {
         let group = self.one.group.strip_suffix(".k8s.io").unwrap_or(&self.one.group);
         let group = if group.is_empty() { "core" } else { group };
         group
-            .split('.')
+            .split(['.', '-'])
             .enumerate()
             .map(|(i, p)| if i == 0 { p.to_owned() } else { title(p) })
             .collect()

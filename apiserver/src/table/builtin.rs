@@ -29,6 +29,16 @@ const fn number(name: &'static str) -> Definition {
     (name, "integer", "", 0)
 }
 
+/// Whether this is the storage class of claims that name none.
+fn is_default_class(kind: &str, object: &Value) -> bool {
+    let annotations = &object["metadata"]["annotations"];
+    let names = [
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    ];
+    kind == "StorageClass" && names.iter().any(|name| annotations[*name] == "true")
+}
+
 /// Returns the columns of a kind.
 pub(super) fn columns(served: &Served) -> Vec<Definition> {
     let bindings =
@@ -262,6 +272,10 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
         ],
         "CertificateSigningRequest" => [vec![name, age], certificate(o)].concat(),
         other => match plain::cells(other, o) {
+            Some(own) if is_default_class(other, o) => {
+                let name = format!("{} (default)", or(&name, ""));
+                [vec![json!(name)], own, vec![age]].concat()
+            }
             Some(own) => around(own),
             None => vec![name, age],
         },

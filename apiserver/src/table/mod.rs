@@ -6,6 +6,7 @@
 
 mod autoscaler;
 mod builtin;
+mod descriptions;
 mod human;
 mod jsonpath;
 mod plain;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::served::{Column, Served};
 
+use descriptions::describe;
 pub use human::{duration, seconds};
 pub use jsonpath::find;
 
@@ -85,12 +87,12 @@ fn definitions(served: &Served) -> Vec<Value> {
         return builtin::columns(served)
             .iter()
             .map(|(name, kind, format, priority)| {
-                define(name, kind, format, describe(name), *priority)
+                define(name, kind, format, describe(&served.kind, name), *priority)
             })
             .collect();
     }
     let own = custom_columns(served);
-    let name = std::iter::once(define("Name", "string", "name", describe("Name"), 0));
+    let name = std::iter::once(define("Name", "string", "name", describe("", "Name"), 0));
     name.chain(own.iter().map(|c| {
         let path =
             format!("Custom resource definition column (in JSONPath format): {}", c.json_path);
@@ -113,7 +115,7 @@ pub(crate) fn scale(served: &Served, scale: &Value, include: IncludeObject, now:
     let columns = vec![
         column("Desired", "integer", ".spec.replicas", "Number of desired replicas."),
         column("Available", "integer", ".status.replicas", "Number of observed replicas."),
-        column("Age", "date", ".metadata.creationTimestamp", describe("Age")),
+        column("Age", "date", ".metadata.creationTimestamp", describe("", "Age")),
     ];
     let shown = Served { custom: true, columns, ..served.clone() };
     let metadata = json!({"resourceVersion": scale["metadata"]["resourceVersion"]});
@@ -127,16 +129,6 @@ pub(crate) fn scale(served: &Served, scale: &Value, include: IncludeObject, now:
         }
     }
     table
-}
-
-/// Returns the description of a common column.
-fn describe(column: &str) -> &'static str {
-    match column {
-        "Name" => "Name of the object, unique among its kind in its namespace.",
-        "Age" => "Time since the object was created.",
-        "Created At" => "Time at which the object was created.",
-        _ => "",
-    }
 }
 
 /// Returns the printer columns of a custom resource; the age alone if its CRD has none.

@@ -145,8 +145,35 @@ pub(super) fn cells(kind: &str, object: &Value) -> Option<Vec<Value>> {
     Some(find(kind)?.iter().map(|column| cell(column, object)).collect())
 }
 
+/// Returns the cell of a reference, of which several parts are shown.
+fn joined(pointer: &str, object: &Value) -> Option<String> {
+    let parent = object.pointer(pointer.rsplit_once('/')?.0).filter(|held| held.is_object())?;
+    let text = |field: &str| parent[field].as_str().unwrap_or_default();
+    let dotted = |kind: &str, group: &str| match group {
+        "" => kind.to_owned(),
+        _ => format!("{kind}.{group}"),
+    };
+    match pointer {
+        "/spec/parameters/name" => {
+            Some(format!("{}/{}", dotted(text("kind"), text("apiGroup")), text("name")))
+        }
+        "/spec/paramRef/name" => {
+            let namespace = Some(text("namespace")).filter(|name| !name.is_empty());
+            Some(format!("{}/{}", namespace.unwrap_or("*"), text("name")))
+        }
+        "/metadata/ownerReferences/0/name" => {
+            let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+            Some(format!("{}/{}", dotted(&text("kind").to_lowercase(), group), text("name")))
+        }
+        _ => None,
+    }
+}
+
 /// Returns the cell of a column.
 fn cell((_, kind, pointer, without): &Column, object: &Value) -> Value {
+    if let Some(text) = joined(pointer, object) {
+        return json!(text);
+    }
     let held = object.pointer(pointer).unwrap_or(&Value::Null);
     match (*kind, held) {
         ("integer", Value::Array(items)) => json!(items.len()),

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::TypeSchema;
 use super::table::{Field, Id, Object, Scalar, Table, TypeShape, Written};
+use super::{TypeSchema, quantity};
 
 /// Brings an object into canonical form.
 pub(super) fn rewrite(schema: &TypeSchema, value: &mut Value) {
@@ -46,6 +46,7 @@ fn walk(table: &Table, id: Id, value: &mut Value) {
         (TypeShape::List(_, items), Value::Array(list)) => {
             list.iter_mut().for_each(|item| walk_element(table, *items, item));
         }
+        (TypeShape::Scalar(Scalar::Quantity, _), value) => spell(value, false),
         _ => {}
     }
 }
@@ -55,7 +56,22 @@ fn walk_element(table: &Table, id: Id, value: &mut Value) {
     if value.is_null() && matches!(table.shape(id), TypeShape::Scalar(Scalar::String, _)) {
         *value = Value::from("");
     }
+    // Values of a map: a list of resources, whose defaults round up.
+    if matches!(table.shape(id), TypeShape::Scalar(Scalar::Quantity, _)) {
+        return spell(value, true);
+    }
     walk(table, id, value);
+}
+
+/// Brings a quantity into the server's spelling; numbers become texts.
+fn spell(value: &mut Value, up: bool) {
+    let text = match &*value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return,
+    };
+    let spelled = quantity::canonical(&text, up).unwrap_or_else(|| text.trim().to_owned());
+    *value = Value::from(spelled);
 }
 
 /// Visits the fields of a map, then adds and removes those that are unset.

@@ -12,6 +12,7 @@ mod check;
 pub(crate) mod descriptions;
 mod fields;
 mod openapi;
+pub(crate) mod quantity;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -31,12 +31,15 @@ pub(crate) fn act(
 ) -> Result<ObjectResponse, ApiError> {
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => {
+            check_body(&body.value, "Binding", "v1")?;
             check_name(call, &body.value, "Binding")?;
             let warnings =
                 admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
+            check_target(&body.value["target"])?;
             Ok(bind(core, call, &body.value)?.warned(warnings))
         }
         ("pods", "eviction") => {
+            check_body(&body.value, "Eviction", "policy/v1")?;
             check_name(call, &body.value, "Eviction")?;
             let warnings =
                 admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
@@ -66,6 +69,43 @@ fn shown(call: &Call, body: &Value) -> Value {
     meta::set(&mut shown, "name", call.name.clone().into());
     meta::set(&mut shown, "namespace", call.namespace.clone().into());
     shown
+}
+
+/// Checks that the body of an action is of the action's kind, if it names one.
+fn check_body(body: &Value, kind: &str, version: &str) -> Result<(), ApiError> {
+    let Some(given) = body["kind"].as_str().filter(|given| !given.is_empty() && *given != kind)
+    else {
+        return Ok(());
+    };
+    let version = body["apiVersion"].as_str().filter(|text| !text.is_empty()).unwrap_or(version);
+    // The group is left out in the first part.
+    let short = version.rsplit('/').next().unwrap_or_default();
+    let text = format!(
+        "{given} in version {short:?} cannot be handled as a {kind}: no kind {given:?} is \
+         registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+    );
+    let is_known = crate::typed::TypeSchema::builtin(version, given).is_some();
+    if is_known { Ok(()) } else { Err(ApiError::bad_request(text)) }
+}
+
+/// Checks the target of a binding. Upstream answers 500, because its faults are no API errors.
+fn check_target(target: &Value) -> Result<(), ApiError> {
+    let text = |field: &str| target[field].as_str().unwrap_or_default();
+    let (kind, name) = (text("kind"), text("name"));
+    let mut faults = Vec::new();
+    if !matches!(kind, "" | "Node") {
+        faults.push(format!(
+            "target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\""
+        ));
+    }
+    if name.is_empty() {
+        faults.push("target.name: Required value".to_owned());
+    }
+    match faults.as_slice() {
+        [] => Ok(()),
+        [one] => Err(ApiError::unclassified(one.clone())),
+        all => Err(ApiError::unclassified(format!("[{}]", all.join(", ")))),
+    }
 }
 
 /// Checks that the body of an action names the Pod of the URL.

@@ -218,6 +218,7 @@ fn store(
     warnings.extend(hostname_warning(kind, &name));
     warnings.extend(certificate_warning(kind, &object));
     warnings.extend(services::warnings(kind, &object));
+    warnings.extend(validate::pod::warnings(kind, &object));
     warnings.extend(meta::finalizer_warnings(kind, None, &object));
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         warnings.extend(format_warnings(&object, None));

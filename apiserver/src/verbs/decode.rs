@@ -20,6 +20,8 @@ pub(crate) struct Body {
     pub(crate) value: Value,
     /// Paths of fields that the body contains twice.
     pub(crate) duplicates: Vec<String>,
+    /// Complaints about keys that a YAML body contains twice.
+    pub(crate) repeated: Vec<String>,
     /// The body as it was sent; empty if that is not known.
     pub(crate) text: String,
 }
@@ -125,7 +127,7 @@ pub(crate) fn object(
     patched: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Value, BodyFault> {
-    let Body { value: mut object, duplicates, text } = body;
+    let Body { value: mut object, duplicates, repeated, text } = body;
     // An empty body is decoded as an object without fields, as Go does.
     if object.is_null() && call.kind.custom.is_none() {
         object = Value::Object(serde_json::Map::new());
@@ -140,7 +142,14 @@ pub(crate) fn object(
     }
     // Types first: fields of a wrong type fail before unknown ones are dropped.
     let unknown = settle(call, &mut object);
-    let complaints = complaints(call, &duplicates, &unknown, &text);
+    let mut complaints = complaints(call, &duplicates, &unknown, &text);
+    if !repeated.is_empty() {
+        match call.options.validation {
+            FieldValidation::Strict => complaints.insert(0, unmarshal_errors(&repeated)),
+            FieldValidation::Warn => warnings.extend(repeated),
+            FieldValidation::Ignore => {}
+        }
+    }
     if !complaints.is_empty() {
         match call.options.validation {
             FieldValidation::Strict => return Err(BodyFault::Strict(complaints.join(", "))),
@@ -150,6 +159,11 @@ pub(crate) fn object(
     }
     warnings.extend(meta::dedup_owners(&mut object, patched));
     Ok(object)
+}
+
+/// Returns the error of Go's strict YAML decoder about repeated keys.
+pub(super) fn unmarshal_errors(repeated: &[String]) -> String {
+    format!("yaml: unmarshal errors:\n  {}", repeated.join("\n  "))
 }
 
 /// Returns the first field of a wrong type, in the order of sorted keys, as patches leave them.

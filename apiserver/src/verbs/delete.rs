@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::admit::policies::Operation;
-use super::list::Selection;
-use super::options::{DeleteOptions, Propagation};
+use super::list;
+use super::options::{DeleteOptions, ListOptions, Propagation};
 use super::suspend::convert;
 use super::{Call, ObjectResponse, admit, flow};
 use crate::clock;
@@ -15,7 +15,7 @@ use crate::crds;
 use crate::hooks::Progress;
 use crate::kinds::{Kind, defaults, meta};
 use crate::status::{self, About, ApiError};
-use crate::storage::{self, Object};
+use crate::storage::Object;
 
 /// Attempts under concurrent writes before a deletion gives up.
 const ATTEMPTS: usize = 64;
@@ -351,17 +351,17 @@ pub(crate) fn instances(core: &Core, kind: &Arc<Kind>) {
 pub(crate) fn collection(
     core: &Core,
     call: &Call,
-    selection: &Selection,
+    chosen: &ListOptions,
     options: &DeleteOptions,
 ) -> Result<ObjectResponse, ApiError> {
-    let start = || {
-        let (snapshot, revision) = core.store.snapshot(&call.kind.storage);
-        let chosen = storage::in_namespace(&snapshot, &call.namespace).map(|(_, held)| held);
-        let chosen = chosen.filter(|held| selection.matches(&held.value)).cloned();
-        Progress { revision, rest: chosen.collect(), ..Progress::default() }
-    };
     // A suspended request goes on where it was: what it has deleted is gone.
-    let mut progress = call.session.take_progress().unwrap_or_else(start);
+    let mut progress = match call.session.take_progress() {
+        Some(progress) => progress,
+        None => {
+            let page = list::page(core, call, chosen)?;
+            Progress { metadata: page.metadata, rest: page.held.into(), ..Progress::default() }
+        }
+    };
     while let Some(held) = progress.rest.pop_front() {
         if let Err(error) = one_of(core, call, options, &held, &mut progress) {
             progress.rest.push_front(held);
@@ -369,14 +369,10 @@ pub(crate) fn collection(
             return Err(error);
         }
     }
-    let Progress { revision, mut items, warnings, .. } = progress;
+    let Progress { metadata, mut items, warnings, .. } = progress;
     let served = &call.kind.served;
     if !served.custom {
-        items.iter_mut().for_each(super::list::anonymous);
-    }
-    let mut metadata = json!({"resourceVersion": revision.to_string()});
-    if served.custom {
-        metadata["continue"] = json!("");
+        items.iter_mut().for_each(list::anonymous);
     }
     Ok(ObjectResponse::ok(json!({
         "apiVersion": served.api_version(), "kind": served.list_kind,

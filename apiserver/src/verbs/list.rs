@@ -214,9 +214,43 @@ pub(crate) fn list(
     let source = source(core, call, options)?;
     // Converted before they are selected: labels and selectable fields are those of this version.
     let shown = selected(core, call, &selection, &source)?;
+    let (items, metadata) = cut(call, &selection, &source, shown);
+    let items = items.into_iter().map(|(_, object)| object.shown(kind)).collect();
+    Ok(ObjectResponse::ok(assemble(kind, items, &metadata)))
+}
+
+/// The objects of a page as they are stored.
+pub(crate) struct Page {
+    /// The objects, in the order of the list.
+    pub(crate) held: Vec<Arc<Object>>,
+    /// Metadata of the list: its version, and where the next page begins.
+    pub(crate) metadata: Value,
+}
+
+/// Returns the stored objects of a page.
+pub(crate) fn page(core: &Core, call: &Call, options: &ListOptions) -> Result<Page, ApiError> {
+    let selection = Selection::of(&call.kind, options)?;
+    let source = source(core, call, options)?;
+    let all = stored(call, &source).filter(|(_, held)| selection.matches(&held.value));
+    let all = Box::new(all.map(|(key, held)| (key, Item::Stored(held.clone()))));
+    let (items, metadata) = cut(call, &selection, &source, all);
+    let held = items.into_iter().filter_map(|(_, item)| match item {
+        Item::Stored(held) => Some(held),
+        Item::Shown(_) => None,
+    });
+    Ok(Page { held: held.collect(), metadata })
+}
+
+/// Returns the first objects up to the limit, and the metadata of their list.
+fn cut<'s>(
+    call: &Call,
+    selection: &Selection,
+    source: &'s ListSource,
+    all: Items<'s>,
+) -> (Vec<(Arc<str>, Item)>, Value) {
     let mut items = Vec::new();
     let mut rest = 0_usize;
-    for (key, object) in shown {
+    for (key, object) in all {
         if source.limit > 0 && items.len() == source.limit {
             rest += 1;
             // The rest is counted only without a selector, as upstream does.
@@ -228,14 +262,21 @@ pub(crate) fn list(
         items.push((key.clone(), object));
     }
     let is_full = source.limit > 0 && items.len() == source.limit;
-    let goes_on = is_full && (rest > 0 || has_more(call, &selection, &source, last_key(&items)));
-    // The first possible key behind the last one shown.
-    let next = goes_on.then(|| format!("{}\0", last_key(&items)));
-    let revision = i64::try_from(source.revision).unwrap_or(i64::MAX);
-    let token = next.map(|start| Token { revision, start }.encode());
-    let items = items.into_iter().map(|(_, object)| object.shown(kind)).collect();
-    let remaining = selection.is_everything().then_some(rest);
-    Ok(ObjectResponse::ok(assemble(kind, items, source.revision, token, remaining)))
+    let goes_on = is_full && (rest > 0 || has_more(call, selection, source, last_key(&items)));
+    let mut metadata = json!({"resourceVersion": source.revision.to_string()});
+    if call.kind.served.custom {
+        metadata["continue"] = json!("");
+    }
+    if goes_on {
+        // The first possible key behind the last one shown.
+        let start = format!("{}\0", last_key(&items));
+        let revision = i64::try_from(source.revision).unwrap_or(i64::MAX);
+        metadata["continue"] = json!(Token { revision, start }.encode());
+        if selection.is_everything() {
+            metadata["remainingItemCount"] = json!(rest);
+        }
+    }
+    (items, metadata)
 }
 
 /// Whether a full page ends before the last object. As upstream does, objects behind it count whether or
@@ -268,12 +309,11 @@ type Items<'s> = Box<dyn Iterator<Item = (&'s Arc<str>, Item)> + 's>;
 /// Returns the selected objects from the start of the page on, with their keys.
 fn selected<'s>(
     core: &Core,
-    call: &Call,
+    call: &'s Call,
     selection: &'s Selection,
     source: &'s ListSource,
 ) -> Result<Items<'s>, ApiError> {
-    let all = storage::in_namespace(&source.snapshot, &call.namespace)
-        .filter(|(key, _)| ***key >= *source.start);
+    let all = stored(call, source);
     if !convert::is_by_webhook(&call.session, &call.kind) {
         let chosen = all.filter(|(_, held)| selection.matches(&held.value));
         return Ok(Box::new(chosen.map(|(key, held)| (key, Item::Stored(held.clone())))));
@@ -284,31 +324,24 @@ fn selected<'s>(
     Ok(Box::new(chosen.map(|(key, object)| (key, Item::Shown(object)))))
 }
 
+/// Returns the stored objects from the start of the page on, with their keys.
+fn stored<'s>(
+    call: &'s Call,
+    source: &'s ListSource,
+) -> impl Iterator<Item = (&'s Arc<str>, &'s Arc<Object>)> + 's {
+    storage::in_namespace(&source.snapshot, &call.namespace)
+        .filter(|(key, _)| ***key >= *source.start)
+}
+
 fn last_key<T>(items: &[(Arc<str>, T)]) -> &str {
     items.last().map_or("", |(key, _)| key)
 }
 
 /// Returns the list object.
-fn assemble(
-    kind: &Kind,
-    mut items: Vec<Value>,
-    // Revision that the list reports.
-    revision: u64,
-    token: Option<String>,
-    remaining: Option<usize>,
-) -> Value {
+fn assemble(kind: &Kind, mut items: Vec<Value>, metadata: &Value) -> Value {
     let served = &kind.served;
-    let mut metadata = json!({"resourceVersion": revision.to_string()});
-    if served.custom {
-        metadata["continue"] = json!("");
-    } else {
+    if !served.custom {
         items.iter_mut().for_each(anonymous);
-    }
-    if let Some(token) = token {
-        metadata["continue"] = json!(token);
-        if let Some(remaining) = remaining {
-            metadata["remainingItemCount"] = json!(remaining);
-        }
     }
     json!({
         "kind": served.list_kind, "apiVersion": served.api_version(),

@@ -266,8 +266,11 @@ pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiEr
     if !causes.is_empty() {
         return Err(ApiError::invalid_options("DeleteOptions", causes));
     }
-    // An empty one is one: nothing has that uid or version.
-    let precondition = |name: &str| body["preconditions"][name].as_str().map(str::to_owned);
+    let precondition = |name: &str| match body {
+        // An empty one is one: nothing has that uid or version.
+        Value::Object(_) => body["preconditions"][name].as_str().map(str::to_owned),
+        _ => query.get(name).filter(|text| !text.is_empty()).map(str::to_owned),
+    };
     // A negative period means one second, as upstream defines it.
     let grace = grace.map(|seconds| if seconds < 0 { 1 } else { seconds });
     Ok(DeleteOptions {

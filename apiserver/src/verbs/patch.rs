@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::decode::{self, Body, BodyFault};
+use super::options::FieldValidation;
 use super::update::{self, NextState, SentVersion};
 use super::{Call, ObjectResponse, admit, fields};
 use crate::apply::{ApplyError, ApplyRequest, Conflict};
@@ -12,7 +13,7 @@ use crate::kinds::meta;
 use crate::patch::{self, PatchError};
 use crate::status::{ApiError, cause, forbidden_field, required};
 
-mod printed;
+pub(super) mod printed;
 
 /// Form of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,15 @@ pub(crate) fn patch(
         warnings.clear();
         let patched = patched(call, form, held, &body.value)?;
         let named = SentVersion::of(&patched)?;
-        let decoded = decode::object(call, patched.clone().into(), true, warnings);
+        let told = if form == Form::Json { stray(body) } else { Vec::new() };
+        let decoded = match call.options.validation {
+            FieldValidation::Strict if !told.is_empty() => Err(BodyFault::Strict(told.join(", "))),
+            FieldValidation::Warn => {
+                warnings.extend(told);
+                decode::object(call, patched.clone().into(), true, warnings)
+            }
+            _ => decode::object(call, patched.clone().into(), true, warnings),
+        };
         let mut object = decoded.map_err(|fault| {
             let fault = match (form, fault, fields::types(call).unconvertible(&patched)) {
                 (Form::Strategic, BodyFault::Type(_), Some(why)) => BodyFault::Type(why),
@@ -76,6 +85,27 @@ pub(crate) fn patch(
     })
 }
 
+/// Most complaints about a JSON patch.
+const MOST_STRAY: usize = 100;
+
+/// Returns the complaints about fields of operations that are repeated or that operations do not have.
+fn stray(body: &Body) -> Vec<String> {
+    const KNOWN: [&str; 4] = ["op", "path", "from", "value"];
+    let own = |path: &&String| path.starts_with('[') && path.matches('.').count() == 1;
+    let repeated = body.duplicates.iter().filter(own);
+    let repeated = repeated.map(|path| format!("json patch duplicate field {path:?}"));
+    let operations = body.value.as_array().into_iter().flatten().enumerate();
+    let unknown = operations.flat_map(|(index, operation)| {
+        let fields = operation.as_object().into_iter().flatten();
+        let fields = fields.filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+        fields.map(move |(name, _)| {
+            let path = format!("[{index}].{name}");
+            format!("json patch unknown field {path:?}")
+        })
+    });
+    repeated.chain(unknown).take(MOST_STRAY).collect()
+}
+
 /// Checks the type of a patch's body.
 fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
     match (form, body) {
@@ -86,7 +116,8 @@ fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
             );
             Err(ApiError::too_large(text))
         }
-        (Form::Json, Value::Array(_) | Value::Null)
+        (Form::Json | Form::Strategic, Value::Null)
+        | (Form::Json, Value::Array(_))
         | (Form::Merge | Form::Strategic, Value::Object(_)) => Ok(()),
         (Form::Json, other) => {
             let found = type_name(other);
@@ -119,7 +150,16 @@ fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value,
         // A null is decoded as an empty list of operations.
         Form::Json if body.is_null() => Ok(held.clone()),
         Form::Json => patch::json(held, body).map_err(refused),
-        Form::Strategic => patch::strategic(fields::types(call), held, body).map_err(refused),
+        Form::Strategic => {
+            let patched = patch::strategic(fields::types(call), held, body).map_err(refused);
+            // The result is read into the kind's own type: what a patch says of the kind has no effect.
+            patched.map(|mut patched| {
+                for field in ["kind", "apiVersion"] {
+                    patched[field] = held[field].clone();
+                }
+                patched
+            })
+        }
         Form::Merge | Form::Apply => Ok(patch::merge(held, body)),
     }
 }
@@ -165,6 +205,7 @@ fn apply(
             now: &now,
         });
         let merged = merged.map_err(refused_apply)?;
+        repeated(call, body, warnings)?;
         let empty: Vec<_> = meta::empty(&merged)
             .into_iter()
             .filter(|_| call.kind.custom.is_some() && call.subresource.is_empty())
@@ -188,6 +229,26 @@ fn apply(
         }
         Ok(NextState::Apply(object))
     })
+}
+
+/// Refuses an apply whose keys are there twice, or warns of them, as its options say.
+fn repeated(call: &Call, body: &Body, warnings: &mut Vec<String>) -> Result<(), ApiError> {
+    if body.repeated.is_empty() {
+        return Ok(());
+    }
+    match call.options.validation {
+        FieldValidation::Strict => {
+            let why = decode::unmarshal_errors(&body.repeated);
+            Err(ApiError::bad_request(format!(
+                "error strict decoding YAML: error converting YAML to JSON: {why}"
+            )))
+        }
+        FieldValidation::Warn => {
+            warnings.extend(body.repeated.iter().cloned());
+            Ok(())
+        }
+        FieldValidation::Ignore => Ok(()),
+    }
 }
 
 /// Checks the parts of an apply body that name its type.

@@ -6,11 +6,12 @@
 use serde_json::{Map, Value, json};
 
 use super::decode::{self, Body};
+use super::patch::printed;
 use super::{Call, ObjectResponse, admit, fields};
 use crate::auth::{Attributes, User};
 use crate::core::Core;
 use crate::served::Cause;
-use crate::status::{About, ApiError, invalid_value};
+use crate::status::{About, ApiError, cause, invalid_value, required};
 
 /// Answers a review of the call's kind.
 pub(crate) fn review(
@@ -32,14 +33,16 @@ pub(crate) fn review(
             json!({"userInfo": info(&call.user)})
         }
         "SelfSubjectAccessReview" => {
-            check(&object["spec"], Vec::new())?;
+            let more = selectors(&object["spec"]).into_iter().chain(named(call, &object, false));
+            check(&object["spec"], more.collect())?;
             access(core, &call.user, &object["spec"])
         }
         "SubjectAccessReview" => {
-            check(&object["spec"], nobody(&object["spec"]))?;
+            let more = nobody(&object["spec"]).into_iter().chain(selectors(&object["spec"]));
+            check(&object["spec"], more.chain(named(call, &object, false)).collect())?;
             access(core, &subject(&object["spec"]), &object["spec"])
         }
-        "LocalSubjectAccessReview" => local(core, call, &object["spec"])?,
+        "LocalSubjectAccessReview" => local(core, call, &object)?,
         "SelfSubjectRulesReview" => {
             let answer = rules(core, &call.user, &object["spec"])?;
             object["metadata"] = json!({});
@@ -143,21 +146,69 @@ fn check(spec: &Value, more: Vec<Cause>) -> Result<(), ApiError> {
 }
 
 /// Reviews access within one namespace, which must be that of the URL.
-fn local(core: &Core, call: &Call, spec: &Value) -> Result<Value, ApiError> {
+fn local(core: &Core, call: &Call, object: &Value) -> Result<Value, ApiError> {
+    let spec = &object["spec"];
     let mut more = nobody(spec);
+    more.extend(selectors(spec));
+    more.extend(named(call, object, true));
+    let namespace = text(&spec["resourceAttributes"], "namespace");
+    // The right to ask was checked for the namespace of the URL.
+    if spec["resourceAttributes"].is_object() && namespace != call.namespace {
+        let (field, value) = ("spec.resourceAttributes.namespace", json!(namespace));
+        more.push(invalid_value(field, &value, "must match metadata.namespace"));
+    }
     let path = &spec["nonResourceAttributes"];
     if path.is_object() {
         let why = "disallowed on this kind of request";
         more.push(invalid_value("spec.nonResourceAttributes", &path_text(path), why));
     }
     check(spec, more)?;
-    let namespace = text(&spec["resourceAttributes"], "namespace");
-    // The right to ask was checked for the namespace of the URL.
-    if namespace != call.namespace {
-        let (field, value) = ("spec.resourceAttributes.namespace", json!(namespace));
-        return Err(invalid(vec![invalid_value(field, &value, "must match metadata.namespace")]));
-    }
     Ok(access(core, &subject(spec), spec))
+}
+
+/// Returns the fault of a review with metadata; one within a namespace has that.
+fn named(call: &Call, object: &Value, is_local: bool) -> Option<Cause> {
+    let mut metadata = object["metadata"].clone();
+    let fields = metadata.as_object_mut()?;
+    fields.remove("managedFields");
+    if is_local {
+        fields.remove("namespace");
+    }
+    fields.retain(|_, value| !value.is_null());
+    if fields.is_empty() {
+        return None;
+    }
+    let why = if is_local { "must be empty except for namespace" } else { "must be empty" };
+    // With its fields in the order of the Go structure.
+    let shown = printed::metadata(&call.kind.types, object);
+    Some(cause("FieldValueInvalid", "metadata", format!("Invalid value: {shown}: {why}")))
+}
+
+/// Returns the faults of the selectors to which a review about a list is restricted.
+fn selectors(spec: &Value) -> Vec<Cause> {
+    let resource = &spec["resourceAttributes"];
+    let mut causes = Vec::new();
+    for field in ["labelSelector", "fieldSelector"] {
+        let (selector, at) = (&resource[field], format!("spec.resourceAttributes.{field}"));
+        if !selector.is_object() {
+            continue;
+        }
+        let raw = text(selector, "rawSelector");
+        let list = selector["requirements"].as_array().map_or(&[][..], Vec::as_slice);
+        match (raw.is_empty(), list.is_empty()) {
+            (false, false) => {
+                let why = "may not specified at the same time as requirements";
+                causes.push(invalid_value(&format!("{at}.rawSelector"), &raw.into(), why));
+            }
+            (true, true) => {
+                let why =
+                    format!("when {at} is specified, requirements or rawSelector is required");
+                causes.push(required(&format!("{at}.requirements"), &why));
+            }
+            _ => {}
+        }
+    }
+    causes
 }
 
 /// Reviews whether the user may do the described request.

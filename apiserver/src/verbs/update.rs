@@ -210,6 +210,7 @@ fn attempt(
     }
     if call.subresource.is_empty() {
         warnings.extend(services::warnings(kind, &object));
+        warnings.extend(validate::pod::warnings(kind, &object));
         warnings.extend(meta::finalizer_warnings(kind, Some(shown), &object));
     }
     decode::persist(kind, &mut object);
@@ -273,7 +274,7 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
     }
     meta::restore(shown, &mut object);
     if call.subresource.is_empty() {
-        admission::update(&call.kind, &mut object);
+        admission::update(&call.kind, shown, &mut object);
     }
     if matches!(call.subresource.as_str(), "" | "scale" | "ephemeralcontainers" | "resize") {
         grow(&call.kind, shown, &mut object);

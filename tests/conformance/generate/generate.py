@@ -10,5 +10,7 @@ import definitions  # noqa: F401
 import rights  # noqa: F401
 import accounts  # noqa: F401
 import sequences  # noqa: F401
+import values  # noqa: F401
+import probes  # noqa: F401
 
 steps.write()

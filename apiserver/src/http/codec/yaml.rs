@@ -1,10 +1,15 @@
 //! YAML bodies, read as Go's YAML 1.1 reads them.
 
+use std::cell::RefCell;
+
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use crate::http::json;
 use crate::verbs::decode::Body;
+
+/// Most repeated keys that are told.
+const MOST_REPEATED: usize = 100;
 
 /// Parses the first document; of repeated keys the last one counts.
 ///
@@ -13,21 +18,26 @@ use crate::verbs::decode::Body;
 pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
     // JSON is YAML, and most bodies are JSON, whose parser also notes repeated fields.
     let braced = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    if braced && let Ok(body) = json::parse(bytes) {
+    if braced
+        && let Ok(body) = json::parse(bytes)
+        // Told with their lines, as those of other documents.
+        && body.duplicates.is_empty()
+    {
         return Ok(body);
     }
     let text = std::str::from_utf8(bytes).map_err(|why| why.to_string())?;
     let options =
         serde_saphyr::options! { duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins };
     let document = first(text);
+    let found = RefCell::default();
     let parsed =
         serde_saphyr::with_deserializer_from_str_with_options(document, options, |reader| {
-            Any.deserialize(reader)
+            Any(&found).deserialize(reader)
         });
     let value = parsed.map_err(|why| reason(&why.to_string(), document))?;
     // The start of a body that is no object is shown as it was sent.
     let text = if value.is_object() { String::new() } else { text.to_owned() };
-    Ok(Body { value, duplicates: Vec::new(), text })
+    Ok(Body { value, repeated: found.into_inner(), duplicates: Vec::new(), text })
 }
 
 /// Returns the first document of a text: upstream reads no further.
@@ -61,13 +71,30 @@ fn reason(why: &str, text: &str) -> String {
     message.to_owned()
 }
 
-/// Deserializer of any YAML value.
-struct Any;
+/// Deserializer of any YAML value, which notes the repeated keys.
+#[derive(Clone, Copy)]
+struct Any<'a>(&'a RefCell<Vec<String>>);
 
-/// Deserializer of a key: Go turns those of other types into text.
-struct Key;
+/// A key with its place in the text.
+struct Key(Value);
 
-impl<'de> DeserializeSeed<'de> for Any {
+impl<'de> serde::Deserialize<'de> for Key {
+    fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        Any(&RefCell::default()).deserialize(reader).map(Self)
+    }
+}
+
+impl Key {
+    /// Returns the key as a text: Go turns those of other types into one.
+    fn text(self) -> String {
+        match self.0 {
+            Value::String(text) => text,
+            other => other.to_string(),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Any<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -75,19 +102,7 @@ impl<'de> DeserializeSeed<'de> for Any {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Key {
-    type Value = String;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<String, D::Error> {
-        let key = reader.deserialize_any(Any)?;
-        Ok(match key {
-            Value::String(text) => text,
-            other => other.to_string(),
-        })
-    }
-}
-
-impl<'de> Visitor<'de> for Any {
+impl<'de> Visitor<'de> for Any<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -128,7 +143,7 @@ impl<'de> Visitor<'de> for Any {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut out = Vec::new();
-        while let Some(item) = items.next_element_seed(Any)? {
+        while let Some(item) = items.next_element_seed(self)? {
             out.push(item);
         }
         Ok(Value::Array(out))
@@ -136,8 +151,14 @@ impl<'de> Visitor<'de> for Any {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut out = Map::new();
-        while let Some(key) = fields.next_key_seed(Key)? {
-            out.insert(key, fields.next_value_seed(Any)?);
+        while let Some(key) = fields.next_key::<serde_saphyr::Spanned<Key>>()? {
+            let line = key.referenced.line();
+            let value = fields.next_value_seed(self)?;
+            let shown = key.value.0.to_string();
+            let mut found = self.0.borrow_mut();
+            if out.insert(key.value.text(), value).is_some() && found.len() < MOST_REPEATED {
+                found.push(format!("line {line}: key {shown} already set in map"));
+            }
         }
         Ok(Value::Object(out))
     }
@@ -155,6 +176,18 @@ mod tests {
         assert_eq!(read("a: 1\n---\nb: 2\n"), json!({"a": 1}));
         assert_eq!(read("# first\n---\na: 1\n...\nb: 2\n"), json!({"a": 1}));
         assert_eq!(read("1: a"), json!({"1": "a"}));
+    }
+
+    #[test]
+    fn repeated_keys_are_told_with_their_lines() {
+        let told = |text: &str| parse(text.as_bytes()).unwrap().repeated;
+        assert_eq!(told("a: 1\nb: {c: 1}\n"), [""; 0]);
+        assert_eq!(
+            told("a: 1\na: {b: 1, b: 2}\n"),
+            ["line 2: key \"b\" already set in map", "line 2: key \"a\" already set in map",]
+        );
+        // JSON is told as YAML is.
+        assert_eq!(told("{\"a\": 1,\n\"a\": 2}"), ["line 2: key \"a\" already set in map"]);
     }
 
     #[test]

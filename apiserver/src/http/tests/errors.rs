@@ -301,7 +301,7 @@ async fn a_template_is_checked_like_a_pod_unless_the_selector_is_bad() {
     let reply = client.post(url, deployment("x y")).await;
     let causes = reply.value["details"]["causes"].as_array().cloned().unwrap_or_default();
     let fields: Vec<&str> = causes.iter().filter_map(|cause| cause["field"].as_str()).collect();
-    assert_eq!(fields, ["spec.selector", "spec.selector.matchLabels"], "{}", reply.text);
+    assert_eq!(fields, ["spec.selector.matchLabels", "spec.selector"], "{}", reply.text);
 }
 
 #[tokio::test(start_paused = true)]

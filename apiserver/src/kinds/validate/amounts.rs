@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::fields::is_empty;
+use super::volumes;
 use crate::kinds::quantity::Quantity;
 use crate::names;
 use crate::served::Cause;
@@ -50,7 +51,11 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
     match kind {
         "ResourceQuota" => quota(&object["spec"], causes),
         "LimitRange" => limits(&object["spec"], causes),
-        "PersistentVolume" => volume(&object["spec"], causes),
+        "PersistentVolume" => {
+            volume(&object["spec"], causes);
+            volumes::volume(&object["spec"], causes);
+        }
+        "PersistentVolumeClaim" => volumes::claim(&object["spec"], "spec", causes),
         _ => {}
     }
 }
@@ -137,8 +142,9 @@ fn scopes(spec: &Value, causes: &mut Vec<Cause>) {
 
 /// Appends the faults of a selector of scopes.
 fn selector(selector: &Value, causes: &mut Vec<Cause>) {
-    for (index, term) in selector["matchExpressions"].as_array().into_iter().flatten().enumerate() {
-        let at = format!("spec.scopeSelector.matchExpressions[{index}]");
+    for term in selector["matchExpressions"].as_array().into_iter().flatten() {
+        // The paths of these faults lack the position, upstream too.
+        let at = "spec.scopeSelector.matchExpressions";
         let scope = term["scopeName"].as_str().unwrap_or_default();
         let operator = term["operator"].as_str().unwrap_or_default();
         if !SCOPES.contains(&scope) {
@@ -147,7 +153,7 @@ fn selector(selector: &Value, causes: &mut Vec<Cause>) {
         }
         let is_flag = !matches!(scope, "PriorityClass" | "VolumeAttributesClass");
         if is_flag && SCOPES.contains(&scope) && operator != "Exists" {
-            let why = "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+            let why = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
             causes.push(invalid_value(&format!("{at}.operator"), &operator.into(), why));
         }
         let has_values = !is_empty(&term["values"]);
@@ -157,7 +163,7 @@ fn selector(selector: &Value, causes: &mut Vec<Cause>) {
                 causes.push(required(&format!("{at}.values"), why));
             }
             "Exists" | "DoesNotExist" if has_values => {
-                let why = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector";
+                let why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
                 causes.push(invalid_value(&format!("{at}.values"), &term["values"], why));
             }
             "In" | "NotIn" | "Exists" | "DoesNotExist" => {}

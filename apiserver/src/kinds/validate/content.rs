@@ -1,5 +1,7 @@
 //! Checks of kinds of the core group, and of events.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -10,7 +12,7 @@ use crate::go;
 use crate::kinds::Kind;
 use crate::names;
 use crate::served::Cause;
-use crate::status::{invalid_value, required};
+use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
 
 /// Key of the credentials of registries in a Secret.
 const DOCKER: &str = ".dockerconfigjson";
@@ -24,11 +26,6 @@ pub(super) fn check(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
             secret(object, causes);
         }
         "Service" => services::check(&object["spec"], causes),
-        "PersistentVolumeClaim"
-            if is_empty(&object["spec"]["resources"]["requests"]["storage"]) =>
-        {
-            causes.push(required("spec.resources[storage]", ""));
-        }
         "Event" if kind.served.group.is_empty() => event(object, causes),
         "Event" => new_event(object, causes),
         _ => {}
@@ -45,6 +42,60 @@ pub(super) fn request(request: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Usages of a certificate.
+const USAGES: [&str; 23] = [
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+];
+
+/// Appends the faults of the signer, the usages and the time of a certificate request.
+pub(super) fn signing(spec: &Value, causes: &mut Vec<Cause>) {
+    let mut seen = BTreeSet::new();
+    for (index, usage) in spec["usages"].as_array().into_iter().flatten().enumerate() {
+        let (at, name) = (format!("spec.usages[{index}]"), usage.as_str().unwrap_or_default());
+        if !USAGES.contains(&name) {
+            causes.push(unsupported(&at, name, &USAGES));
+        }
+        if !seen.insert(name) {
+            causes.push(cause("FieldValueDuplicate", &at, format!("Duplicate value: {usage}")));
+        }
+    }
+    let (at, signer) = ("spec.signerName", spec["signerName"].as_str().unwrap_or_default());
+    if signer == "kubernetes.io/legacy-unknown" {
+        let why = "the legacy signerName is not allowed via this API version";
+        causes.push(invalid_value(at, &signer.into(), why));
+    } else if !signer.is_empty() && signer.matches('/').count() != 1 {
+        let why = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+        causes.push(invalid_value(at, &signer.into(), why));
+    }
+    let time = &spec["expirationSeconds"];
+    if time.as_i64().is_some_and(|seconds| seconds < 600) {
+        let why = "may not specify a duration less than 600 seconds (10 minutes)";
+        causes.push(invalid_value("spec.expirationSeconds", time, why));
+    }
+}
+
 /// Appends the fault of a slice of devices that does not say of which nodes they are.
 pub(super) fn slice(spec: &Value, causes: &mut Vec<Cause>) {
     let names = ["nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"];
@@ -57,6 +108,41 @@ pub(super) fn slice(spec: &Value, causes: &mut Vec<Cause>) {
         let shown = format!("{{{}}}", set.join(", "));
         let detail = format!("{detail}, but multiple fields are set");
         causes.push(invalid_value("spec", &shown.into(), &detail));
+    }
+}
+
+/// Appends the faults of a path with a domain before it, such as `acme.io/foo`.
+pub(super) fn prefixed_path(text: &str, at: &str, causes: &mut Vec<Cause>) {
+    let (domain, path) = text.split_once('/').unwrap_or_default();
+    if domain.is_empty() || path.is_empty() {
+        let why = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+        causes.push(invalid_value(at, &text.into(), why));
+        return;
+    }
+    let faults = names::subdomain(domain);
+    causes.extend(faults.iter().map(|why| invalid_value(at, &domain.into(), why)));
+}
+
+/// Appends the faults of a class of priorities.
+pub(super) fn priority_class(object: &Value, causes: &mut Vec<Cause>) {
+    /// Largest value of classes that are not the server's own.
+    const MOST: i64 = 1_000_000_000;
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let is_system = ["system-cluster-critical", "system-node-critical"].contains(&name);
+    if name.starts_with("system-") && !is_system {
+        let why = format!(
+            "priority class names with 'system-' prefix are reserved for system use only. error: \
+             {name} is not a known system priority class"
+        );
+        causes.push(forbidden_field("metadata.name", &why));
+    } else if !is_system && object["value"].as_i64().is_some_and(|value| value > MOST) {
+        let why = format!("maximum allowed value of a user defined priority is {MOST}");
+        causes.push(forbidden_field("value", &why));
+    }
+    let known = ["PreemptLowerPriority", "Never"];
+    let policy = object["preemptionPolicy"].as_str().filter(|policy| !policy.is_empty());
+    if let Some(policy) = policy.filter(|policy| !known.contains(policy)) {
+        causes.push(unsupported("preemptionPolicy", policy, &known));
     }
 }
 

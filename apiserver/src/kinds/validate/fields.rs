@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
+use super::pod;
 use crate::names;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
@@ -43,6 +44,12 @@ pub(super) enum Check {
     Amount,
     /// A text without line breaks.
     Line,
+    /// A segment of a path, if there is one.
+    Segment,
+    /// A qualified name, if there is one.
+    Qualified,
+    /// The name of a port, if the field is a text.
+    PortName,
 }
 
 impl Check {
@@ -72,6 +79,9 @@ impl Check {
             "address" => Self::Address,
             "amount" => Self::Amount,
             "line" => Self::Line,
+            "segment" => Self::Segment,
+            "qualified" => Self::Qualified,
+            "port-name" => Self::PortName,
             _ => return None,
         })
     }
@@ -145,7 +155,7 @@ pub(super) fn judge(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cau
     match check {
         Check::Required(detail) => {
             // An empty structure behind a pointer is there; its own fields are judged.
-            let is_there = value.is_object() && at.ends_with("matchConstraints");
+            let is_there = value.is_object() && (at.ends_with("matchConstraints") || at == "data");
             if is_empty(value) && !is_there {
                 causes.push(required(at, detail));
             }
@@ -175,11 +185,16 @@ pub(super) fn judge(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cau
             causes.push(invalid_value(at, value, "must not contain line breaks"));
         }
         Check::Line => {}
+        Check::Segment if !text.is_empty() => named(names::path(text), value, at, causes),
+        Check::Qualified if !text.is_empty() => named(names::qualified(text), value, at, causes),
+        Check::Segment | Check::Qualified => {}
+        Check::PortName if value.is_string() => named(pod::port_name(text), value, at, causes),
+        Check::PortName => {}
     }
 }
 
 /// Appends the faults of a name.
-fn named(faults: Vec<String>, value: &Value, at: &str, causes: &mut Vec<Cause>) {
+pub(super) fn named(faults: Vec<String>, value: &Value, at: &str, causes: &mut Vec<Cause>) {
     causes.extend(faults.iter().map(|why| invalid_value(at, value, why)));
 }
 
@@ -226,7 +241,7 @@ fn labels(value: &Value, at: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Appends the faults of a label selector.
-fn selector(value: &Value, at: &str, causes: &mut Vec<Cause>) {
+pub(in crate::kinds) fn selector(value: &Value, at: &str, causes: &mut Vec<Cause>) {
     labels(&value["matchLabels"], &format!("{at}.matchLabels"), causes);
     for (index, item) in value["matchExpressions"].as_array().into_iter().flatten().enumerate() {
         let at = format!("{at}.matchExpressions[{index}]");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::fields::is_empty;
+use super::fields::{self, Check, is_empty};
 use crate::names;
 use crate::served::Cause;
 use crate::status::{invalid_value, required, unsupported};
@@ -12,6 +12,14 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
     let items = |list: &str| object[list].as_array().cloned().unwrap_or_default();
     for (index, rule) in items("rules").iter().enumerate() {
         role_rule(kind == "Role", rule, &format!("rules[{index}]"), causes);
+    }
+    let selectors = object["aggregationRule"]["clusterRoleSelectors"].as_array();
+    for (index, selector) in selectors.into_iter().flatten().enumerate() {
+        let at = format!("aggregationRule.clusterRoleSelectors[{index}]");
+        fields::judge(&Check::Selector, selector, &at, causes);
+        if !fields::is_selector(selector) {
+            causes.push(invalid_value(&at, &Value::Null, "invalid label selector."));
+        }
     }
     for (index, subject) in items("subjects").iter().enumerate() {
         check_subject(kind, subject, &format!("subjects[{index}]"), causes);

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::fields::is_empty;
+use super::networking;
 use crate::names;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
@@ -21,8 +22,15 @@ pub(super) fn check(spec: &Value, causes: &mut Vec<Cause>) {
                     causes.push(forbidden_field(&at, "may not be set for ExternalName services"));
                 }
             }
-            if is_empty(&spec["externalName"]) {
+            let name = spec["externalName"].as_str().unwrap_or_default();
+            if name.is_empty() {
                 causes.push(required("spec.externalName", ""));
+            } else {
+                // The dot at the end of a full name is allowed.
+                let faults = names::subdomain(name.strip_suffix('.').unwrap_or(name));
+                let held = &spec["externalName"];
+                causes
+                    .extend(faults.iter().map(|why| invalid_value("spec.externalName", held, why)));
             }
         }
         "NodePort" | "LoadBalancer" if spec["clusterIPs"] == json!(["None"]) => {
@@ -32,8 +40,93 @@ pub(super) fn check(spec: &Value, causes: &mut Vec<Cause>) {
         _ => {}
     }
     affinity(spec, causes);
+    external(spec, causes);
     ports(spec, causes);
+    balancing(spec, causes);
     traffic(spec, causes);
+    distribution(spec, causes);
+}
+
+/// Appends the faults of addresses that others route to the Service.
+fn external(spec: &Value, causes: &mut Vec<Cause>) {
+    for (index, value) in spec["externalIPs"].as_array().into_iter().flatten().enumerate() {
+        let at = format!("spec.externalIPs[{index}]");
+        let text = value.as_str().unwrap_or_default();
+        let Ok(address) = text.parse::<IpAddr>() else {
+            let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+            causes.push(invalid_value(&at, value, why));
+            continue;
+        };
+        causes.extend(special(address).map(|why| invalid_value(&at, value, &why)));
+    }
+}
+
+/// Returns the fault of an address that no other machine can route to.
+fn special(address: IpAddr) -> Option<String> {
+    let (is_link, is_link_multicast) = match address {
+        IpAddr::V4(address) => (address.is_link_local(), address.octets()[..3] == [224, 0, 0]),
+        IpAddr::V6(address) => {
+            let first = address.segments()[0];
+            (first & 0xffc0 == 0xfe80, first == 0xff02)
+        }
+    };
+    if address.is_unspecified() {
+        return Some(format!("may not be unspecified ({address})"));
+    }
+    let why = if address.is_loopback() {
+        "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+    } else if is_link {
+        "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+    } else if is_link_multicast {
+        "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+    } else {
+        return None;
+    };
+    Some(why.to_owned())
+}
+
+/// Appends the faults of what only load balancers have.
+fn balancing(spec: &Value, causes: &mut Vec<Cause>) {
+    const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
+    let is_balanced = spec["type"] == "LoadBalancer";
+    // The server's own type has no other name for this field.
+    let at = "spec.LoadBalancerSourceRanges";
+    let ranges = spec["loadBalancerSourceRanges"].as_array().map_or(&[][..], Vec::as_slice);
+    if !is_balanced && !ranges.is_empty() {
+        causes.push(forbidden_field(at, ONLY));
+    }
+    for (index, range) in ranges.iter().enumerate() {
+        networking::blocked(range, &format!("{at}[{index}]"), causes);
+    }
+    let allocate = &spec["allocateLoadBalancerNodePorts"];
+    if !is_balanced && allocate.is_boolean() {
+        causes.push(forbidden_field("spec.allocateLoadBalancerNodePorts", ONLY));
+    }
+    let at = "spec.loadBalancerClass";
+    match spec["loadBalancerClass"].as_str() {
+        Some(_) if !is_balanced => causes.push(forbidden_field(at, ONLY)),
+        Some(class) => {
+            let held = &spec["loadBalancerClass"];
+            causes.extend(names::qualified(class).iter().map(|why| invalid_value(at, held, why)));
+        }
+        None => {}
+    }
+}
+
+/// Appends the faults of the ways in which traffic is spread.
+fn distribution(spec: &Value, causes: &mut Vec<Cause>) {
+    let is_checked = spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
+    let port = &spec["healthCheckNodePort"];
+    if !is_empty(port) && !is_checked {
+        let why =
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        causes.push(invalid_value("spec.healthCheckNodePort", port, why));
+    }
+    let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    let held = spec["trafficDistribution"].as_str();
+    if let Some(held) = held.filter(|held| !known.contains(held)) {
+        causes.push(unsupported("spec.trafficDistribution", held, &known));
+    }
 }
 
 /// Appends the fault of a time for which clients keep their endpoint.
@@ -189,6 +282,30 @@ mod tests {
         assert_eq!(faults(outside), [""; 0]);
         let other = json!({"type": "NodePort", "externalTrafficPolicy": "Global"});
         assert_eq!(faults(other), ["spec.externalTrafficPolicy"]);
+    }
+
+    #[test]
+    fn external_addresses_can_be_reached_and_some_fields_are_those_of_load_balancers() {
+        for address in ["127.0.0.1", "0.0.0.0", "169.254.1.1", "224.0.0.1", "::1", "fe80::1", "x"] {
+            let spec = json!({"type": "ClusterIP", "externalIPs": [address],
+                "externalTrafficPolicy": "Cluster"});
+            assert_eq!(faults(spec), ["spec.externalIPs[0]"], "{address}");
+        }
+        for (field, value) in [
+            ("loadBalancerClass", json!("a/b")),
+            ("allocateLoadBalancerNodePorts", json!(false)),
+            ("healthCheckNodePort", json!(30_000)),
+            ("trafficDistribution", json!("X")),
+        ] {
+            assert_eq!(
+                faults(json!({"type": "ClusterIP", field: value})),
+                [format!("spec.{field}")]
+            );
+        }
+        let balanced = json!({"type": "LoadBalancer", "loadBalancerClass": "a/b",
+            "externalTrafficPolicy": "Local", "healthCheckNodePort": 30_000,
+            "allocateLoadBalancerNodePorts": true, "loadBalancerSourceRanges": ["1.2.3.0/24"]});
+        assert_eq!(faults(balanced), [""; 0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod parameters;
 pub(crate) mod policies;
 pub(crate) mod priority;
 pub(crate) mod quota;
+mod runtime;
 pub(crate) mod size;
 pub(crate) mod webhooks;
 
@@ -51,6 +52,8 @@ pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result
 pub(crate) fn defaults(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
     limits::apply(core, call, object)?;
     priority::apply(core, call, object)?;
+    priority::check_class(core, call, object)?;
+    runtime::apply(core, call, object)?;
     if call.kind.is("", "pods") && call.subresource.is_empty() {
         crate::kinds::admission::enter(&call.kind, object);
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Form;
-use crate::typed::{Id, Table, TypeShape};
+use crate::typed::{Id, Table, TypeSchema, TypeShape};
 use crate::verbs::{Call, fields};
 
 /// The objects that a patch reaches, by key.
@@ -117,6 +117,15 @@ fn joined(items: &[Value], held: &[Value], by: &str) -> Value {
         }
     }
     Value::Array(all)
+}
+
+/// Returns the metadata of an object with its fields in the order of the Go structure.
+pub(in crate::verbs) fn metadata(types: &TypeSchema, object: &Value) -> String {
+    let table = types.table();
+    let id = table.object(types.root()).and_then(|root| Table::child(root, "metadata"));
+    let mut out = String::new();
+    print(table, id, &object["metadata"], None, &mut out);
+    out
 }
 
 /// Returns a value as Go's `%v` prints it.

@@ -212,6 +212,8 @@ fn check_spec(spec: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let others = LISTS.iter().flat_map(|name| list(spec, name));
     let others: BTreeSet<&str> = others.filter_map(|one| one["name"].as_str()).collect();
+    let volumes = list(spec, "volumes").iter().filter_map(|volume| volume["name"].as_str());
+    let volumes: BTreeSet<&str> = volumes.collect();
     let mut names = others.clone();
     for (index, container) in list(spec, "ephemeralContainers").iter().enumerate() {
         let at = format!("spec.ephemeralContainers[{index}]");
@@ -235,6 +237,14 @@ fn check_spec(spec: &Value) -> Vec<Cause> {
         if named.is_some_and(|text| !others.contains(text)) {
             let message = format!("Not found: {target}");
             causes.push(cause("FieldValueNotFound", &format!("{at}.targetContainerName"), message));
+        }
+        for (number, mount) in list(container, "volumeMounts").iter().enumerate() {
+            let volume = &mount["name"];
+            if !volumes.contains(volume.as_str().unwrap_or_default()) {
+                let at = format!("{at}.volumeMounts[{number}].name");
+                let message = format!("Not found: {volume}");
+                causes.push(cause("FieldValueNotFound", &at, message));
+            }
         }
         check_fields(&at, container, &mut causes);
     }

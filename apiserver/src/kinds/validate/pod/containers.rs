@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{duplicate, handlers, identities, integer, items, named, resources, text, volumes};
+use super::{
+    duplicate, handlers, identities, integer, items, named, resources, security, text, volumes,
+};
 use crate::kinds::validate::content;
 use crate::kinds::validate::fields::is_empty;
 use crate::names;
@@ -89,6 +91,7 @@ fn common(container: &Value, at: &str, volumes: &BTreeSet<&str>, causes: &mut Ve
     resources::check(&container["resources"], &format!("{at}.resources"), causes);
     let context = &container["securityContext"];
     let at = format!("{at}.securityContext");
+    security::profiles(context, &at, causes);
     identities(context, &at, causes);
     volumes::escalation(context, &at, causes);
 }
@@ -232,6 +235,8 @@ fn sources(sources: &Value, at: &str, causes: &mut Vec<Cause>) {
             let (at, name) = (format!("{at_item}.{field}.name"), text(&source[*field], "name"));
             if name.is_empty() {
                 causes.push(required(&at, ""));
+            } else {
+                named(names::subdomain(name), name, &at, causes);
             }
         }
         // Both faults are of the list as a whole, upstream too.

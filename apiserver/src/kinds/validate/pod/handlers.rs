@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{integer, named, text};
+use super::{integer, items, named, text};
 use crate::kinds::validate::fields::is_empty;
 use crate::served::Cause;
 use crate::status::{forbidden_field, invalid_value, required, unsupported};
@@ -68,6 +68,15 @@ fn one(name: &str, handler: &Value, at: &str, causes: &mut Vec<Cause>) {
             if !scheme.is_empty() && !["HTTP", "HTTPS"].contains(&scheme) {
                 causes.push(unsupported(&format!("{at}.scheme"), scheme, &["HTTP", "HTTPS"]));
             }
+            for (_, header) in items(&handler["httpHeaders"]) {
+                let name = text(header, "name");
+                let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+                if name.is_empty() || !name.bytes().all(is_letter) {
+                    let why = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. \
+                               'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
+                    causes.push(invalid_value(&format!("{at}.httpHeaders"), &name.into(), why));
+                }
+            }
         }
         "tcpSocket" | "grpc" => port(&handler["port"], &format!("{at}.port"), causes),
         _ => {}
@@ -90,7 +99,7 @@ pub(super) fn port_number(number: i64, at: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Returns the faults of a port's name.
-pub(super) fn port_name(name: &str) -> Vec<String> {
+pub(in crate::kinds::validate) fn port_name(name: &str) -> Vec<String> {
     let is_letter = |letter: char| letter.is_ascii_lowercase();
     let is_inside = |letter: char| is_letter(letter) || letter.is_ascii_digit() || letter == '-';
     let mut faults = Vec::new();

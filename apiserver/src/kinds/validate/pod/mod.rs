@@ -7,14 +7,20 @@ mod containers;
 mod handlers;
 mod placement;
 mod resources;
+mod security;
 mod volumes;
+mod warnings;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 pub(crate) use change::change;
+pub(super) use handlers::port_name;
+pub(super) use placement::node_selector;
 use placement::tolerations;
+pub(super) use volumes::{SOURCES, source as volume_source};
+pub(crate) use warnings::warnings;
 
 use super::{fields, table};
 use crate::kinds::meta;
@@ -54,11 +60,24 @@ pub(super) fn check(spec: &Value, at: &str, is_pod: bool, causes: &mut Vec<Cause
     host_ports(spec, at, is_pod, causes);
     table::pod(spec, at, causes);
     identities(&spec["securityContext"], &format!("{at}.securityContext"), causes);
+    security::pod(spec, at, causes);
+    security::names_of_hosts(&spec["dnsConfig"], &format!("{at}.dnsConfig"), causes);
     names_of_servers(spec, at, causes);
+    placement::affinity(&spec["affinity"], &format!("{at}.affinity"), causes);
+    placement::spread(&spec["topologySpreadConstraints"], at, causes);
     gates(&spec["schedulingGates"], &format!("{at}.schedulingGates"), causes);
     tolerations(&spec["tolerations"], &format!("{at}.tolerations"), causes);
+    early(spec, at, causes);
     if is_pod {
         only_pods(spec, at, causes);
+    }
+}
+
+/// Appends the faults of a Pod that is on a node before its gates are gone.
+fn early(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
+    if !fields::is_empty(&spec["schedulingGates"]) && !fields::is_empty(&spec["nodeName"]) {
+        let why = "cannot be set until all schedulingGates have been cleared";
+        causes.push(forbidden_field(&format!("{at}.nodeName"), why));
     }
 }
 

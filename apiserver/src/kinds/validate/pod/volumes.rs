@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 use super::{duplicate, items, named, text};
 use crate::kinds::quantity::Quantity;
 use crate::kinds::validate::fields::is_empty;
+use crate::kinds::validate::volumes as claims;
 use crate::names;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
 
 /// Sources of volumes, in the order in which the server looks at them.
-const SOURCES: [&str; 30] = [
+pub(in crate::kinds::validate) const SOURCES: [&str; 30] = [
     "emptyDir",
     "hostPath",
     "gitRepo",
@@ -129,7 +130,12 @@ fn volume(volume: &Value, at: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Appends the faults of the source of a volume.
-fn source(name: &str, source: &Value, at: &str, causes: &mut Vec<Cause>) {
+pub(in crate::kinds::validate) fn source(
+    name: &str,
+    source: &Value,
+    at: &str,
+    causes: &mut Vec<Cause>,
+) {
     let mut need = |field: &str| {
         if text(source, field).is_empty() {
             causes.push(required(&format!("{at}.{field}"), ""));
@@ -142,6 +148,41 @@ fn source(name: &str, source: &Value, at: &str, causes: &mut Vec<Cause>) {
         "hostPath" => {
             need("path");
             host_path(source, at, causes);
+        }
+        "gitRepo" => need("repository"),
+        "image" => {
+            need("reference");
+            let policy = text(source, "pullPolicy");
+            let known = ["Always", "IfNotPresent", "Never"];
+            if !policy.is_empty() && !known.contains(&policy) {
+                causes.push(unsupported(&format!("{at}.pullPolicy"), policy, &known));
+            }
+        }
+        "iscsi" => ["targetPortal", "iqn"].into_iter().for_each(need),
+        "nfs" => {
+            ["server", "path"].into_iter().for_each(need);
+            let path = text(source, "path");
+            if !path.starts_with('/') {
+                let at = format!("{at}.path");
+                causes.push(invalid_value(&at, &path.into(), "must be an absolute path"));
+            }
+        }
+        "fc" => {
+            let is_there = |field: &str| !is_empty(&source[field]);
+            if is_there("targetWWNs") == is_there("wwids") {
+                let why = "must specify either targetWWNs or wwids, but not both";
+                causes.push(required(&format!("{at}.targetWWNs"), why));
+            }
+        }
+        "csi" => csi(source, at, causes),
+        "ephemeral" => {
+            let (template, at) =
+                (&source["volumeClaimTemplate"], format!("{at}.volumeClaimTemplate"));
+            if template.is_null() {
+                causes.push(required(&at, ""));
+            } else {
+                claims::claim(&template["spec"], &format!("{at}.spec"), causes);
+            }
         }
         "emptyDir" => {
             let limit = Quantity::parse(&source["sizeLimit"]);
@@ -166,6 +207,20 @@ fn source(name: &str, source: &Value, at: &str, causes: &mut Vec<Cause>) {
         for (index, item) in items(&source["items"]) {
             key(item, &format!("{at}.items[{index}]"), causes);
         }
+    }
+}
+
+/// Appends the faults of a volume of a driver.
+fn csi(source: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let (at_driver, driver) = (format!("{at}.driver"), text(source, "driver"));
+    if driver.is_empty() {
+        causes.push(required(&at_driver, ""));
+    } else {
+        named(names::subdomain(driver), driver, &at_driver, causes);
+    }
+    let secret = &source["nodePublishSecretRef"];
+    if secret.is_object() && text(secret, "name").is_empty() {
+        causes.push(required(&format!("{at}.nodePublishSecretRef.name"), ""));
     }
 }
 

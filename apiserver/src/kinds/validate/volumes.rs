@@ -1,0 +1,179 @@
+//! Checks of claims of volumes, of the parts of volumes that several fields decide, and of storage classes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::fields::{self, Check, is_empty, named};
+use super::pod;
+use crate::kinds::quantity::Quantity;
+use crate::names;
+use crate::served::Cause;
+use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
+
+/// Modes of access.
+const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+/// Appends the faults of the spec of a claim.
+pub(super) fn claim(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
+    if is_empty(&spec["accessModes"]) {
+        let why = "at least 1 access mode is required";
+        causes.push(required(&format!("{at}.accessModes"), why));
+    }
+    if spec["selector"].is_object() {
+        fields::judge(&Check::Selector, &spec["selector"], &format!("{at}.selector"), causes);
+    }
+    modes(&spec["accessModes"], &format!("{at}.accessModes"), causes);
+    let at_storage = format!("{at}.resources[storage]");
+    match Quantity::parse(&spec["resources"]["requests"]["storage"]) {
+        None => causes.push(required(&at_storage, "")),
+        Some(held) if held.is_negative() || held.is_zero() => {
+            let shown = held.to_string().into();
+            causes.push(invalid_value(&at_storage, &shown, "must be greater than zero"));
+        }
+        Some(_) => {}
+    }
+    if let Some(name) = spec["storageClassName"].as_str().filter(|name| !name.is_empty()) {
+        let at = format!("{at}.storageClassName");
+        named(names::subdomain(name), &spec["storageClassName"], &at, causes);
+    }
+    mode(spec, at, causes);
+    if let Some(name) = spec["volumeAttributesClassName"].as_str().filter(|name| !name.is_empty()) {
+        let at = format!("{at}.volumeAttributesClassName");
+        named(names::subdomain(name), &spec["volumeAttributesClassName"], &at, causes);
+    }
+}
+
+/// Appends the faults of modes of access.
+fn modes(modes: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let held: Vec<&str> =
+        modes.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for mode in held.iter().filter(|mode| !MODES.contains(mode)) {
+        causes.push(unsupported(at, mode, &MODES));
+    }
+    let is_single = held.contains(&"ReadWriteOncePod");
+    if is_single && held.iter().any(|mode| *mode != "ReadWriteOncePod") {
+        let why = "may not use ReadWriteOncePod with other access modes";
+        causes.push(forbidden_field(at, why));
+    }
+}
+
+/// Appends the fault of the form in which a volume is used.
+fn mode(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let known = ["Block", "Filesystem"];
+    if let Some(mode) = spec["volumeMode"].as_str().filter(|mode| !known.contains(mode)) {
+        causes.push(unsupported(&format!("{at}.volumeMode"), mode, &known));
+    }
+}
+
+/// Appends the faults of a volume's modes, policies and sources.
+pub(super) fn volume(spec: &Value, causes: &mut Vec<Cause>) {
+    modes(&spec["accessModes"], "spec.accessModes", causes);
+    mode(spec, "spec", causes);
+    let policy = spec["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default();
+    let at = "spec.persistentVolumeReclaimPolicy";
+    let known = ["Delete", "Recycle", "Retain"];
+    if !policy.is_empty() && !known.contains(&policy) {
+        causes.push(unsupported(at, policy, &known));
+    }
+    if policy == "Recycle" && spec["hostPath"]["path"] == "/" {
+        let why = "may not be 'recycle' for a hostPath mount of '/'";
+        causes.push(forbidden_field(at, why));
+    }
+    let class = spec["storageClassName"].as_str().unwrap_or_default();
+    if !class.is_empty() {
+        let at = "spec.storageClassName";
+        named(names::subdomain(class), &spec["storageClassName"], at, causes);
+    }
+    let affinity = &spec["nodeAffinity"];
+    if affinity.is_object() && !affinity["required"].is_object() {
+        let why = "must specify required node constraints";
+        causes.push(required("spec.nodeAffinity.required", why));
+    } else if affinity.is_object() {
+        pod::node_selector(&affinity["required"], "spec.nodeAffinity.required", causes);
+    } else if spec["local"].is_object() {
+        causes.push(required("spec.nodeAffinity", "Local volume requires node affinity"));
+    }
+    let mut held = pod::SOURCES.into_iter().filter(|source| spec[*source].is_object());
+    if let Some(first) = held.next() {
+        let at = format!("spec.{first}");
+        pod::volume_source(first, &spec[first], &at, causes);
+        if first == "csi" && is_empty(&spec["csi"]["volumeHandle"]) {
+            causes.push(required("spec.csi.volumeHandle", ""));
+        }
+    }
+    for more in held {
+        let why = "may not specify more than 1 volume type";
+        causes.push(forbidden_field(&format!("spec.{more}"), why));
+    }
+}
+
+/// Appends the faults of a storage class.
+pub(super) fn class(object: &Value, causes: &mut Vec<Cause>) {
+    for key in object["parameters"].as_object().into_iter().flatten().map(|(key, _)| key) {
+        if key.is_empty() {
+            causes.push(invalid_value("parameters", &"".into(), "field can not be empty."));
+        }
+    }
+    for (field, known) in [
+        ("reclaimPolicy", ["Delete", "Retain"]),
+        ("volumeBindingMode", ["Immediate", "WaitForFirstConsumer"]),
+    ] {
+        let held = object[field].as_str().filter(|held| !held.is_empty());
+        if let Some(held) = held.filter(|held| !known.contains(held)) {
+            causes.push(unsupported(field, held, &known));
+        }
+    }
+    for (index, term) in object["allowedTopologies"].as_array().into_iter().flatten().enumerate() {
+        let at = format!("allowedTopologies[{index}].matchLabelExpressions");
+        let mut keys = BTreeSet::new();
+        for (number, one) in
+            term["matchLabelExpressions"].as_array().into_iter().flatten().enumerate()
+        {
+            let at = format!("{at}[{number}]");
+            let key = one["key"].as_str().unwrap_or_default();
+            if is_empty(&one["values"]) {
+                causes.push(required(&format!("{at}.values"), ""));
+            }
+            let mut seen = BTreeSet::new();
+            for (place, value) in one["values"].as_array().into_iter().flatten().enumerate() {
+                if !seen.insert(value.as_str().unwrap_or_default()) {
+                    causes.push(duplicate(&format!("{at}.values[{place}]"), value));
+                }
+            }
+            if !keys.insert(key) {
+                causes.push(duplicate(&format!("{at}.key"), &one["key"]));
+            }
+        }
+    }
+}
+
+/// Returns the fault of a value that is there twice.
+fn duplicate(at: &str, value: &Value) -> Cause {
+    cause("FieldValueDuplicate", at, format!("Duplicate value: {value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn claims_ask_for_storage_in_known_modes() {
+        let faults = |field: &str, value: Value| {
+            let mut spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+            spec[field] = value;
+            let mut causes = Vec::new();
+            claim(&spec, "spec", &mut causes);
+            causes.into_iter().map(|cause| cause.field).collect::<Vec<_>>()
+        };
+        assert_eq!(faults("volumeMode", json!("Block")), [""; 0]);
+        assert_eq!(faults("volumeMode", json!("X")), ["spec.volumeMode"]);
+        assert_eq!(faults("accessModes", json!(["X"])), ["spec.accessModes"]);
+        let both = json!(["ReadWriteOncePod", "ReadWriteOnce"]);
+        assert_eq!(faults("accessModes", both), ["spec.accessModes"]);
+        let none = json!({"requests": {"storage": "0"}});
+        assert_eq!(faults("resources", none), ["spec.resources[storage]"]);
+    }
+}

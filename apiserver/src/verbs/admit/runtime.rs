@@ -1,0 +1,71 @@
+//! The runtime class of new Pods: it must exist, and adds its overhead and its place.
+
+use serde_json::Value;
+
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::status::{About, ApiError};
+use crate::verbs::Call;
+
+/// Resource of runtime classes in the store.
+const CLASSES: &str = "runtimeclasses.node.k8s.io";
+
+/// Completes a new Pod by its runtime class.
+pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
+    if !call.kind.is("", "pods") {
+        return Ok(());
+    }
+    completed(core, &mut object["spec"]).map_err(|why| {
+        let pod = meta::text(object, "name");
+        let why = format!("pod rejected: {why}");
+        ApiError::forbidden(About::resource(&call.kind.served, pod), &why)
+    })
+}
+
+/// Completes the spec of a Pod; the error is the reason of a refusal.
+fn completed(core: &Core, spec: &mut Value) -> Result<(), String> {
+    let name = spec["runtimeClassName"].as_str().map(str::to_owned);
+    let class = match &name {
+        None => Value::Null,
+        Some(name) => match core.store.get(CLASSES, name) {
+            Some(class) => class.value.clone(),
+            None => return Err(format!("RuntimeClass {name:?} not found")),
+        },
+    };
+    let fixed = &class["overhead"]["podFixed"];
+    match (spec["overhead"].is_object(), fixed.is_object()) {
+        (true, false) => {
+            return Err(
+                "Pod Overhead set without corresponding RuntimeClass defined Overhead".into()
+            );
+        }
+        (true, true) if spec["overhead"] != *fixed => {
+            return Err("Pod's Overhead doesn't match RuntimeClass's defined Overhead".into());
+        }
+        (false, true) => spec["overhead"] = fixed.clone(),
+        _ => {}
+    }
+    place(spec, &class["scheduling"])
+}
+
+/// Adds the place of a class: labels of nodes, and tolerations.
+fn place(spec: &mut Value, scheduling: &Value) -> Result<(), String> {
+    for (key, value) in scheduling["nodeSelector"].as_object().into_iter().flatten() {
+        let held = &spec["nodeSelector"][key];
+        if held.is_string() && held != value {
+            return Err(format!(
+                "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
+                value.as_str().unwrap_or_default(),
+                held.as_str().unwrap_or_default(),
+            ));
+        }
+        spec["nodeSelector"][key] = value.clone();
+    }
+    let added = scheduling["tolerations"].as_array().cloned().unwrap_or_default();
+    if !added.is_empty() {
+        let mut all = spec["tolerations"].as_array().cloned().unwrap_or_default();
+        all.extend(added.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>());
+        spec["tolerations"] = Value::Array(all);
+    }
+    Ok(())
+}
