@@ -53,7 +53,10 @@ impl Validate for Rules {
         }
         if cron.spec.history_limit == Some(0) {
             let text = "no finished Job is kept, so that nobody sees why one failed";
-            response.warn(format!("{}: {text}", path!(CronJob: spec.history_limit).json_path().unwrap_or_default()));
+            response.warn(format!(
+                "{}: {text}",
+                path!(CronJob: spec.history_limit).json_path().unwrap_or_default()
+            ));
         }
         response
     }
@@ -72,7 +75,7 @@ impl Reconciler for CronJobs {
         let (mut active, mut finished) = (Vec::new(), Vec::new());
         for job in &jobs {
             let job = job.get()?;
-            if is_finished(job) { finished.push(job) } else { active.push(job.name().to_owned()) }
+            if is_finished(&job) { finished.push(job) } else { active.push(job.name().to_owned()) }
         }
         finished.sort_by_key(|job| job.metadata.creation_timestamp.as_ref().map(|time| time.0));
         let kept = usize::try_from(cron.spec.history_limit.unwrap_or(3)).unwrap_or_default();
@@ -84,7 +87,11 @@ impl Reconciler for CronJobs {
         if let Some(at) = due {
             run(cron, cx, at, &mut active).await?;
         }
-        let since = due.or(cron.status.as_ref().and_then(|it| it.last_schedule_time.as_ref()).map(|it| it.0));
+        let since = due.or(cron
+            .status
+            .as_ref()
+            .and_then(|it| it.last_schedule_time.as_ref())
+            .map(|it| it.0));
         active.sort();
         let since = since.map(|at| at.to_string());
         let status = json!({ "status": { "active": active, "lastScheduleTime": since } });
@@ -117,7 +124,12 @@ fn times(cron: &CronJob, now: Timestamp) -> Result<(Option<Timestamp>, Option<Ti
 }
 
 /// Starts the Job of a time, as far as earlier ones allow it.
-async fn run(cron: &CronJob, cx: &Context<CronJobs>, at: Timestamp, active: &mut Vec<String>) -> Result<()> {
+async fn run(
+    cron: &CronJob,
+    cx: &Context<CronJobs>,
+    at: Timestamp,
+    active: &mut Vec<String>,
+) -> Result<()> {
     let name = format!("{}-{}", cron.name(), at.as_second() / 60);
     match cron.spec.concurrency_policy {
         _ if active.contains(&name) => return Ok(()),

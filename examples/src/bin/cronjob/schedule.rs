@@ -10,7 +10,8 @@ const DAYS: usize = 8 * 366 + 1;
 
 /// Returns the numbers of a field, such as `*/15`, `1-5` or `0,30`.
 fn parse(field: &str, least: i8, most: i8) -> Result<Vec<i8>, String> {
-    let wrong = || format!("{field:?} is not `*`, `*/N`, `N`, `N-M` or a list, within {least} and {most}");
+    let wrong =
+        || format!("{field:?} is not `*`, `*/N`, `N`, `N-M` or a list, within {least} and {most}");
     let number = |text: &str| text.parse::<i8>().ok().filter(|n| (least..=most).contains(n));
     let mut all = Vec::new();
     for part in field.split(',') {
@@ -57,7 +58,8 @@ impl Schedule {
             if !fits {
                 continue;
             }
-            let times = hours.iter().flat_map(|hour| minutes.iter().map(move |minute| (*hour, *minute)));
+            let times =
+                hours.iter().flat_map(|hour| minutes.iter().map(move |minute| (*hour, *minute)));
             let mut times = times.map(|(hour, minute)| date.at(hour, minute, 0, 0));
             if let Some(time) = times.find(|time| *time > after) {
                 let time = time.to_zoned(TimeZone::UTC).map_err(|error| error.to_string())?;
