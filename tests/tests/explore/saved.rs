@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use windlass::testing::Exploration;
 
-use crate::{failures, rotation};
+use crate::{failures, members};
 
 /// Folder of the findings that are kept beside these tests.
 const KEPT: &str = "tests/explore/findings";
@@ -38,7 +38,7 @@ fn a_saved_finding_whose_moment_is_gone_is_told() {
     let [finding] = report.findings() else { panic!("{report}") };
     assert_eq!(finding.heading(), "a file is no finding", "{report}");
     let other = Exploration::new().replay(KEPT);
-    let report = other.run(|world| rotation::stale_deletion(world, true));
+    let report = other.run(|world| members::volumes(world, true));
     let [finding] = report.findings() else { panic!("{report}") };
     assert!(finding.heading().contains("does not have the moment"), "{report}");
 }

@@ -59,6 +59,8 @@ pub(super) struct Outcome {
     pub(super) restart: usize,
     /// The reason for which the run did not reach its end.
     pub(super) failure: Option<String>,
+    /// Whether the failure is a panic of the workload itself.
+    pub(super) has_panicked: bool,
     /// Parts that were not at rest at the end, a sentence each.
     pub(super) unrest: Vec<String>,
 }
@@ -122,7 +124,7 @@ where
         Ok(outcome) => Outcome { recording, ..outcome },
         Err(panic) => {
             let failure = Some(format!("the workload panicked: {}", panic_text(panic.as_ref())));
-            Outcome { recording, failure, ..Outcome::default() }
+            Outcome { recording, failure, has_panicked: true, ..Outcome::default() }
         }
     }
 }

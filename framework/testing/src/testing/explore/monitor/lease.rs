@@ -36,7 +36,7 @@ impl LeaseMonitor {
     /// Follows the Lease; returns the sentence about a write by another replica than its holder.
     pub(super) fn changed(&mut self, change: &ObservedChange<'_>, seen: &Change) -> Option<String> {
         let user = change.user.filter(|user| line::is_operator(user))?;
-        if change.resource == "leases" {
+        if seen.plural() == "leases" {
             let lease = change.after.filter(|lease| lease["metadata"]["name"] == LEASE)?;
             let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
             self.holder = Some(user.to_owned()).filter(|_| !holder.is_empty());
