@@ -41,11 +41,13 @@ enum ActionForm {
     Hang,
     ExecuteThenHang,
     DelayMilliseconds(u64),
+    ExecuteThenDelayMilliseconds(u64),
     RetryAfter(String),
     CloseWatch,
     FailWatch(u16),
     RawFrame(String),
     RepeatWatch(u64),
+    BehindMilliseconds(u64, u64),
     Garble(String),
     RawBody(u16, String),
 }
@@ -60,11 +62,17 @@ impl From<ActionForm> for Action {
             ActionForm::Hang => Self::Hang,
             ActionForm::ExecuteThenHang => Self::ExecuteThenHang,
             ActionForm::DelayMilliseconds(time) => Self::Delay(Duration::from_millis(time)),
+            ActionForm::ExecuteThenDelayMilliseconds(time) => {
+                Self::ExecuteThenDelay(Duration::from_millis(time))
+            }
             ActionForm::RetryAfter(value) => Self::RetryAfter(value),
             ActionForm::CloseWatch => Self::CloseWatch,
             ActionForm::FailWatch(code) => Self::FailWatch(code),
             ActionForm::RawFrame(text) => Self::RawFrame(text.into()),
             ActionForm::RepeatWatch(back) => Self::RepeatWatch(back),
+            ActionForm::BehindMilliseconds(revision, time) => {
+                Self::Behind(revision, Duration::from_millis(time))
+            }
             ActionForm::Garble(name) => Self::Garble(name),
             ActionForm::RawBody(code, text) => Self::RawBody(code, text.into()),
         }

@@ -24,6 +24,8 @@ pub enum Action {
     ExecuteThenHang,
     /// Waits before executing the request.
     Delay(Duration),
+    /// Executes the request, then waits before the answer.
+    ExecuteThenDelay(Duration),
     /// Sets the `Retry-After` header of the answer to this value.
     RetryAfter(String),
     /// Ends the watch as soon as it is open.
@@ -34,6 +36,9 @@ pub enum Action {
     RawFrame(Bytes),
     /// Starts the watch this many revisions before the requested one.
     RepeatWatch(u64),
+    /// Lets the watch see a server that lags behind: its initial state is that of a revision, and
+    /// later changes follow when the time has passed. A revision that is compacted changes nothing.
+    Behind(u64, Duration),
     /// Replaces the `spec` of the named object by a text that no client can decode, in every answer
     /// that shows it.
     Garble(String),

@@ -222,6 +222,7 @@ async fn after(core: &Core, asked: &DecodedRequest, reply: &mut Reply, cut: &Can
                 core.requests.record(described(core, asked, 0));
                 std::future::pending::<()>().await;
             }
+            Action::ExecuteThenDelay(time) => tokio::time::sleep((*time).min(LONGEST)).await,
             Action::RetryAfter(value) => {
                 // Takes the place of the header that the answer may have by itself.
                 reply.headers.retain(|(name, _)| *name != "retry-after");

@@ -16,7 +16,7 @@ use super::list::{Selection, version};
 use super::options::ListOptions;
 use super::suspend::convert;
 use crate::core::Core;
-use crate::faults::{Action, Order, Tap};
+use crate::faults::{Action, LONGEST, Order, Tap};
 use crate::kinds::{Kind, meta};
 use crate::status::ApiError;
 use crate::storage::{self, Change, Cursor};
@@ -79,6 +79,8 @@ pub(crate) struct Watcher {
     deadline: Instant,
     /// Orders of faults.
     tap: Tap,
+    /// Time until which a fault keeps later changes from the watch.
+    asleep: Option<Instant>,
     /// Whether the watch ends after the queued events.
     over: bool,
     /// Whether a webhook converts the objects.
@@ -119,6 +121,7 @@ pub(crate) fn open(
         bookmarks: options.bookmarks.then(|| now + BOOKMARKS),
         deadline: now + Duration::from_secs(seconds),
         tap,
+        asleep: None,
         over: false,
         converts: kind.custom.as_ref().is_some_and(|custom| custom.conversion.is_some()),
         ticket: core.store.ticket(),
@@ -135,7 +138,18 @@ pub(crate) fn open(
     }
     // Last: a fault may take the place of everything that is queued.
     watcher.afflict(actions);
+    if let Some((revision, time)) = behind(actions) {
+        watcher.fall_behind(revision, time, &call.namespace, streams || implied);
+    }
     Ok(watcher)
+}
+
+/// Returns the revision that a fault shows to a watch as the present, and for how long.
+fn behind(actions: &[Action]) -> Option<(u64, Duration)> {
+    actions.iter().find_map(|action| match action {
+        Action::Behind(revision, time) => Some((*revision, *time)),
+        _ => None,
+    })
 }
 
 /// Returns the beginning of a namespace's keys.
@@ -204,6 +218,25 @@ impl Watcher {
         }
     }
 
+    /// Shows a revision as the present for a time; `starts` if the watch begins with a state.
+    fn fall_behind(&mut self, revision: u64, time: Duration, namespace: &str, starts: bool) {
+        let resource = &self.kind.storage;
+        let old = self.core.store.snapshot_at(resource, revision);
+        let follow = self.core.store.follow_from(resource, revision);
+        let (Ok(snapshot), Ok(cursor)) = (old, follow) else { return };
+        self.asleep = Some(Instant::now() + time.min(LONGEST));
+        if starts {
+            self.cursor = cursor;
+            self.ready.clear();
+            self.start(&snapshot, namespace, self.bookmarks.is_some());
+        }
+    }
+
+    /// Whether a fault still keeps changes from the watch.
+    fn is_asleep(&self) -> bool {
+        self.asleep.is_some_and(|until| Instant::now() < until)
+    }
+
     /// Waits for the next event; `None` ends the watch.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
@@ -246,7 +279,8 @@ impl Watcher {
                 if self.over {
                     return None;
                 }
-                if self.pull() || !self.ready.is_empty() || self.over {
+                let pulled = !self.is_asleep() && self.pull();
+                if pulled || !self.ready.is_empty() || self.over {
                     continue;
                 }
             }
@@ -286,7 +320,8 @@ impl Watcher {
 
     /// Waits for an order, a change, a due event, a bookmark or the end.
     async fn wait(&mut self) {
-        let paused = self.tap.paused();
+        let asleep = self.asleep.filter(|until| Instant::now() < *until);
+        let paused = self.tap.paused() || asleep.is_some();
         let bookmark = self.bookmarks.unwrap_or(self.deadline);
         let lagging = self.lagging.front().map_or(self.deadline, |(due, _)| *due);
         tokio::select! {
@@ -301,6 +336,7 @@ impl Watcher {
             },
             () = self.cursor.changed(), if !paused => {}
             () = sleep_until(self.deadline) => self.over = true,
+            () = sleep_until(asleep.unwrap_or(self.deadline)), if asleep.is_some() => {}
             () = sleep_until(lagging), if !paused && !self.lagging.is_empty() => {}
             () = sleep_until(bookmark), if self.bookmarks.is_some() && !paused => {
                 self.bookmarks = Some(bookmark + BOOKMARKS);

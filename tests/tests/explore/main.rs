@@ -3,23 +3,27 @@
 
 #![allow(clippy::unwrap_used, reason = "workloads of tests, outside of test functions")]
 
+mod copies;
 mod failures;
 mod fleet;
 mod members;
 mod records;
+mod replicas;
 mod rotation;
+mod saved;
+mod simulations;
 mod website;
 
 use std::process::Command;
 use std::time::Duration;
 
-use windlass::testing::{Exploration, ExplorationReport, World};
+use windlass::testing::{Exploration, ExplorationReport, Finding, World};
 
 /// Seeds of the short explorations of fixed operators.
 const SEEDS: [u64; 2] = [1, 7];
 
 /// Explores an operator with its bug until the first finding, and its twin for some runs.
-fn found_in_the_broken_only<W>(workload: impl Fn(World, bool) -> W + Send + Sync)
+fn found_in_the_broken_only<W>(workload: impl Fn(World, bool) -> W + Send + Sync) -> Finding
 where
     W: Future<Output = ()>,
 {
@@ -29,6 +33,7 @@ where
     for seed in SEEDS {
         clean(seed, 40, &workload);
     }
+    report.findings()[0].clone()
 }
 
 /// Explores a fixed operator.
@@ -82,22 +87,58 @@ fn a_deletion_by_a_stale_view_is_found() {
 }
 
 #[test]
+fn a_task_that_writes_after_a_hand_over_is_found() {
+    let finding = found_in_the_broken_only(replicas::tasks);
+    assert_eq!(finding.heading(), "a replica wrote without the lease", "{finding}");
+}
+
+#[test]
+fn an_object_that_is_taken_for_another_one_of_its_name_is_found() {
+    let finding = found_in_the_broken_only(replicas::names);
+    assert!(finding.to_string().contains("deleted and created again"), "{finding}");
+}
+
+#[test]
+fn a_copy_that_a_stale_start_takes_back_is_found_when_such_starts_are_asked_for() {
+    let found = |is_fixed, is_stale| {
+        let exploration = Exploration::new().runs(120).stale_starts(is_stale);
+        exploration.run(|world| copies::sizes(world, is_fixed))
+    };
+    let report = found(false, true);
+    assert_ne!(report.findings().len(), 0, "{report}");
+    let stale = |finding: &Finding| finding.to_string().contains("changes of that object before");
+    assert!(report.findings().iter().all(stale), "{report}");
+    for (is_fixed, is_stale) in [(false, false), (true, true)] {
+        let report = found(is_fixed, is_stale);
+        assert_eq!(report.findings().len(), 0, "{report}");
+    }
+}
+
+#[test]
 fn a_finding_is_made_again_alone_by_its_text() {
     let report = Exploration::new().first_only(true).run(|world| failures::creation(world, false));
     let finding = report.findings().first().unwrap();
     assert!(finding.to_string().contains("the create of configmaps default/"), "{report}");
-    let name = "the_run_that_a_text_names";
-    let again = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored", "--nocapture", name])
-        .env("WINDLASS_EXPLORE", finding.replay())
-        .output()
-        .unwrap();
-    let output = [again.stdout, again.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    let [report, writes] = output;
+    let [report, writes] = made_again(finding.replay());
     assert!(report.contains("1 findings in 5 runs of 1 plans"), "{report}{writes}");
     assert!(report.contains(finding.heading()) && report.contains(finding.replay()), "{report}");
     assert!(writes.contains("disturbed: the create of configmaps default/"), "{writes}");
     assert!(writes.contains("operator creates"), "{writes}");
+    // A disturbance that is not needed is left out.
+    let [report, writes] = made_again(&format!("{},lag@0", finding.replay()));
+    let alone = format!("WINDLASS_EXPLORE='{}'", finding.replay());
+    assert!(report.contains(&alone), "{report}{writes}");
+}
+
+/// Returns what the process says that makes the run of a text alone.
+fn made_again(text: &str) -> [String; 2] {
+    let name = "the_run_that_a_text_names";
+    let again = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", "--nocapture", name])
+        .env("WINDLASS_EXPLORE", text)
+        .output()
+        .unwrap();
+    [again.stdout, again.stderr].map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
 #[test]
@@ -134,6 +175,8 @@ fn nothing_is_found_in_fixed_operators_over_twenty_seeds() {
             clean(seed, 400, &failures::creation),
             clean(seed, 400, &failures::clean_up),
             clean(seed, 400, &rotation::stale_deletion),
+            clean(seed, 400, &replicas::tasks),
+            clean(seed, 400, &replicas::names),
         ];
         reports.iter().for_each(|report| println!("{report}"));
     }

@@ -175,6 +175,40 @@ async fn a_watch_can_show_again_what_it_has_shown() {
     assert_eq!(watch.brief().await, "ADDED c");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_watch_can_begin_on_a_server_that_lags_behind() {
+    let (server, mut client) = start().await;
+    client.post(MAPS, map("a")).await;
+    let old = server.revision();
+    client.post(MAPS, map("b")).await;
+    let time = Duration::from_secs(20);
+    server.faults().add(Fault::new(Action::Behind(old, time)).on("watch"));
+    let began = tokio::time::Instant::now();
+    let url = format!("{MAPS}?watch=1&allowWatchBookmarks=1");
+    let mut watch = Watch::open(&server, &url).await;
+    assert_eq!(watch.brief().await, "ADDED a");
+    let mark = watch.event().await.unwrap();
+    assert_eq!(mark["object"]["metadata"]["resourceVersion"], old.to_string());
+    client.post(MAPS, map("c")).await;
+    assert_eq!([watch.brief().await, watch.brief().await], ["ADDED b", "ADDED c"]);
+    assert_eq!(began.elapsed().as_secs(), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_can_come_late_though_its_request_was_executed_at_once() {
+    let (server, mut client) = start().await;
+    let late = Action::ExecuteThenDelay(Duration::from_secs(7));
+    server.faults().add(Fault::new(late).on("create"));
+    let began = tokio::time::Instant::now();
+    let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1")).await;
+    let seen = async {
+        assert_eq!(watch.brief().await, "ADDED a");
+        began.elapsed().as_secs()
+    };
+    let ((), seen) = tokio::join!(async { drop(client.post(MAPS, map("a")).await) }, seen);
+    assert_eq!((seen, began.elapsed().as_secs()), (0, 7));
+}
+
 /// As recorded from kube-apiserver: 200, no event, no bookmark, and no 410 once versions reach that
 /// of the watch.
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,8 @@
 //! Functions here panic with an explanation where a test could only fail anyway; those that return
 //! a `Result` are named `try_…`.
 //!
-//! [`explore`] makes a workload again and again, each time with another crash, lost answer or late event.
+//! [`explore`] makes a workload again and again, each time with another crash, lost answer or late event;
+//! [`simulate`] with seeded latencies and faults.
 //!
 //! Not included: a controller manager beside the real server.
 //!
@@ -46,7 +47,9 @@ mod settle;
 mod tests;
 
 pub use check::{CheckReport, check, check_from, try_check, try_check_from};
-pub use explore::{Exploration, ExplorationReport, Finding, World, explore};
+pub use explore::{
+    Exploration, ExplorationReport, Finding, Simulation, SimulationReport, World, explore, simulate,
+};
 pub use grants::GrantReport;
 pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;

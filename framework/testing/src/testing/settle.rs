@@ -354,7 +354,7 @@ impl RunningOperator {
 ///
 /// Keys and versions are compared, not contents: one version has one content. Lists use the labels
 /// and fields of the cache, so that objects outside of its selection do not count as missing.
-async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
+pub(super) async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
     let mut cached: BTreeMap<&ObjectKey, &str> =
         view.versions.iter().map(|(key, version)| (key, version.as_str())).collect();
     let cluster = view.versions.keys().next().map(ObjectKey::cluster).unwrap_or_default();

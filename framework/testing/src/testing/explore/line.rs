@@ -2,24 +2,59 @@
 
 use std::fmt;
 use std::future::Future;
+use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use windlass_apiserver::ApiServer;
 use windlass_client::client::{BoxIo, Connect};
 
-/// User name of explored operators.
-pub(super) const OPERATOR: &str = "explored-operator";
+/// User name of explored operators; that of a second replica goes on behind it.
+const OPERATOR: &str = "explored-operator";
+
+/// Returns the user name of a replica.
+fn user(replica: usize) -> String {
+    if replica == 0 { OPERATOR.to_owned() } else { format!("{OPERATOR}-{}", replica + 1) }
+}
+
+/// Whether a user is a replica of the operator.
+pub(super) fn is_operator(user: &str) -> bool {
+    user.starts_with(OPERATOR)
+}
+
+/// The hash of all bytes that pass between operator and server.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    // Without a seed: equal bytes have one hash in every process.
+    hasher: Mutex<DefaultHasher>,
+}
+
+impl Trace {
+    /// Adds bytes of a direction.
+    fn add(&self, direction: u8, bytes: &[u8]) {
+        let mut hasher = self.hasher.lock();
+        hasher.write_u8(direction);
+        hasher.write(bytes);
+    }
+
+    /// Returns the hash of all bytes so far.
+    pub(super) fn hash(&self) -> u64 {
+        self.hasher.lock().finish()
+    }
+}
 
 /// The connections of one process of the operator. Clones share the cut.
 #[derive(Clone)]
 pub(super) struct Line {
     server: ApiServer,
+    user: String,
     is_cut: Arc<AtomicBool>,
+    trace: Option<Arc<Trace>>,
 }
 
 impl fmt::Debug for Line {
@@ -29,9 +64,9 @@ impl fmt::Debug for Line {
 }
 
 impl Line {
-    /// Returns the connections of a new process.
-    pub(super) fn new(server: ApiServer) -> Self {
-        Self { server, is_cut: Arc::default() }
+    /// Returns the connections of a new process, that of a replica.
+    pub(super) fn new(server: ApiServer, replica: usize, trace: Option<Arc<Trace>>) -> Self {
+        Self { server, user: user(replica), is_cut: Arc::default(), trace }
     }
 
     /// Returns the switch that cuts all connections.
@@ -46,8 +81,9 @@ impl Connect for Line {
             if self.is_cut.load(Ordering::Relaxed) {
                 return Err(io::ErrorKind::ConnectionRefused.into());
             }
-            let inner = self.server.connect_as(OPERATOR, &["system:masters"])?;
-            Ok(Box::new(Stream { inner, is_cut: Arc::clone(&self.is_cut) }) as BoxIo)
+            let inner = self.server.connect_as(&self.user, &["system:masters"])?;
+            let (is_cut, trace) = (Arc::clone(&self.is_cut), self.trace.clone());
+            Ok(Box::new(Stream { inner, is_cut, trace }) as BoxIo)
         })
     }
 }
@@ -56,6 +92,7 @@ impl Connect for Line {
 struct Stream {
     inner: DuplexStream,
     is_cut: Arc<AtomicBool>,
+    trace: Option<Arc<Trace>>,
 }
 
 impl Stream {
@@ -74,7 +111,12 @@ impl AsyncRead for Stream {
         if self.is_cut() {
             return Poll::Pending;
         }
-        Pin::new(&mut self.inner).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
+        if let (Some(trace), Poll::Ready(Ok(()))) = (&self.trace, &polled) {
+            trace.add(b'<', buf.filled().get(before..).unwrap_or_default());
+        }
+        polled
     }
 }
 
@@ -87,7 +129,11 @@ impl AsyncWrite for Stream {
         if self.is_cut() {
             return Poll::Pending;
         }
-        Pin::new(&mut self.inner).poll_write(cx, bytes)
+        let polled = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        if let (Some(trace), Poll::Ready(Ok(written))) = (&self.trace, &polled) {
+            trace.add(b'>', bytes.get(..*written).unwrap_or_default());
+        }
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -6,53 +6,56 @@
 //! each of them equals the undisturbed run up to its disturbance.
 //!
 //! Files: `world` is what a workload sees; `monitor` records a run and disturbs it from inside the server;
-//! `plan` has the disturbances; `run` makes one run; `oracle` judges it; `state` compares objects; `line` cuts
-//! connections; `report` tells findings.
+//! `plan` has the disturbances, `patterns` chooses them; `run` makes one run, `search` all; `oracle` judges;
+//! `state` compares objects; `line` cuts connections; `report` tells findings, `saved` keeps them as files.
+//! `simulate` makes runs with seeded faults instead.
 //!
-//! Leader election is off: one process runs at a time, and the renewals of leases would be most requests.
+//! Leader election is off but in runs with hand-overs: renewals of leases would be most requests.
 //!
-//! Not included: first views that are stale (caches begin with consistent reads), two replicas and their
-//! hand-over, deletion and recreation by others, faults of webhooks, the framework's monitors of
-//! its own guarantees as oracles, conflicts without a change, panics of tasks outside of reconciles, reasons
-//! of reconciles in findings, shrinking of pairs, and files of findings to be run again by later tests.
+//! Not included: faults of webhooks and of external systems, edits of specs by others, conflicts of applies
+//! without a change, panics of tasks outside of reconciles, reasons of reconciles in findings.
 
 // DESIGN.md, 195: Disturbances are caused inside the server, by an observer of requests and changes
 
 mod line;
 mod monitor;
 mod oracle;
+mod patterns;
 mod plan;
 mod report;
 mod run;
+mod saved;
+mod search;
+mod simulate;
 mod state;
 #[cfg(test)]
 mod tests;
 mod world;
 
 use std::future::Future;
-use std::io::IsTerminal;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use parking_lot::Mutex;
 
-use self::oracle::{Expectation, Verdict};
+use self::oracle::Verdict;
 use self::plan::Plan;
-use self::run::{Outcome, Setting, Shared};
+use self::run::{Setting, Shared};
+use self::search::{Reference, Search, Tally};
 use windlass_core::rng::Rng;
 
 pub use self::report::{ExplorationReport, Finding};
+pub use self::simulate::{Simulation, SimulationReport, simulate};
 pub use self::world::World;
 
 use super::EPOCH;
 
 /// Variable that names one run, `SEED:PLAN`: it alone is made, and its writes are printed.
 const REPLAY: &str = "WINDLASS_EXPLORE";
-/// Delay of events in the undisturbed run that shows how many writes lateness alone can cause.
-const LATENESS: Duration = Duration::from_millis(100);
-/// Stack of a thread, in bytes: futures of operators without optimization are large.
-const STACK: usize = 16 << 20;
+/// Variable that names a folder into which findings are saved.
+const SAVE: &str = "WINDLASS_EXPLORE_SAVE";
+/// Virtual time in which an operator must come to rest after the last disturbance: two of its longest backoffs.
+const REST: Duration = Duration::from_secs(600);
 
 /// Explores the faults of an operator with the default settings, and fails the test at a finding.
 ///
@@ -98,7 +101,10 @@ where
 /// | [`runs`](Self::runs) | 2,000 |
 /// | [`threads`](Self::threads) | processors |
 /// | [`first_only`](Self::first_only) | off |
-#[derive(Clone, Copy, Debug)]
+/// | [`stale_starts`](Self::stale_starts) | off |
+/// | [`rest_within`](Self::rest_within) | 600 s |
+/// | [`replay`](Self::replay) | none |
+#[derive(Clone, Debug)]
 #[must_use = "an exploration does nothing until it is run"]
 pub struct Exploration {
     seed: u64,
@@ -106,12 +112,24 @@ pub struct Exploration {
     runs: usize,
     threads: usize,
     first_only: bool,
+    stale_starts: bool,
+    rest_within: Duration,
+    files: Vec<PathBuf>,
 }
 
 impl Default for Exploration {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { seed: 1, budget: Duration::from_secs(60), runs: 2000, threads, first_only: false }
+        Self {
+            seed: 1,
+            budget: Duration::from_secs(60),
+            runs: 2000,
+            threads,
+            first_only: false,
+            stale_starts: false,
+            rest_within: REST,
+            files: Vec::new(),
+        }
     }
 }
 
@@ -144,7 +162,8 @@ impl Exploration {
         self
     }
 
-    /// Sets the largest number of disturbed runs. Default: 2,000.
+    /// Sets the largest number of plans. Default: 2,000. Undisturbed runs, and those that make a finding
+    /// shorter, come on top.
     pub fn runs(mut self, runs: usize) -> Self {
         self.runs = runs;
         self
@@ -162,128 +181,127 @@ impl Exploration {
         self
     }
 
+    /// Adds starts of the operator on caches that lag behind: after a crash, they show for twenty seconds the
+    /// state of one to three changes of an object before. Default: off.
+    ///
+    /// The caches of this framework begin with consistent reads, so a real operator never starts in this way.
+    /// An operator that survives it takes no view for the present, however old.
+    pub fn stale_starts(mut self, on: bool) -> Self {
+        self.stale_starts = on;
+        self
+    }
+
+    /// Sets the virtual time from the last disturbance in which the operator must come to rest, beyond the time
+    /// that it needs in undisturbed runs. Default: 600 s.
+    pub fn rest_within(mut self, time: Duration) -> Self {
+        self.rest_within = time;
+        self
+    }
+
+    /// Makes the run of a finding that was [saved](Finding::save), instead of a search; of all files that end
+    /// with `.json` for a folder. The seed is that of the file. May be called several times.
+    ///
+    /// A file that cannot be read, or whose moment the undisturbed run does not have any more, is a finding: such
+    /// a file tests nothing.
+    pub fn replay(mut self, path: impl AsRef<Path>) -> Self {
+        self.files.push(path.as_ref().to_owned());
+        self
+    }
+
     /// Explores, and returns what was found.
+    ///
+    /// With the variable `WINDLASS_EXPLORE_SAVE` the findings are saved in the folder that it names.
     pub fn run<F, W>(self, workload: F) -> ExplorationReport
     where
         F: Fn(World) -> W + Send + Sync,
         W: Future<Output = ()>,
     {
         let began = now();
-        let replay = replayed();
-        let seed = replay.as_ref().map_or(self.seed, |(seed, _)| *seed);
-        let mut report = ExplorationReport { seed, ..ExplorationReport::default() };
-        let prepared = on_thread(run::prepared).ok().flatten();
+        let mut report = ExplorationReport { seed: self.seed, ..ExplorationReport::default() };
+        let prepared = search::on_thread(run::prepared).ok().flatten();
         let shared = Shared { workload: &workload, prepared };
-        if let Some((first, expected)) = self.undisturbed(&shared, seed, began, &mut report) {
-            let plans = match replay {
-                Some((_, plan)) => vec![plan],
-                None => self.plans(&first, seed),
-            };
-            report.plans = plans.len();
-            let search = Search {
-                shared: &shared,
-                first: &first,
-                expected: &expected,
-                plans: &plans,
-                seed,
-                began,
-            };
-            self.search(&search, &mut report);
+        if let Some((seed, plan)) = replayed() {
+            report.seed = seed;
+            self.explore(&shared, seed, began, &mut report, |_, _| Ok(vec![plan]));
+        } else if self.files.is_empty() {
+            let chosen = |reference: &Reference, seed| Ok(self.plans(reference, seed));
+            self.explore(&shared, self.seed, began, &mut report, chosen);
+        } else {
+            self.replay_files(&shared, began, &mut report);
         }
         report.elapsed = began.elapsed();
+        save(&report);
         report
     }
 
-    /// Returns the plans, single disturbances first.
-    fn plans(&self, first: &Outcome, seed: u64) -> Vec<Plan> {
-        let mut plans = plan::single(&first.recording);
-        let pairs = self.runs.saturating_sub(plans.len());
-        plans.extend(plan::pairs(&plans, pairs, &Rng::seeded(seed).fork("pairs")));
-        plans.truncate(self.runs);
-        plans
+    /// Makes the runs of saved findings.
+    fn replay_files<F, W>(
+        &self,
+        shared: &Shared<'_, F>,
+        began: Instant,
+        report: &mut ExplorationReport,
+    ) where
+        F: Fn(World) -> W + Send + Sync,
+        W: Future<Output = ()>,
+    {
+        for read in self.files.iter().flat_map(|path| saved::read(path)) {
+            match read {
+                Ok(found) => {
+                    report.seed = found.seed;
+                    self.explore(shared, found.seed, began, report, |reference, _| {
+                        let recording = reference.recording(found.is_replicated());
+                        saved::plan(&found.moments, recording).map(|plan| vec![plan])
+                    });
+                }
+                Err(error) => {
+                    let verdict = Verdict::of("a file is no finding", vec![error]);
+                    report.add(search::finding(&Setting::default(), &verdict, began));
+                }
+            }
+        }
     }
 
-    /// Makes the undisturbed runs; `None` when they fail or do not agree, which is the finding then.
-    fn undisturbed<F, W>(
+    /// Makes undisturbed runs, and those of the plans that are chosen by them.
+    fn explore<F, W>(
         &self,
         shared: &Shared<'_, F>,
         seed: u64,
         began: Instant,
         report: &mut ExplorationReport,
-    ) -> Option<(Outcome, Expectation)>
-    where
+        chosen: impl FnOnce(&Reference, u64) -> Result<Vec<Plan>, String>,
+    ) where
         F: Fn(World) -> W + Send + Sync,
         W: Future<Output = ()>,
     {
-        let settings =
-            [(0, Duration::ZERO), (0, Duration::ZERO), (1, Duration::ZERO), (2, LATENESS)];
-        let mut outcomes = Vec::new();
-        for (more, lag) in settings {
-            let setting = Setting { seed: seed.wrapping_add(more), plan: Plan::default(), lag };
-            let outcome = on_thread(|| run::run(shared, &setting, None));
-            let outcome = outcome
-                .unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() });
-            report.runs += 1;
-            let restless = oracle::restless(&outcome);
-            let (heading, details) = match &outcome.failure {
-                Some(failure) => ("the run failed", vec![failure.clone()]),
-                None if restless.is_empty() => {
-                    outcomes.push(outcome);
-                    continue;
-                }
-                None => ("the end is not a fixpoint", restless),
-            };
-            let verdict = Verdict { heading, details, first: String::new() };
-            report.add(finding(&setting, Vec::new(), verdict, began));
-            return None;
+        let within = self.rest_within;
+        let found = search::undisturbed(shared, seed, within, began, report);
+        let Some(mut reference) = found else { return };
+        if replayed().is_none() {
+            search::replicate(shared, seed, began, &mut reference, report);
         }
-        let [first, same, other, late] = <[Outcome; 4]>::try_from(outcomes).ok()?;
-        report.is_random = !oracle::are_equal(&first, &same);
-        match Expectation::new(&first, &[same, other], &[late]) {
-            Ok(expected) => Some((first, expected)),
-            Err(details) => {
-                let heading = "two undisturbed runs end differently";
-                let verdict = Verdict { heading, details, first: String::new() };
-                let setting = Setting { seed, ..Setting::default() };
-                report.add(finding(&setting, Vec::new(), verdict, began));
-                None
-            }
-        }
-    }
-
-    /// Runs the plans on all threads, and adds the findings in the order of the plans.
-    fn search<F, W>(&self, search: &Search<'_, F>, report: &mut ExplorationReport)
-    where
-        F: Fn(World) -> W + Send + Sync,
-        W: Future<Output = ()>,
-    {
-        let (next, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let found: Mutex<Vec<(usize, Finding)>> = Mutex::default();
-        let work = || {
-            while search.began.elapsed() < self.budget {
-                if self.first_only && !found.lock().is_empty() {
-                    return;
-                }
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(plan) = search.plans.get(index) else { return };
-                let finding = search.one(plan);
-                let count = made.fetch_add(1, Ordering::Relaxed) + 1;
-                found.lock().extend(finding.map(|finding| (index, finding)));
-                progress(count, search.plans.len());
+        let plans = match chosen(&reference, seed) {
+            Ok(plans) => plans,
+            Err(missing) => {
+                let heading = "the undisturbed run does not have the moment of a saved finding";
+                let verdict = Verdict::of(heading, vec![missing]);
+                report.add(search::finding(&Setting::default(), &verdict, began));
+                return;
             }
         };
-        std::thread::scope(|scope| {
-            for _ in 0..self.threads {
-                let thread =
-                    std::thread::Builder::new().name("explore".to_owned()).stack_size(STACK);
-                // Without a thread the others do its work; with none at all no run is reported.
-                drop(thread.spawn_scoped(scope, work));
-            }
-        });
-        report.runs += made.load(Ordering::Relaxed);
-        let mut found = found.into_inner();
-        found.sort_by_key(|(index, _)| *index);
-        found.into_iter().for_each(|(_, finding)| report.add(finding));
+        report.plans += plans.len();
+        let (reference, plans) = (&reference, plans.as_slice());
+        let search = Search { shared, reference, plans, seed, began, tally: Tally::default() };
+        search.run(self, report);
+    }
+
+    /// Returns the plans, single disturbances first.
+    fn plans(&self, reference: &Reference, seed: u64) -> Vec<Plan> {
+        let replicated = reference.replicated.as_ref().map(|outcome| &outcome.recording);
+        let mut plans = patterns::single(&reference.first.recording, replicated, self.stale_starts);
+        let pairs = self.runs.saturating_sub(plans.len());
+        plans.extend(patterns::pairs(&plans, pairs, &Rng::seeded(seed).fork("pairs")));
+        plans.truncate(self.runs);
+        plans
     }
 }
 
@@ -304,82 +322,15 @@ fn seed_and_plan(text: &str) -> Option<(u64, Plan)> {
     Some((seed.parse().ok()?, plan.parse().ok()?))
 }
 
-/// State that the threads of a search share.
-struct Search<'a, F> {
-    shared: &'a Shared<'a, F>,
-    first: &'a Outcome,
-    expected: &'a Expectation,
-    plans: &'a [Plan],
-    seed: u64,
-    began: Instant,
-}
-
-impl<F> Search<'_, F> {
-    /// Makes the run of a plan, and returns what was wrong with it.
-    fn one<W>(&self, plan: &Plan) -> Option<Finding>
-    where
-        F: Fn(World) -> W + Send + Sync,
-        W: Future<Output = ()>,
-    {
-        let setting = Setting { seed: self.seed, plan: plan.clone(), lag: Duration::ZERO };
-        let outcome = run::run(self.shared, &setting, Some(self.expected));
-        if std::env::var_os(REPLAY).is_some() {
-            let caused = self.caused(&outcome);
-            print_writes(&outcome, &caused);
-            if caused.len() < plan.steps.len() {
-                eprintln!(
-                    "of `{plan}` a request or change was not made: the text is from another state of the code"
-                );
-            }
+/// Saves findings in the folder that the variable names, by the name of the test.
+fn save(report: &ExplorationReport) {
+    let Some(folder) = std::env::var_os(SAVE) else { return };
+    let test = std::thread::current().name().unwrap_or("test").replace("::", "-");
+    for (index, finding) in report.findings().iter().enumerate() {
+        let file = Path::new(&folder).join(format!("{test}-{}.json", index + 1));
+        match finding.save(&file) {
+            Ok(()) => eprintln!("finding {} is saved as {}", index + 1, file.display()),
+            Err(error) => eprintln!("cannot save {}: {error}", file.display()),
         }
-        let verdict = self.expected.judge(&outcome, plan)?;
-        Some(finding(&setting, self.caused(&outcome), verdict, self.began))
-    }
-
-    fn caused(&self, outcome: &Outcome) -> Vec<String> {
-        state::caused(&outcome.recording, &self.first.recording.requests)
-    }
-}
-
-/// Returns the finding that a verdict is about.
-fn finding(setting: &Setting, caused: Vec<String>, verdict: Verdict, began: Instant) -> Finding {
-    Finding {
-        cause: verdict.cause(),
-        heading: verdict.heading.to_owned(),
-        caused,
-        first: verdict.first,
-        details: verdict.details,
-        replay: format!("{}:{}", setting.seed, setting.plan),
-        others: Vec::new(),
-        after: began.elapsed(),
-    }
-}
-
-/// Runs work on a thread with a large stack: a test's own one may be inside of a runtime.
-fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("explore".to_owned()).stack_size(STACK);
-        match thread.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(_)) => Err("the run panicked outside of its workload".to_owned()),
-            Err(error) => Err(format!("cannot start a thread: {error}")),
-        }
-    })
-}
-
-/// Prints the changes of a run that is replayed.
-fn print_writes(outcome: &Outcome, caused: &[String]) {
-    for change in &outcome.recording.changes {
-        let by = if change.by_operator { "operator" } else { "others  " };
-        let mark = if change.is_relevant { ' ' } else { '.' };
-        eprintln!("{:>9.3} s {mark} {by} {} {}", change.at.as_secs_f64(), change.verb, change.key);
-    }
-    caused.iter().for_each(|caused| eprintln!("disturbed: {caused}"));
-}
-
-/// Shows the progress on a terminal.
-fn progress(count: usize, of: usize) {
-    if count.is_multiple_of(50) && std::io::stderr().is_terminal() {
-        eprint!("\rexplored {count} of {of} plans");
     }
 }

@@ -1,13 +1,15 @@
 //! Oracles: what undisturbed runs show is expected, and what a disturbed run must not differ in.
 
 // DESIGN.md, 197: An oracle judges what a correct operator cannot do
+// DESIGN.md, 235: An end is judged for rest as well
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::monitor::Change;
-use super::plan::{Disturbance, Plan};
+use super::plan::{Disturbance, Step};
 use super::run::Outcome;
 use super::state::{self, Difference, End, Masks};
 
@@ -25,6 +27,12 @@ pub(super) struct Expectation {
     writes: BTreeMap<Write, usize>,
     /// Writes of the first run, in order, with their virtual times in milliseconds.
     order: Vec<(Write, u128)>,
+    /// Sentences about parts that are not at rest at the end of undisturbed runs either.
+    unrest: BTreeSet<String>,
+    /// Longest virtual time from the last disturbance to the operator's last change, beyond that of
+    /// undisturbed runs from the last step of a user.
+    within: Duration,
+    slowest: Duration,
 }
 
 /// Key, verb, and state after the write as JSON.
@@ -42,6 +50,11 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
+    /// Returns a verdict without a first write that differed.
+    pub(super) fn of(heading: &'static str, details: Vec<String>) -> Self {
+        Self { heading, details, first: String::new() }
+    }
+
     /// Returns the text by which findings of one cause are grouped.
     pub(super) fn cause(&self) -> String {
         if self.first.is_empty() {
@@ -59,7 +72,7 @@ fn writes(outcome: &Outcome) -> impl Iterator<Item = &Change> {
 
 impl Expectation {
     /// Returns what undisturbed runs agree on. `first` gives the end, `others` with other seeds the masks;
-    /// all of them, and those `delayed`, the bounds of writes.
+    /// all of them, and those `delayed`, the bounds of writes. `within` is the bound of the time to rest.
     ///
     /// # Errors
     /// The differences that no mask can cover: whole objects.
@@ -67,6 +80,7 @@ impl Expectation {
         first: &Outcome,
         others: &[Outcome],
         delayed: &[Outcome],
+        within: Duration,
     ) -> Result<Self, Vec<String>> {
         let mut masks = Masks::new();
         let mut missing = Vec::new();
@@ -90,23 +104,32 @@ impl Expectation {
             most: BTreeMap::new(),
             writes: BTreeMap::new(),
             order: Vec::new(),
+            unrest: BTreeSet::new(),
+            within,
+            slowest: Duration::ZERO,
         };
         expected.order =
             writes(first).map(|change| (expected.write(change), change.at.as_millis())).collect();
-        for outcome in std::iter::once(first).chain(others).chain(delayed) {
-            for (key, count) in counts(outcome) {
-                let most = expected.most.entry(key).or_default();
-                *most = count.max(*most);
-            }
-            let mut seen: BTreeMap<Write, usize> = BTreeMap::new();
-            writes(outcome)
-                .for_each(|change| *seen.entry(expected.write(change)).or_default() += 1);
-            for (write, count) in seen {
-                let most = expected.writes.entry(write).or_default();
-                *most = count.max(*most);
-            }
-        }
+        let undisturbed = std::iter::once(first).chain(others).chain(delayed);
+        undisturbed.for_each(|outcome| expected.admit(outcome));
         Ok(expected)
+    }
+
+    /// Lets disturbed runs do what an undisturbed one does.
+    pub(super) fn admit(&mut self, outcome: &Outcome) {
+        self.unrest.extend(outcome.unrest.iter().cloned());
+        // An operator that needs long by itself may do so after a disturbance, too.
+        self.slowest = self.slowest.max(outcome.rest());
+        for (key, count) in counts(outcome) {
+            let most = self.most.entry(key).or_default();
+            *most = count.max(*most);
+        }
+        let mut seen: BTreeMap<Write, usize> = BTreeMap::new();
+        writes(outcome).for_each(|change| *seen.entry(self.write(change)).or_default() += 1);
+        for (write, count) in seen {
+            let most = self.writes.entry(write).or_default();
+            *most = count.max(*most);
+        }
     }
 
     /// Returns a write without masked places.
@@ -120,15 +143,39 @@ impl Expectation {
         state::differences(&self.end, end, &self.masks)
     }
 
+    /// Returns what is not at rest at an end, though it is in undisturbed runs.
+    pub(super) fn unrest(&self, outcome: &Outcome) -> Vec<String> {
+        let unrest = outcome.unrest.iter().filter(|text| !self.unrest.contains(*text));
+        unrest.cloned().collect()
+    }
+
+    /// Returns the sentence about an operator that came to rest too late.
+    fn lateness(&self, outcome: &Outcome) -> Option<String> {
+        let (rest, within) = (outcome.rest(), self.within + self.slowest);
+        (rest > within).then(|| {
+            let (rest, within) = (rest.as_secs(), within.as_secs());
+            format!("its last change came {rest} s after the last disturbance, and {within} s are allowed")
+        })
+    }
+
     /// Judges a run.
-    pub(super) fn judge(&self, outcome: &Outcome, plan: &Plan) -> Option<Verdict> {
+    pub(super) fn judge(&self, outcome: &Outcome) -> Option<Verdict> {
+        // A step of the workload may need an object that exists no more for a moment, since the garbage collector
+        // deletes the children of an object that was replaced.
+        let is_replaced = |step: &Step| step.kind == Disturbance::Replace;
+        if outcome.has_panicked && outcome.recording.caused.iter().any(is_replaced) {
+            return None;
+        }
         let (heading, details) = if let Some(failure) = &outcome.failure {
             ("the run failed", vec![failure.clone()])
         } else {
             let ends = self.differences(&outcome.end).into_iter().map(|difference| difference.text);
             let judged = [
+                ("a replica wrote without the lease", outcome.recording.violations.clone()),
                 ("the end differs", ends.collect()),
-                ("the operator wrote more than it needs to", self.surplus(outcome, plan)),
+                ("the operator is not at rest at the end", self.unrest(outcome)),
+                ("the operator wrote more than it needs to", self.surplus(outcome)),
+                ("the operator came to rest late", self.lateness(outcome).into_iter().collect()),
                 ("the end is not a fixpoint", restless(outcome)),
             ];
             judged.into_iter().find(|(_, details): &(_, Vec<String>)| !details.is_empty())?
@@ -137,18 +184,27 @@ impl Expectation {
     }
 
     /// Returns the writes beyond those of undisturbed runs.
-    fn surplus(&self, outcome: &Outcome, plan: &Plan) -> Vec<String> {
+    fn surplus(&self, outcome: &Outcome) -> Vec<String> {
+        let caused = |is_meant: fn(Disturbance) -> bool| {
+            outcome.recording.caused.iter().any(|step| is_meant(step.kind))
+        };
+        // The garbage collector deletes the children of an object that was replaced, and what was seen too
+        // late is made once more. Deletions upon a stale view are what such a start looks for.
+        let is_replaced = caused(|kind| kind == Disturbance::Replace);
+        let is_stale = caused(|kind| matches!(kind, Disturbance::StaleStart(_)));
         // A creation whose answer is lost must be made again when its name is generated, unless the operator
         // chose the name: too many for a while are no fault of an operator that removes the surplus.
-        let loses = plan
-            .steps
-            .iter()
-            .any(|step| matches!(step.kind, Disturbance::LoseAnswer | Disturbance::Fail(_)));
+        let loses = caused(|kind| matches!(kind, Disturbance::LoseAnswer | Disturbance::Fail(_)));
         let mut surplus = Vec::new();
         for ((key, verb), count) in counts(outcome) {
             let most = self.most.get(&(key.clone(), verb)).copied().unwrap_or_default();
             let allowed = if verb == "updates" { most * 3 + MORE_UPDATES } else { most };
-            if count > allowed && !(loses && key.ends_with('*')) {
+            let is_forgiven = match verb {
+                "updates" => false,
+                "creates" => is_replaced || is_stale,
+                _ => is_replaced,
+            };
+            if count > allowed && !is_forgiven && !(loses && key.ends_with('*')) {
                 surplus.push(format!(
                     "it {verb} {key} {count} times, and {most} times in undisturbed runs"
                 ));

@@ -1,13 +1,21 @@
-//! Plans: the disturbances of one run, how they are written, and which ones a reference run gives.
+//! Plans: the disturbances of one run, and how they are written.
 
 // DESIGN.md, 196: A disturbance is named by the number of a request or of a change
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
-use super::monitor::{Change, Recording};
-use windlass_core::rng::Rng;
+/// Longest time that an event is held.
+const LONGEST_HOLD: Duration = Duration::from_secs(45);
+/// Time that a kind's watches lag behind, and that a late request takes.
+const LAG: Duration = Duration::from_secs(10);
+/// Time by which an answer is late, and for which first views are stale.
+const PAUSE: Duration = Duration::from_secs(20);
+/// Time between a crash and the next start: about that until a lease passes on, in which users go on.
+pub(super) const RESTART: Duration = Duration::from_secs(10);
+/// Time for which a replica cannot renew its lease: longer than another one waits for it.
+const HAND_OVER: Duration = Duration::from_secs(40);
 
 /// A disturbance of one request of the operator, or of the delivery of one change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,14 +32,23 @@ pub(super) enum Disturbance {
     Fail(u16),
     /// The request arrives ten seconds late.
     Late,
+    /// The request is executed, and its answer arrives twenty seconds late.
+    Pause,
     /// Another client edits the object before the request is executed.
     Edit,
+    /// The object is deleted and created again, without its status, before the request is executed.
+    Replace,
+    /// The replica that holds the lease cannot renew it any more, and another one takes over.
+    HandOver,
     /// The watches of the kind are held from this change to the next one of the same object, or 45 s.
     Hold,
     /// The watches of the kind are held for ten seconds from this change.
     Lag,
     /// The watches of the kind end with 410 before they deliver this change.
     Relist,
+    /// The operator crashes after this change, and first views are as they were after an earlier change of the
+    /// same object, the last one or one before it.
+    StaleStart(u8),
 }
 
 /// A disturbance, and the number of the request or change that it meets.
@@ -48,7 +65,7 @@ pub(super) struct Plan {
 }
 
 /// Names of the disturbances in a plan's text.
-const NAMES: [(&str, Disturbance); 13] = [
+const NAMES: [(&str, Disturbance); 20] = [
     ("crash-before", Disturbance::CrashBefore),
     ("crash-after", Disturbance::CrashAfter),
     ("lose-answer", Disturbance::LoseAnswer),
@@ -57,17 +74,48 @@ const NAMES: [(&str, Disturbance); 13] = [
     ("refuse-504", Disturbance::Refuse(504)),
     ("fail-500", Disturbance::Fail(500)),
     ("fail-504", Disturbance::Fail(504)),
+    ("refuse-409", Disturbance::Refuse(409)),
     ("late", Disturbance::Late),
+    ("pause", Disturbance::Pause),
     ("edit", Disturbance::Edit),
+    ("replace", Disturbance::Replace),
+    ("hand-over", Disturbance::HandOver),
     ("hold", Disturbance::Hold),
     ("lag", Disturbance::Lag),
     ("relist", Disturbance::Relist),
+    ("stale-start", Disturbance::StaleStart(1)),
+    ("stale-start-2", Disturbance::StaleStart(2)),
+    ("stale-start-3", Disturbance::StaleStart(3)),
 ];
 
 impl Disturbance {
     /// Whether the number of a step is that of a change rather than of a request.
     pub(super) fn is_of_change(self) -> bool {
-        matches!(self, Self::Hold | Self::Lag | Self::Relist)
+        matches!(self, Self::Hold | Self::Lag | Self::Relist | Self::StaleStart(_))
+    }
+
+    /// Returns the virtual time after which the disturbance is over by itself.
+    pub(super) fn lasts(self) -> Duration {
+        match self {
+            // Longer ones find faults in operators that have none.
+            Self::Hold => LONGEST_HOLD,
+            Self::Lag | Self::Late => LAG,
+            Self::Pause => PAUSE,
+            Self::CrashBefore | Self::CrashAfter => RESTART,
+            Self::StaleStart(_) => RESTART + PAUSE,
+            Self::HandOver => HAND_OVER,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Returns the name in a plan's text.
+    pub(super) fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, kind)| *kind == self).map_or("?", |(name, _)| name)
+    }
+
+    /// Returns the disturbance of a name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
     /// Returns the sentence that tells the disturbance of `subject`.
@@ -83,6 +131,17 @@ impl Disturbance {
             Self::Refuse(code) => format!("{subject} was refused with {code}"),
             Self::Fail(code) => format!("{subject} was executed, but answered with {code}"),
             Self::Late => format!("{subject} reached the server ten seconds late"),
+            Self::Pause => format!("the answer to {subject} came twenty seconds late"),
+            Self::Replace => format!(
+                "the object was deleted and created again, without its status, just before {subject}"
+            ),
+            Self::HandOver => format!(
+                "from {subject} on the replica could not renew its lease, and another one took over"
+            ),
+            Self::StaleStart(back) => format!(
+                "the operator crashed after {subject}, and for twenty seconds of its next start caches \
+                 showed the state of {back} changes of that object before"
+            ),
             Self::Edit => format!("another client edited the object just before {subject}"),
             Self::Hold => format!(
                 "the event of {subject} was held until the object's next one, for 45 s at most"
@@ -93,12 +152,29 @@ impl Disturbance {
     }
 }
 
+impl Plan {
+    /// Whether its run has two replicas with a lease.
+    pub(super) fn is_replicated(&self) -> bool {
+        self.steps.iter().any(|step| step.kind == Disturbance::HandOver)
+    }
+
+    /// Returns the plans with one step less.
+    pub(super) fn shorter(&self) -> Vec<Self> {
+        let without = |index: usize| {
+            let mut steps = self.steps.clone();
+            steps.remove(index);
+            Self { steps }
+        };
+        // The last one is the finding of no disturbance, which undisturbed runs are judged for.
+        if self.steps.len() < 2 { Vec::new() } else { (0..self.steps.len()).map(without).collect() }
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, step) in self.steps.iter().enumerate() {
-            let name =
-                NAMES.iter().find(|(_, kind)| *kind == step.kind).map_or("?", |(name, _)| name);
-            write!(f, "{}{name}@{}", if index == 0 { "" } else { "," }, step.at)?;
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{}@{}", step.kind.name(), step.at)?;
         }
         Ok(())
     }
@@ -110,8 +186,7 @@ impl FromStr for Plan {
     fn from_str(text: &str) -> Result<Self, String> {
         let step = |text: &str| {
             let (name, at) = text.split_once('@')?;
-            let (_, kind) = NAMES.iter().find(|(known, _)| *known == name)?;
-            Some(Step { kind: *kind, at: at.parse().ok()? })
+            Some(Step { kind: Disturbance::named(name)?, at: at.parse().ok()? })
         };
         let steps = text.split(',').filter(|text| !text.is_empty());
         let steps =
@@ -120,134 +195,15 @@ impl FromStr for Plan {
     }
 }
 
-/// Most plans for equal requests, and for changes of one object by one user.
-const REPEATS: usize = 8;
-
-/// Returns the plans with one disturbance that a reference run gives, one of each pattern in turn.
-pub(super) fn single(reference: &Recording) -> Vec<Plan> {
-    let mut patterns = vec![crashes(reference)];
-    patterns.extend(of_changes(reference));
-    patterns.extend(of_requests(reference));
-    let mut plans = Vec::new();
-    let longest = patterns.iter().map(Vec::len).max().unwrap_or_default();
-    for index in 0..longest {
-        let steps = patterns.iter().filter_map(|pattern| pattern.get(index));
-        plans.extend(steps.map(|step| Plan { steps: vec![*step] }));
-    }
-    plans
-}
-
-/// Returns `count` plans with two disturbances, drawn from the single ones.
-pub(super) fn pairs(single: &[Plan], count: usize, rng: &Rng) -> Vec<Plan> {
-    let bound = u64::try_from(single.len()).unwrap_or(u64::MAX);
-    if bound < 2 {
-        return Vec::new();
-    }
-    let draw = || usize::try_from(rng.below(bound)).ok().and_then(|index| single.get(index));
-    let pair = |_| {
-        let mut steps: Vec<Step> =
-            [draw()?, draw()?].into_iter().flat_map(|plan| plan.steps.clone()).collect();
-        steps.sort_by_key(|step| step.at);
-        steps.dedup();
-        Some(Plan { steps })
-    };
-    (0..count).filter_map(pair).filter(|plan| plan.steps.len() == 2).collect()
-}
-
-/// Returns the crashes around writes. Before a write the world is that after the previous change, so a
-/// crash there is left out where the previous change is the operator's own.
-fn crashes(reference: &Recording) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for (at, request) in reference.requests.iter().enumerate() {
-        let Some(first) = request.changes.first() else { continue };
-        if !request.is_disturbed() || !reference.changes[*first].is_relevant {
-            continue;
-        }
-        let previous = reference.changes[..*first].iter().rev().find(|change| change.is_relevant);
-        if previous.is_none_or(|change| !change.by_operator) {
-            steps.push(Step { kind: Disturbance::CrashBefore, at });
-        }
-        steps.push(Step { kind: Disturbance::CrashAfter, at });
-    }
-    steps
-}
-
-/// Returns the disturbances of events: those of kinds that the operator watches, by pattern.
-fn of_changes(reference: &Recording) -> Vec<Vec<Step>> {
-    let watched: BTreeSet<&str> = reference
-        .requests
-        .iter()
-        .filter(|request| request.verb == "watch" || request.verb == "list")
-        .map(|request| request.resource.as_str())
-        .collect();
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut wanted = Vec::new();
-    for (at, change) in reference.changes.iter().enumerate() {
-        if change.is_relevant && watched.contains(change.plural()) {
-            let count = seen.entry(change.key.as_str()).or_default();
-            *count += 1;
-            if *count <= REPEATS {
-                wanted.push((at, change));
-            }
-        }
-    }
-    let has_next = |at: usize, change: &Change| {
-        reference.changes[at + 1..].iter().any(|later| later.key == change.key && later.is_relevant)
-    };
-    let holds = wanted.iter().filter(|(at, change)| has_next(*at, change));
-    let step = |kind: Disturbance, at: usize| Step { kind, at };
-    vec![
-        holds.map(|(at, _)| step(Disturbance::Hold, *at)).collect(),
-        wanted.iter().map(|(at, _)| step(Disturbance::Lag, *at)).collect(),
-        wanted.iter().map(|(at, _)| step(Disturbance::Relist, *at)).collect(),
-    ]
-}
-
-/// Returns the disturbances of requests, by pattern.
-fn of_requests(reference: &Recording) -> Vec<Vec<Step>> {
-    let mut patterns: Vec<Vec<Step>> = vec![Vec::new(); 4];
-    let mut seen: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
-    for (at, request) in reference.requests.iter().enumerate() {
-        if !request.is_disturbed() {
-            continue;
-        }
-        let count = seen.entry((
-            request.verb.as_str(),
-            request.resource.as_str(),
-            request.subresource.as_str(),
-        ));
-        let count = count.or_default();
-        *count += 1;
-        if *count > REPEATS {
-            continue;
-        }
-        let mut add = |pattern: usize, kind| patterns[pattern].push(Step { kind, at });
-        add(0, Disturbance::Refuse(500));
-        if request.is_write() {
-            add(1, Disturbance::LoseAnswer);
-            add(1, Disturbance::Fail(504));
-            add(2, Disturbance::Late);
-        }
-        if matches!(request.verb.as_str(), "update" | "patch" | "delete")
-            && !request.changes.is_empty()
-        {
-            add(3, Disturbance::Edit);
-        }
-        if *count == 1 {
-            add(0, Disturbance::Refuse(429));
-            add(0, Disturbance::Refuse(504));
-        }
-    }
-    patterns
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_plan_reads_back_as_it_was_written() {
-        for text in ["", "crash-after@17", "hold@3,crash-before@12", "fail-504@1", "refuse-429@0"] {
+        for text in
+            ["", "crash-after@17", "hold@3,crash-before@12", "fail-504@1", "stale-start-2@0"]
+        {
             let plan: Plan = text.parse().expect("the text is a plan");
             assert_eq!(plan.to_string(), text);
         }
@@ -258,7 +214,16 @@ mod tests {
 
     #[test]
     fn every_disturbance_has_a_name() {
-        let kinds: BTreeSet<Disturbance> = NAMES.iter().map(|(_, kind)| *kind).collect();
-        assert_eq!(kinds.len(), NAMES.len());
+        for (name, kind) in NAMES {
+            assert_eq!((kind.name(), Disturbance::named(name)), (name, Some(kind)));
+        }
+    }
+
+    #[test]
+    fn a_plan_is_made_shorter_by_one_step_at_a_time() {
+        let plan: Plan = "hold@3,late@5".parse().expect("the text is a plan");
+        let shorter: Vec<String> = plan.shorter().iter().map(Plan::to_string).collect();
+        assert_eq!(shorter, ["late@5", "hold@3"]);
+        assert_eq!(plan.shorter()[0].shorter(), []);
     }
 }

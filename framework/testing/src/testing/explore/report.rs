@@ -1,7 +1,11 @@
 //! The report of an exploration, in sentences.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 use std::time::Duration;
+
+use super::saved::{self, Moment};
 
 /// A fault that runs of an exploration have shown.
 #[derive(Clone, Debug)]
@@ -14,7 +18,13 @@ pub struct Finding {
     pub(super) first: String,
     /// The differences.
     pub(super) details: Vec<String>,
-    /// Text that repeats the run: seed and plan.
+    /// Seed of the run.
+    pub(super) seed: u64,
+    /// Moments of its disturbances.
+    pub(super) moments: Vec<Moment>,
+    /// Name of the variable that repeats the run.
+    pub(super) variable: &'static str,
+    /// Text that repeats the run: seed and plan, or seed and number of faults.
     pub(super) replay: String,
     /// Plans of other runs that differed first in the same write.
     pub(super) others: Vec<String>,
@@ -35,7 +45,7 @@ impl Finding {
         &self.details
     }
 
-    /// Returns the value of `WINDLASS_EXPLORE` that repeats this run alone.
+    /// Returns the value of `WINDLASS_EXPLORE`, or of `WINDLASS_SIMULATE`, that repeats this run alone.
     pub fn replay(&self) -> &str {
         &self.replay
     }
@@ -43,6 +53,20 @@ impl Finding {
     /// Returns the real time from the start of the exploration until this was found.
     pub fn after(&self) -> Duration {
         self.after
+    }
+
+    /// Writes the finding into a file that [`Exploration::replay`](super::Exploration::replay) reads, as a
+    /// test for later versions of the operator.
+    ///
+    /// The file names the moments in words: "the second delete of this object", for example. The findings of a
+    /// [simulation](fn@super::simulate) have no such moments; their seeds repeat them.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let mut told = vec![self.heading.clone()];
+        told.extend(self.caused.iter().chain(&self.details).cloned());
+        std::fs::write(path, saved::written(self.seed, &self.moments, &told))
     }
 }
 
@@ -73,7 +97,7 @@ impl fmt::Display for Finding {
                 shown.join("; ")
             )?;
         }
-        write!(f, "   alone, with its writes: WINDLASS_EXPLORE='{}'", self.replay)
+        write!(f, "   alone, with its writes: {}='{}'", self.variable, self.replay)
     }
 }
 
@@ -87,6 +111,8 @@ pub struct ExplorationReport {
     pub(super) seed: u64,
     /// Whether two runs of one seed differed.
     pub(super) is_random: bool,
+    /// Longest virtual time from the last disturbance of a run to the operator's last change.
+    pub(super) longest_rest: Duration,
 }
 
 impl ExplorationReport {
@@ -98,6 +124,12 @@ impl ExplorationReport {
     /// Returns the number of runs.
     pub fn runs(&self) -> usize {
         self.runs
+    }
+
+    /// Returns the longest virtual time that the operator needed to come to rest: from the end of the last
+    /// disturbance, or the workload's last change, to the operator's last change.
+    pub fn longest_rest(&self) -> Duration {
+        self.longest_rest
     }
 
     /// Returns the real time of the exploration.
@@ -124,6 +156,8 @@ impl fmt::Display for ExplorationReport {
             "{} findings in {runs} runs of {plans} plans, {seconds:.1} s, seed {seed}",
             findings.len()
         )?;
+        let rest = self.longest_rest.as_secs_f64();
+        write!(f, "\nat rest within {rest:.1} s of virtual time after the last disturbance")?;
         if *is_random {
             write!(
                 f,

@@ -25,6 +25,9 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// Virtual time in which an operator may still repair a difference by a requeue.
 const PATIENCE: Duration = Duration::from_secs(700);
 
+/// Number of replicas in runs with hand-overs.
+pub(super) const REPLICAS: usize = 2;
+
 /// Input of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Setting {
@@ -32,6 +35,18 @@ pub(super) struct Setting {
     pub(super) plan: Plan,
     /// Delay of all events.
     pub(super) lag: Duration,
+    /// Number of replicas; 0 and 1 mean one without a lease.
+    pub(super) replicas: usize,
+    /// Most seeded faults; `None` without them and without latencies.
+    pub(super) chaos: Option<usize>,
+}
+
+impl Setting {
+    /// Returns the setting of a plan's run.
+    pub(super) fn of(seed: u64, plan: &Plan) -> Self {
+        let replicas = if plan.is_replicated() { REPLICAS } else { 1 };
+        Self { seed, plan: plan.clone(), replicas, ..Self::default() }
+    }
 }
 
 /// Outcome of a run.
@@ -44,6 +59,17 @@ pub(super) struct Outcome {
     pub(super) restart: usize,
     /// The reason for which the run did not reach its end.
     pub(super) failure: Option<String>,
+    /// Whether the failure is a panic of the workload itself.
+    pub(super) has_panicked: bool,
+    /// Parts that were not at rest at the end, a sentence each.
+    pub(super) unrest: Vec<String>,
+}
+
+impl Outcome {
+    /// Returns the virtual time from the last disturbance or step of a user to the operator's last change.
+    pub(super) fn rest(&self) -> Duration {
+        self.recording.rest(self.restart)
+    }
 }
 
 /// State that runs share.
@@ -98,7 +124,7 @@ where
         Ok(outcome) => Outcome { recording, ..outcome },
         Err(panic) => {
             let failure = Some(format!("the workload panicked: {}", panic_text(panic.as_ref())));
-            Outcome { recording, failure, ..Outcome::default() }
+            Outcome { recording, failure, has_panicked: true, ..Outcome::default() }
         }
     }
 }
@@ -124,11 +150,8 @@ where
         Some(prepared) => builder.start_from(prepared),
         None => builder.start(),
     };
-    if !setting.lag.is_zero() {
-        server.faults().lag_watches("*", setting.lag);
-    }
-    let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, &setting.plan)));
-    let world = match World::new(server.clone(), monitor, setting.seed) {
+    let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, setting)));
+    let world = match World::new(server.clone(), monitor, setting) {
         Ok(world) => world,
         Err(error) => {
             let failure = Some(format!("cannot make the world of a run: {error}"));
@@ -137,6 +160,10 @@ where
     };
     let scenario = async {
         (shared.workload)(world.clone()).await;
+        // What has not happened until now is due no more: the rest is about the end.
+        if setting.chaos.is_some() {
+            world.monitor().calm();
+        }
         finish(&world, expected).await
     };
     let mut outcome = tokio::select! {
@@ -154,12 +181,18 @@ where
 async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     let mut outcome = Outcome { failure: quiet(world).await.err(), ..Outcome::default() };
     outcome.end = state::end(&world.state());
-    let differs =
-        |end: &End| expected.is_some_and(|expected| !expected.differences(end).is_empty());
-    if outcome.failure.is_none() && differs(&outcome.end) {
+    outcome.unrest = world.unrest().await;
+    let differs = |outcome: &Outcome| {
+        let is_other = |expected: &Expectation| {
+            !expected.differences(&outcome.end).is_empty() || !expected.unrest(outcome).is_empty()
+        };
+        expected.map_or(!outcome.unrest.is_empty(), is_other)
+    };
+    if outcome.failure.is_none() && differs(&outcome) {
         world.clock().sleep(PATIENCE).await;
         outcome.failure = quiet(world).await.err();
         outcome.end = state::end(&world.state());
+        outcome.unrest = world.unrest().await;
     }
     world.monitor().calm();
     outcome.restart = world.monitor().changes();

@@ -1,11 +1,12 @@
 //! Explorations of small operators: what is found, and what is not.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use windlass_core::resource::ResourceExt;
 use windlass_runtime::controller::{Action, Context, Reconciler, Result};
-use windlass_runtime::manager::Manager;
+use windlass_runtime::manager::{Manager, Runnable};
 
 use super::*;
 
@@ -28,9 +29,12 @@ impl Reconciler for Labels {
         let is_labelled = labels.is_some_and(|labels| labels.contains_key("seen"));
         if map.name() != "kube-root-ca.crt" && !is_labelled {
             let patch = serde_json::json!({ "metadata": { "labels": { "seen": value } } });
-            cx.api::<ConfigMap>()
-                .patch(map.name(), windlass_client::api::Patch::Merge(patch))
-                .await?;
+            let patch = windlass_client::api::Patch::Merge(patch);
+            let patched = cx.api::<ConfigMap>().patch(map.name(), patch).await;
+            if map.name() == "slow" && patched.is_err() {
+                return Ok(Action::requeue_after(Duration::from_secs(400)));
+            }
+            patched?;
         }
         Ok(Action::done())
     }
@@ -57,6 +61,7 @@ fn nothing_is_found_in_a_correct_operator_and_its_runs_repeat() {
     let report = short().run(|world| labelled(world, "a"));
     assert!(report.findings().is_empty(), "{report}");
     assert!(!report.is_random, "{report}");
+    assert!(report.longest_rest() < Duration::from_secs(120), "{report}");
     assert!(report.runs() > 10, "{report}");
 }
 
@@ -91,6 +96,63 @@ fn a_panic_of_a_reconcile_is_found() {
     });
     let [finding] = report.findings() else { panic!("{report}") };
     assert!(finding.details()[0].contains("panicked"), "{report}");
+}
+
+#[test]
+fn an_operator_that_comes_to_rest_late_is_found_when_less_time_is_given() {
+    let report = short().run(|world| labelled(world, "slow"));
+    assert!(report.findings().is_empty(), "{report}");
+    assert!(report.longest_rest() >= Duration::from_secs(380), "{report}");
+    let strict = short().rest_within(Duration::from_secs(60));
+    let report = strict.run(|world| labelled(world, "slow"));
+    assert_eq!(report.findings()[0].heading(), "the operator came to rest late", "{report}");
+}
+
+#[test]
+fn a_cache_that_does_not_show_the_end_is_not_at_rest() {
+    let workload = |world: World| async move {
+        labelled(world.clone(), "a").await;
+        world.server().faults().pause_watches("configmaps");
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some("unseen".to_owned());
+        world.client().namespace::<ConfigMap>("default").create(&map).await.unwrap();
+    };
+    let shared = Shared { workload: &workload, prepared: None };
+    let outcome = run::run(&shared, &Setting::default(), None);
+    assert_eq!(outcome.failure, None);
+    let [text] = outcome.unrest.as_slice() else { panic!("{:?}", outcome.unrest) };
+    assert_eq!(text, "cache configmaps: default/unseen has not arrived");
+}
+
+#[test]
+fn an_operator_that_ends_is_started_again() {
+    let ends = Arc::new(AtomicBool::new(true));
+    let workload = |world: World| {
+        let ends = Arc::clone(&ends);
+        ends.store(true, Ordering::Relaxed);
+        async move {
+            world.operator(move |client| {
+                let manager = Manager::new(client).controller(Labels);
+                if !ends.swap(false, Ordering::Relaxed) {
+                    return manager;
+                }
+                let end = |_| async { Err(std::io::Error::other("the disk is full").into()) };
+                manager.runnable(Runnable::new("end", end).essential())
+            });
+            let mut map = ConfigMap::default();
+            map.metadata.name = Some("late".to_owned());
+            world.clock().sleep(Duration::from_secs(5)).await;
+            world.client().namespace::<ConfigMap>("default").create(&map).await.unwrap();
+            let is_labelled = async || {
+                let maps = world.objects::<ConfigMap>();
+                maps.iter().any(|map| map.name() == "late" && map.metadata.labels.is_some())
+            };
+            world.eventually("the map is labelled", is_labelled).await;
+        }
+    };
+    let shared = Shared { workload: &workload, prepared: None };
+    let outcome = run::run(&shared, &Setting::default(), None);
+    assert_eq!(outcome.failure, None);
 }
 
 #[test]

@@ -11,8 +11,11 @@ use tokio::sync::Notify;
 use windlass_apiserver::ApiServer;
 
 use super::line::Line;
-use super::monitor::Monitor;
+use super::monitor::{LEASE, Monitor};
+use super::plan::RESTART;
+use super::run::Setting;
 use crate::embedded;
+use crate::testing::settle;
 use windlass_client::client::{Client, ClientConfig};
 use windlass_core::clock::Clock;
 use windlass_core::crd::CustomResource;
@@ -21,6 +24,7 @@ use windlass_core::error::Error;
 use windlass_core::metrics::{Metrics, names};
 use windlass_core::resource::Resource;
 use windlass_core::rng::Rng;
+use windlass_runtime::leader::LeaderElection;
 use windlass_runtime::manager::{Manager, Running, definition_of, install_all};
 
 /// Time that a condition of a workload may take.
@@ -33,8 +37,6 @@ const POLL: Duration = Duration::from_millis(200);
 const SLOW_POLL: Duration = Duration::from_secs(1);
 /// Looks at a condition before the pace changes.
 const EAGER: usize = 10;
-/// Time between a crash and the next start: about that until a lease passes on, in which users go on.
-const RESTART: Duration = Duration::from_secs(10);
 /// Number of starts of one run, over which it counts as hopeless.
 const MOST_STARTS: u64 = 64;
 
@@ -54,7 +56,9 @@ struct Inner {
     rng: Rng,
     monitor: Arc<Monitor>,
     make: Mutex<Option<Make>>,
-    process: Mutex<Option<Process>>,
+    /// Number of replicas.
+    replicas: usize,
+    processes: Mutex<Vec<Process>>,
     starts: Mutex<u64>,
     invariants: Mutex<Vec<(String, Invariant)>>,
     failure: Mutex<Option<String>>,
@@ -75,9 +79,13 @@ impl fmt::Debug for World {
 
 impl World {
     /// Creates the world of a run.
-    pub(super) fn new(server: ApiServer, monitor: Arc<Monitor>, seed: u64) -> Result<Self, Error> {
+    pub(super) fn new(
+        server: ApiServer,
+        monitor: Arc<Monitor>,
+        setting: &Setting,
+    ) -> Result<Self, Error> {
         let clock = Clock::simulated(super::epoch());
-        let rng = Rng::seeded(seed);
+        let rng = Rng::seeded(setting.seed);
         let environment =
             Environment { clock: clock.clone(), rng: rng.fork("user"), metrics: Metrics::new() };
         let client = embedded::client(&server, None, "default", environment)?;
@@ -88,7 +96,8 @@ impl World {
             rng,
             monitor,
             make: Mutex::default(),
-            process: Mutex::default(),
+            replicas: setting.replicas.max(1),
+            processes: Mutex::default(),
             starts: Mutex::default(),
             invariants: Mutex::default(),
             failure: Mutex::default(),
@@ -123,8 +132,10 @@ impl World {
 
     /// Starts the operator that `make` builds; after each crash it is built and started again.
     ///
-    /// It runs without ports, signals and leader election, with all rights. What must outlive a crash belongs to the API
-    /// server or to values that `make` shares; state inside of the reconcilers is lost, as in a Pod.
+    /// It runs without ports and signals, with all rights. What must outlive a crash belongs to the API
+    /// server or to values that `make` shares; state inside of the reconcilers is lost, as in a Pod. Runs with
+    /// hand-overs build two replicas with a lease, all others one without leader election. An operator that ends by
+    /// itself is started again after ten to twenty seconds.
     ///
     /// # Panics
     /// When the world has an operator already.
@@ -200,29 +211,52 @@ impl World {
         if number > MOST_STARTS {
             self.fail(format!("the operator was started more than {MOST_STARTS} times"));
         }
-        let line = Line::new(self.inner.server.clone());
-        self.inner.monitor.follow(line.cut());
-        let metrics = Metrics::new();
-        let environment = Environment {
-            clock: self.inner.clock.clone(),
-            rng: self.inner.rng.fork(&format!("operator {number}")),
-            metrics: metrics.clone(),
-        };
-        match client_over(line, environment) {
-            Ok(client) => {
-                // Its renewals would be most of a run's requests, and only one process runs at a time.
-                let manager = make(client).quiet().without_signals().without_leader_election();
-                let running = manager.start();
-                *self.inner.process.lock() = Some(Process { running, metrics });
+        let lines: Vec<Line> = (0..self.inner.replicas).map(|replica| self.line(replica)).collect();
+        self.inner.monitor.follow(lines.iter().map(Line::cut).collect());
+        for (replica, line) in lines.into_iter().enumerate() {
+            match self.started(&make, line, replica, number) {
+                Ok(process) => self.inner.processes.lock().push(process),
+                Err(error) => self.fail(format!("cannot make the operator's client: {error}")),
             }
-            Err(error) => self.fail(format!("cannot make the operator's client: {error}")),
         }
     }
 
-    /// Ends the process of the operator as a crash does.
+    /// Returns the connections of a replica.
+    fn line(&self, replica: usize) -> Line {
+        Line::new(self.inner.server.clone(), replica, self.inner.monitor.trace.clone())
+    }
+
+    /// Starts the process of a replica.
+    fn started(
+        &self,
+        make: &Make,
+        line: Line,
+        replica: usize,
+        number: u64,
+    ) -> Result<Process, Error> {
+        let metrics = Metrics::new();
+        let name = if replica == 0 { String::new() } else { format!(" replica {replica}") };
+        let environment = Environment {
+            clock: self.inner.clock.clone(),
+            rng: self.inner.rng.fork(&format!("operator {number}{name}")),
+            metrics: metrics.clone(),
+        };
+        let manager = make(client_over(line, environment)?).quiet().without_signals();
+        let manager = if self.inner.replicas > 1 {
+            // Of this process: another one of the name would take its record for its own.
+            let identity = format!("replica-{replica}-{number}");
+            manager.leader_election_with(LeaderElection::new(LEASE).identity(identity))
+        } else {
+            // Its renewals would be most of a run's requests, and only one process runs at a time.
+            manager.without_leader_election()
+        };
+        Ok(Process { running: manager.start(), metrics })
+    }
+
+    /// Ends the processes of the operator as a crash does.
     pub(super) fn end_process(&self) {
-        let process = self.inner.process.lock().take();
-        if let Some(process) = process {
+        let processes = std::mem::take(&mut *self.inner.processes.lock());
+        for process in processes {
             for (controller, _) in process.running.states() {
                 if process.metrics.counted(&names::RECONCILE_PANICS, &[&controller]) > 0 {
                     self.fail(format!("a reconcile of controller {controller:?} panicked"));
@@ -231,19 +265,58 @@ impl World {
         }
     }
 
+    /// Returns what is not at rest, a sentence each: caches that do not show the server's objects, and
+    /// controllers with keys that fail or are queued.
+    pub(super) async fn unrest(&self) -> Vec<String> {
+        let mut unrest = Vec::new();
+        let mut views = Vec::new();
+        for process in self.inner.processes.lock().iter() {
+            let own = process.running.client();
+            let caches = process.running.caches().into_iter();
+            // Caches of other clusters are compared with no server here.
+            let caches = caches.filter(|(client, _)| client.is_same(own));
+            views.extend(caches.flat_map(|(_, informers)| informers.views()));
+            // The keys of a standby wait for as long as it is one.
+            let states = process.running.states().into_iter().filter(|_| self.inner.replicas == 1);
+            let busy =
+                states.filter(|(_, state)| state.queued + state.working + state.backing_off > 0);
+            unrest.extend(busy.map(|(name, _)| {
+                format!("controller {name:?} still has keys that fail, or wait to be reconciled")
+            }));
+        }
+        for view in &views {
+            unrest.extend(settle::differences(&self.inner.client, view).await);
+        }
+        unrest
+    }
+
+    /// Whether a process of the operator has ended by itself.
+    fn has_ended(&self) -> bool {
+        self.inner.processes.lock().iter().any(|process| !process.running.is_running())
+    }
+
     /// Starts the operator again after each crash, and checks what must always hold; never ends.
     pub(super) async fn keep(&self) {
         loop {
             tokio::select! {
                 biased;
-                () = self.inner.monitor.crashed.notified() => {
-                    self.end_process();
-                    self.inner.clock.sleep(RESTART).await;
-                    self.start();
+                () = self.inner.monitor.crashed.notified() => self.restart().await,
+                // As a kubelet does with a container that exits.
+                () = self.inner.clock.sleep(RESTART) => {
+                    if self.has_ended() {
+                        self.restart().await;
+                    }
                 }
                 () = self.inner.monitor.changed.notified() => self.check(),
             }
         }
+    }
+
+    /// Ends the operator, and starts it again after a while.
+    async fn restart(&self) {
+        self.end_process();
+        self.inner.clock.sleep(RESTART).await;
+        self.start();
     }
 
     /// Checks what must always hold.
@@ -252,6 +325,12 @@ impl World {
         if let Some((text, _)) = invariants.iter().find(|(_, holds)| !holds(self)) {
             self.fail(format!("it was not always true: {text}"));
         }
+    }
+
+    /// Returns the server, for faults that no plan has.
+    #[cfg(test)]
+    pub(super) fn server(&self) -> &ApiServer {
+        &self.inner.server
     }
 
     /// Returns the monitor of the run.

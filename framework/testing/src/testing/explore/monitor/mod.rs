@@ -1,0 +1,357 @@
+//! The monitor of one run: it records requests and changes inside the server, and causes the
+//! disturbances of the plan at the moment they are due.
+
+mod chaos;
+mod lease;
+mod recording;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use windlass_apiserver::ApiServer;
+use windlass_apiserver::faults::{Action, ObservedChange, ObservedRequest, Observer};
+
+use self::chaos::Chaos;
+use self::lease::LeaseMonitor;
+use super::line::{self, Trace};
+use super::plan::{Disturbance, Step};
+use super::run::Setting;
+use super::state;
+
+pub(super) use self::lease::LEASE;
+pub(super) use self::recording::{Change, Recording, Request};
+
+/// Most requests and changes of a run; a run with more is not recorded further.
+const MOST: usize = 20_000;
+/// Most violations that are kept.
+const MOST_VIOLATIONS: usize = 8;
+
+/// The observer of one run.
+#[derive(Debug)]
+pub(super) struct Monitor {
+    /// The server; removed at the end of the run, which would otherwise keep itself alive.
+    server: Mutex<Option<ApiServer>>,
+    state: Mutex<State>,
+    /// Notified when the operator has crashed.
+    pub(super) crashed: Notify,
+    /// Notified of each change that oracles judge.
+    pub(super) changed: Notify,
+    /// The hash of all bytes, where they are hashed.
+    pub(super) trace: Option<Arc<Trace>>,
+}
+
+#[derive(Debug)]
+struct State {
+    began: tokio::time::Instant,
+    recording: Recording,
+    /// Disturbances that are still to come.
+    steps: Vec<Step>,
+    /// Source of further ones.
+    chaos: Option<Chaos>,
+    /// Held kinds, each with the key whose next change releases it.
+    held: Vec<(String, String)>,
+    /// Cut the connections of the running processes.
+    cuts: Vec<Arc<AtomicBool>>,
+    /// Number of the request whose execution ends in a crash.
+    doomed: Option<usize>,
+    /// Revision that first views show, and the virtual time until which they do.
+    stale: Option<(u64, Duration)>,
+    lease: LeaseMonitor,
+}
+
+impl Monitor {
+    /// Installs a monitor on a server.
+    pub(super) fn install(server: &ApiServer, setting: &Setting) -> Arc<Self> {
+        let chaos = setting.chaos.map(|faults| Chaos::new(setting.seed, faults));
+        let lag = chaos.as_ref().map_or(setting.lag, Chaos::lateness);
+        if !lag.is_zero() {
+            server.faults().lag_watches("*", lag);
+        }
+        let trace = chaos.is_some().then(Trace::default).map(Arc::new);
+        let state = State {
+            began: tokio::time::Instant::now(),
+            recording: Recording::default(),
+            steps: setting.plan.steps.clone(),
+            chaos,
+            held: Vec::new(),
+            cuts: Vec::new(),
+            doomed: None,
+            stale: None,
+            lease: LeaseMonitor::default(),
+        };
+        let monitor = Arc::new(Self {
+            server: Mutex::new(Some(server.clone())),
+            state: Mutex::new(state),
+            crashed: Notify::new(),
+            changed: Notify::new(),
+            trace,
+        });
+        server.observe(Arc::clone(&monitor) as Arc<dyn Observer>);
+        monitor
+    }
+
+    /// Sets the switches that cut off the running processes.
+    pub(super) fn follow(&self, cuts: Vec<Arc<AtomicBool>>) {
+        self.state.lock().cuts = cuts;
+    }
+
+    /// Returns the number of changes that oracles judge.
+    pub(super) fn judged(&self) -> usize {
+        self.state.lock().recording.changes.iter().filter(|change| change.is_relevant).count()
+    }
+
+    /// Returns the number of all changes.
+    pub(super) fn changes(&self) -> usize {
+        self.state.lock().recording.changes.len()
+    }
+
+    /// Returns the objects as they are now.
+    pub(super) fn objects(&self) -> BTreeMap<(String, String), Value> {
+        self.state.lock().recording.objects.clone()
+    }
+
+    /// Takes no further disturbances.
+    pub(super) fn calm(&self) {
+        let mut state = self.state.lock();
+        state.steps.clear();
+        state.chaos = None;
+    }
+
+    /// Ends the recording and returns it.
+    pub(super) fn end(&self) -> Recording {
+        self.server.lock().take();
+        let mut recording = std::mem::take(&mut self.state.lock().recording);
+        recording.trace = self.trace.as_ref().map(|trace| trace.hash()).unwrap_or_default();
+        recording
+    }
+
+    /// Lets the watches of a kind go on after a time.
+    fn release_after(server: &ApiServer, resource: &str, time: Duration) {
+        let (faults, resource) = (server.faults().clone(), resource.to_owned());
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            faults.resume_watches(&resource);
+        });
+    }
+
+    /// Disturbs the watches of a kind; returns whether the object's next change releases them.
+    fn disturb(server: &ApiServer, kind: Disturbance, plural: &str) -> bool {
+        let faults = server.faults();
+        match kind {
+            Disturbance::Hold | Disturbance::Lag => {
+                faults.pause_watches(plural);
+                Self::release_after(server, plural, kind.lasts());
+            }
+            Disturbance::Relist => faults.fail_watches(plural, 410),
+            _ => {}
+        }
+        kind == Disturbance::Hold
+    }
+
+    /// Cuts off the operator, and has it started again.
+    fn crash(&self, state: &State) {
+        state.cuts.iter().for_each(|cut| cut.store(true, Ordering::Relaxed));
+        self.crashed.notify_one();
+    }
+
+    /// Edits an object as another client would.
+    fn edit(server: &ApiServer, request: &ObservedRequest<'_>) {
+        let ObservedRequest { group, resource, namespace, name, .. } = *request;
+        if let Some(mut object) = server.get_object(group, resource, namespace, name) {
+            object["metadata"]["annotations"][state::EDIT] = json!("edited");
+            server.commit(group, resource, namespace, name, Some(object));
+        }
+    }
+
+    /// Deletes an object and creates it again, as its user would who gives its manifest once more.
+    fn replace(server: &ApiServer, request: &ObservedRequest<'_>, number: usize) {
+        let ObservedRequest { group, resource, namespace, name, .. } = *request;
+        let Some(mut object) = server.get_object(group, resource, namespace, name) else { return };
+        let metadata = &mut object["metadata"];
+        let is_held = !metadata["finalizers"].as_array().is_none_or(Vec::is_empty);
+        if is_held || !metadata["deletionTimestamp"].is_null() {
+            return;
+        }
+        metadata["uid"] = json!(format!("00000000-0000-4000-8000-{number:012}"));
+        metadata["generation"] = json!(1);
+        if let Some(fields) = metadata.as_object_mut() {
+            fields.retain(|field, _| field != "managedFields" && field != "resourceVersion");
+        }
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
+        server.commit(group, resource, namespace, name, None);
+        server.commit(group, resource, namespace, name, Some(object));
+    }
+
+    /// Takes what is due at a request; returns it with its number, and the actions on every request.
+    fn met(&self, request: &ObservedRequest<'_>) -> Option<(Vec<Disturbance>, usize, Vec<Action>)> {
+        let mut state = self.state.lock();
+        let number = state.recording.requests.len();
+        if number == MOST {
+            return None;
+        }
+        let now = state.began.elapsed();
+        let mut actions: Vec<Action> = state.lease.request(request, now).into_iter().collect();
+        let stale = state.stale.filter(|(_, until)| request.verb == "watch" && now < *until);
+        actions.extend(stale.map(|(revision, until)| Action::Behind(revision, until - now)));
+        let seen = Request::of(request, now);
+        let mut due = state.due(number, false);
+        let drawn = state.chaos.as_mut().map(|chaos| chaos.request(&seen));
+        if let Some((fault, latency)) = drawn {
+            if !latency.is_zero() {
+                actions.push(Action::Delay(latency));
+            }
+            due.extend(fault.map(|kind| state.causes(kind, number)));
+        }
+        state.recording.requests.push(seen);
+        for step in &due {
+            match step.kind {
+                Disturbance::CrashBefore => self.crash(&state),
+                Disturbance::CrashAfter => state.doomed = Some(number),
+                Disturbance::HandOver => {
+                    let until = now + step.kind.lasts();
+                    state.lease.strike(until);
+                }
+                _ => {}
+            }
+        }
+        Some((due.into_iter().map(|step| step.kind).collect(), number, actions))
+    }
+}
+
+impl Observer for Monitor {
+    fn request(&self, request: &ObservedRequest<'_>) -> Vec<Action> {
+        let server = self.server.lock().clone().filter(|_| line::is_operator(request.user));
+        let Some(server) = server else { return Vec::new() };
+        let Some((kinds, number, mut actions)) = self.met(request) else { return Vec::new() };
+        let action = |kind: Disturbance| match kind {
+            Disturbance::CrashBefore => Some(Action::Hang),
+            Disturbance::CrashAfter => Some(Action::ExecuteThenHang),
+            Disturbance::LoseAnswer => Some(Action::ExecuteThenDrop),
+            Disturbance::Refuse(code) => Some(Action::Answer(code)),
+            Disturbance::Fail(code) => Some(Action::ExecuteThenAnswer(code)),
+            Disturbance::Late => Some(Action::Delay(kind.lasts())),
+            Disturbance::Pause => Some(Action::ExecuteThenDelay(kind.lasts())),
+            Disturbance::Edit => {
+                Self::edit(&server, request);
+                None
+            }
+            Disturbance::Replace => {
+                Self::replace(&server, request, number);
+                None
+            }
+            _ => None,
+        };
+        actions.extend(kinds.into_iter().filter_map(action));
+        actions
+    }
+
+    fn changed(&self, change: &ObservedChange<'_>) {
+        let Some(server) = self.server.lock().clone() else { return };
+        let mut state = self.state.lock();
+        let number = state.recording.changes.len();
+        if number == MOST {
+            return;
+        }
+        let seen = state.seen(change);
+        let by_request = state.attribute(&seen, number);
+        if by_request.is_some() && state.doomed == by_request {
+            state.doomed = None;
+            self.crash(&state);
+        }
+        let (released, held): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut state.held).into_iter().partition(|(_, key)| *key == seen.key);
+        state.held = held;
+        released.iter().for_each(|(resource, _)| server.faults().resume_watches(resource));
+        let mut due = state.due(number, true);
+        let drawn = state.chaos.as_mut().filter(|_| seen.is_relevant).and_then(Chaos::change);
+        due.extend(drawn.map(|kind| state.causes(kind, number)));
+        for step in due {
+            if let Disturbance::StaleStart(back) = step.kind {
+                state.stale = Some((state.before(&seen, back), seen.at + step.kind.lasts()));
+                self.crash(&state);
+            } else if Self::disturb(&server, step.kind, seen.plural()) {
+                state.held.push((seen.plural().to_owned(), seen.key.clone()));
+            }
+        }
+        if seen.is_relevant {
+            self.changed.notify_one();
+        }
+        state.recording.changes.push(seen);
+    }
+}
+
+impl State {
+    /// Takes the steps that the request or change of a number meets, and records them as caused.
+    fn due(&mut self, number: usize, of_change: bool) -> Vec<Step> {
+        let is_due = |step: &Step| step.at == number && step.kind.is_of_change() == of_change;
+        let (now, later) = self.steps.iter().copied().partition::<Vec<Step>, _>(is_due);
+        self.steps = later;
+        now.into_iter().map(|step| self.causes(step.kind, step.at)).collect()
+    }
+
+    /// Records a disturbance as caused.
+    fn causes(&mut self, kind: Disturbance, at: usize) -> Step {
+        let step = Step { kind, at };
+        self.recording.caused.push(step);
+        let over = self.began.elapsed() + kind.lasts();
+        self.recording.calm_at = self.recording.calm_at.max(over);
+        step
+    }
+
+    /// Records the state after a change, and returns the change as it is recorded.
+    fn seen(&mut self, change: &ObservedChange<'_>) -> Change {
+        let seen = Change::of(change, self.began.elapsed(), self.recording.requests.len());
+        match change.after {
+            Some(_) if recording::is_judged(change.resource) => {
+                self.recording.objects.insert(seen.id(), seen.after.clone());
+            }
+            _ => drop(self.recording.objects.remove(&seen.id())),
+        }
+        let violations = &mut self.recording.violations;
+        if let Some(violation) = self.lease.changed(change, &seen)
+            && violations.len() < MOST_VIOLATIONS
+        {
+            violations.push(violation);
+        }
+        seen
+    }
+
+    /// Returns the revision of the `back`-th change of the same object before one, or the one just before it.
+    fn before(&self, seen: &Change, back: u8) -> u64 {
+        let nth = usize::from(back).saturating_sub(1);
+        let same = |change: &&Change| change.key == seen.key && change.is_relevant;
+        let earlier = self.recording.changes.iter().rev().filter(same).nth(nth);
+        earlier.map_or(seen.revision.saturating_sub(1), |change| change.revision)
+    }
+
+    /// Adds a change to the operator's request that made it; returns the number of the request.
+    fn attribute(&mut self, seen: &Change, number: usize) -> Option<usize> {
+        if !seen.by_operator {
+            return None;
+        }
+        let (namespace, name) = &seen.name;
+        let made = |request: &&mut Request| {
+            request.is_write()
+                && request.resource == seen.plural()
+                && request.namespace == *namespace
+                && (request.name.is_empty() || request.name == *name)
+        };
+        let (at, request) = self
+            .recording
+            .requests
+            .iter_mut()
+            .enumerate()
+            .rev()
+            .find(|(_, request)| made(request))?;
+        request.changes.push(number);
+        request.key.get_or_insert_with(|| seen.key.clone());
+        Some(at)
+    }
+}

@@ -1,0 +1,171 @@
+//! The record of a run: the operator's requests, all changes, and what was disturbed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use windlass_apiserver::faults::{ObservedChange, ObservedRequest};
+
+use crate::testing::explore::line;
+use crate::testing::explore::plan::Step;
+use crate::testing::explore::state;
+
+/// Resources whose writes no oracle judges: bookkeeping of the framework.
+const BOOKKEEPING: [&str; 3] = ["leases", "events", "customresourcedefinitions"];
+
+/// A request of the operator.
+#[derive(Clone, Debug)]
+pub(in crate::testing::explore) struct Request {
+    pub(in crate::testing::explore) verb: String,
+    pub(in crate::testing::explore) resource: String,
+    pub(in crate::testing::explore) subresource: String,
+    pub(in crate::testing::explore) namespace: String,
+    pub(in crate::testing::explore) name: String,
+    /// Numbers of the changes that it made.
+    pub(in crate::testing::explore) changes: Vec<usize>,
+    /// Key of the first of them: the name of a creation is known by it alone.
+    pub(in crate::testing::explore) key: Option<String>,
+    /// Virtual time.
+    pub(in crate::testing::explore) at: Duration,
+}
+
+impl Request {
+    /// Returns the record of a request that has made no change yet.
+    pub(super) fn of(request: &ObservedRequest<'_>, at: Duration) -> Self {
+        Self {
+            verb: request.verb.to_owned(),
+            resource: request.resource.to_owned(),
+            subresource: request.subresource.to_owned(),
+            namespace: request.namespace.to_owned(),
+            name: request.name.to_owned(),
+            changes: Vec::new(),
+            key: None,
+            at,
+        }
+    }
+
+    /// Whether the request may write.
+    pub(in crate::testing::explore) fn is_write(&self) -> bool {
+        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+    }
+
+    /// Whether plans may disturb the request: one for an object that oracles judge.
+    pub(in crate::testing::explore) fn is_disturbed(&self) -> bool {
+        !self.resource.is_empty()
+            && !BOOKKEEPING.contains(&self.resource.as_str())
+            && self.verb != "watch"
+            && self.verb != "list"
+    }
+}
+
+/// A change of an object.
+#[derive(Clone, Debug)]
+pub(in crate::testing::explore) struct Change {
+    /// Resource, namespace and name, with the generated part of the name left out.
+    pub(in crate::testing::explore) key: String,
+    /// Namespace and name as they are.
+    pub(in crate::testing::explore) name: (String, String),
+    resource: String,
+    /// `creates`, `updates` or `deletes`.
+    pub(in crate::testing::explore) verb: &'static str,
+    pub(in crate::testing::explore) by_operator: bool,
+    /// Whether a user of the workload made it, rather than a controller of the server.
+    pub(in crate::testing::explore) by_user: bool,
+    /// Whether oracles judge it: not bookkeeping, and more than versions differs.
+    pub(in crate::testing::explore) is_relevant: bool,
+    /// Whether the object has finalizers after the change.
+    pub(in crate::testing::explore) has_finalizers: bool,
+    /// State after the change, without what differs from run to run.
+    pub(in crate::testing::explore) after: Value,
+    /// Virtual time.
+    pub(in crate::testing::explore) at: Duration,
+    /// resourceVersion.
+    pub(super) revision: u64,
+    /// Number of the operator's requests before it.
+    pub(in crate::testing::explore) requests: usize,
+}
+
+impl Change {
+    /// Returns the record of a change at a time, after a number of requests.
+    pub(super) fn of(change: &ObservedChange<'_>, at: Duration, requests: usize) -> Self {
+        let object = change.after.or(change.before).unwrap_or(&Value::Null);
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let is_kept = is_judged(change.resource);
+        let comparable = |side: Option<&Value>| {
+            side.filter(|_| is_kept).map(state::comparable).unwrap_or_default()
+        };
+        let (before, after) = (comparable(change.before), comparable(change.after));
+        let verb = match (change.before, change.after) {
+            (None, _) => "creates",
+            (_, None) => "deletes",
+            _ => "updates",
+        };
+        let finalizers = change.after.and_then(|after| after["metadata"]["finalizers"].as_array());
+        let by_operator = change.user.is_some_and(line::is_operator);
+        Self {
+            key: state::key(change.resource, object),
+            name: (text("namespace"), text("name")),
+            resource: change.resource.to_owned(),
+            verb,
+            by_operator,
+            by_user: change.user.is_some() && !by_operator,
+            is_relevant: is_kept && before != after,
+            has_finalizers: finalizers.is_some_and(|all| !all.is_empty()),
+            after,
+            at,
+            revision: change.revision,
+            requests,
+        }
+    }
+
+    /// Returns the plural of the kind.
+    pub(in crate::testing::explore) fn plural(&self) -> &str {
+        plural(&self.resource)
+    }
+
+    /// Returns the resource, and the object's namespace and name in one text.
+    pub(super) fn id(&self) -> (String, String) {
+        (self.resource.clone(), format!("{}/{}", self.name.0, self.name.1))
+    }
+}
+
+/// Whether oracles judge the objects of a resource.
+pub(super) fn is_judged(resource: &str) -> bool {
+    !BOOKKEEPING.contains(&plural(resource))
+}
+
+/// Returns the plural within the name under which a resource is stored.
+pub(super) fn plural(resource: &str) -> &str {
+    resource.split('.').next().unwrap_or_default()
+}
+
+/// The record of a run.
+#[derive(Clone, Debug, Default)]
+pub(in crate::testing::explore) struct Recording {
+    pub(in crate::testing::explore) requests: Vec<Request>,
+    pub(in crate::testing::explore) changes: Vec<Change>,
+    /// Last state of each object, by resource and key.
+    pub(in crate::testing::explore) objects: BTreeMap<(String, String), Value>,
+    /// The disturbances that were caused.
+    pub(in crate::testing::explore) caused: Vec<Step>,
+    /// Virtual time at which the last of them was over.
+    pub(in crate::testing::explore) calm_at: Duration,
+    /// Guarantees of the framework that did not hold, a sentence each.
+    pub(in crate::testing::explore) violations: Vec<String>,
+    /// Hash of all bytes that the operator exchanged with the server; 0 where they are not hashed.
+    pub(in crate::testing::explore) trace: u64,
+}
+
+impl Recording {
+    /// Returns the virtual time from the last disturbance, or the last change by a user, to the operator's
+    /// last change; of the first `changes` ones.
+    pub(in crate::testing::explore) fn rest(&self, changes: usize) -> Duration {
+        let changes = &self.changes[..changes.min(self.changes.len())];
+        let last = |by: fn(&Change) -> bool| {
+            let mut last = changes.iter().rev().filter(|change| change.is_relevant);
+            last.find(|change| by(change)).map(|change| change.at).unwrap_or_default()
+        };
+        let begun = last(|change| change.by_user).max(self.calm_at);
+        last(|change| change.by_operator).saturating_sub(begun)
+    }
+}

@@ -1,0 +1,277 @@
+//! The search: undisturbed runs, then those of the plans on all threads.
+
+// DESIGN.md, 233: A finding of several disturbances is made shorter while runs still fail
+
+use std::future::Future;
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::monitor::{Change, Recording};
+use super::oracle::{self, Expectation, Verdict};
+use super::plan::Plan;
+use super::report::{ExplorationReport, Finding};
+use super::run::{self, Outcome, Setting, Shared};
+use super::{Exploration, REPLAY, World, saved, state};
+
+/// Delay of events in the undisturbed run that shows how many writes lateness alone can cause.
+const LATENESS: Duration = Duration::from_millis(100);
+/// Plan of two replicas whose hand-over never comes.
+const UNDISTURBED: &str = "hand-over@4294967295";
+/// Stack of a thread, in bytes: futures of operators without optimization are large.
+const STACK: usize = 16 << 20;
+
+/// Results of undisturbed runs.
+pub(super) struct Reference {
+    pub(super) first: Outcome,
+    pub(super) expected: Expectation,
+    /// The run of two replicas, whose numbers hand-overs have.
+    pub(super) replicated: Option<Outcome>,
+}
+
+impl Reference {
+    /// Returns the recording whose requests and changes a plan numbers.
+    fn of(&self, plan: &Plan) -> &Recording {
+        self.recording(plan.is_replicated())
+    }
+
+    /// Returns the recording of one process or of two replicas.
+    pub(super) fn recording(&self, is_replicated: bool) -> &Recording {
+        let replicated = self.replicated.as_ref().filter(|_| is_replicated);
+        &replicated.unwrap_or(&self.first).recording
+    }
+}
+
+/// Makes the undisturbed runs; `None` when they fail or do not agree, which is the finding then.
+pub(super) fn undisturbed<F, W>(
+    shared: &Shared<'_, F>,
+    seed: u64,
+    within: Duration,
+    began: Instant,
+    report: &mut ExplorationReport,
+) -> Option<Reference>
+where
+    F: Fn(World) -> W + Send + Sync,
+    W: Future<Output = ()>,
+{
+    let settings = [(0, Duration::ZERO), (0, Duration::ZERO), (1, Duration::ZERO), (2, LATENESS)];
+    let mut outcomes = Vec::new();
+    for (more, lag) in settings {
+        let setting = Setting { seed: seed.wrapping_add(more), lag, ..Setting::default() };
+        let outcome = on_thread(|| run::run(shared, &setting, None));
+        let outcome = outcome
+            .unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() });
+        report.runs += 1;
+        report.longest_rest = report.longest_rest.max(outcome.rest());
+        let restless = oracle::restless(&outcome);
+        let (heading, details) = match &outcome.failure {
+            Some(failure) => ("the run failed", vec![failure.clone()]),
+            None if restless.is_empty() => {
+                outcomes.push(outcome);
+                continue;
+            }
+            None => ("the end is not a fixpoint", restless),
+        };
+        report.add(finding(&setting, &Verdict::of(heading, details), began));
+        return None;
+    }
+    let [first, same, other, late] = <[Outcome; 4]>::try_from(outcomes).ok()?;
+    report.is_random = !oracle::are_equal(&first, &same);
+    match Expectation::new(&first, &[same, other], &[late], within) {
+        Ok(expected) => Some(Reference { first, expected, replicated: None }),
+        Err(details) => {
+            let verdict = Verdict::of("two undisturbed runs end differently", details);
+            report.add(finding(&Setting { seed, ..Setting::default() }, &verdict, began));
+            None
+        }
+    }
+}
+
+/// Makes the undisturbed run of two replicas; what is wrong with it is a finding.
+pub(super) fn replicate<F, W>(
+    shared: &Shared<'_, F>,
+    seed: u64,
+    began: Instant,
+    reference: &mut Reference,
+    report: &mut ExplorationReport,
+) where
+    F: Fn(World) -> W + Send + Sync,
+    W: Future<Output = ()>,
+{
+    let setting = Setting { seed, replicas: run::REPLICAS, ..Setting::default() };
+    let Ok(outcome) = on_thread(|| run::run(shared, &setting, Some(&reference.expected))) else {
+        return;
+    };
+    report.runs += 1;
+    match reference.expected.judge(&outcome) {
+        Some(mut verdict) => {
+            verdict.details.insert(0, "two replicas with a lease, undisturbed".to_owned());
+            // A hand-over that never comes: its run has two replicas.
+            let finding = finding(&setting, &verdict, began);
+            report.add(Finding { replay: format!("{seed}:{UNDISTURBED}"), ..finding });
+        }
+        None => {
+            reference.expected.admit(&outcome);
+            reference.replicated = Some(outcome);
+        }
+    }
+}
+
+/// State that the threads of a search share.
+pub(super) struct Search<'a, F> {
+    pub(super) shared: &'a Shared<'a, F>,
+    pub(super) reference: &'a Reference,
+    pub(super) plans: &'a [Plan],
+    pub(super) seed: u64,
+    pub(super) began: Instant,
+    pub(super) tally: Tally,
+}
+
+/// Counts of a search.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    runs: AtomicUsize,
+    longest_rest: Mutex<Duration>,
+}
+
+impl<F> Search<'_, F> {
+    /// Runs the plans on all threads, and adds the findings in the order of the plans.
+    pub(super) fn run<W>(&self, settings: &Exploration, report: &mut ExplorationReport)
+    where
+        F: Fn(World) -> W + Send + Sync,
+        W: Future<Output = ()>,
+    {
+        let next = AtomicUsize::new(0);
+        let found: Mutex<Vec<(usize, Finding)>> = Mutex::default();
+        in_parallel(settings.threads, || {
+            while self.began.elapsed() < settings.budget {
+                if settings.first_only && !found.lock().is_empty() {
+                    return;
+                }
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(plan) = self.plans.get(index) else { return };
+                let finding = self.one(plan);
+                found.lock().extend(finding.map(|finding| (index, finding)));
+                progress(index + 1, self.plans.len(), "plans");
+            }
+        });
+        report.runs += self.tally.runs.load(Ordering::Relaxed);
+        report.longest_rest = report.longest_rest.max(*self.tally.longest_rest.lock());
+        let mut found = found.into_inner();
+        found.sort_by_key(|(index, _)| *index);
+        found.into_iter().for_each(|(_, finding)| report.add(finding));
+    }
+
+    /// Makes the run of a plan; returns what was wrong with it, of the fewest disturbances that show it.
+    fn one<W>(&self, plan: &Plan) -> Option<Finding>
+    where
+        F: Fn(World) -> W + Send + Sync,
+        W: Future<Output = ()>,
+    {
+        let mut finding = self.judged(plan)?;
+        let mut left = plan.shorter();
+        while let Some(shorter) = left.pop() {
+            if let Some(found) = self.judged(&shorter) {
+                (finding, left) = (found, shorter.shorter());
+            }
+        }
+        Some(finding)
+    }
+
+    /// Makes the run of a plan, and returns what was wrong with it.
+    fn judged<W>(&self, plan: &Plan) -> Option<Finding>
+    where
+        F: Fn(World) -> W + Send + Sync,
+        W: Future<Output = ()>,
+    {
+        let Reference { expected, .. } = self.reference;
+        let setting = Setting::of(self.seed, plan);
+        let outcome = run::run(self.shared, &setting, Some(expected));
+        self.tally.runs.fetch_add(1, Ordering::Relaxed);
+        let reference = self.reference.of(plan);
+        let caused = state::caused(&outcome.recording, &reference.requests);
+        if std::env::var_os(REPLAY).is_some() {
+            print_run(&outcome, &caused);
+            if caused.len() < plan.steps.len() {
+                eprintln!(
+                    "of `{plan}` a request or change was not made: the text is from another state of the code"
+                );
+            }
+        }
+        let Some(verdict) = expected.judge(&outcome) else {
+            let mut longest = self.tally.longest_rest.lock();
+            *longest = longest.max(outcome.rest());
+            return None;
+        };
+        let moments = saved::moments(plan, reference);
+        Some(Finding { caused, moments, ..finding(&setting, &verdict, self.began) })
+    }
+}
+
+/// Returns the finding that a verdict is about, without its disturbances.
+pub(super) fn finding(setting: &Setting, verdict: &Verdict, began: Instant) -> Finding {
+    Finding {
+        cause: verdict.cause(),
+        heading: verdict.heading.to_owned(),
+        caused: Vec::new(),
+        first: verdict.first.clone(),
+        details: verdict.details.clone(),
+        seed: setting.seed,
+        moments: Vec::new(),
+        variable: REPLAY,
+        replay: format!("{}:{}", setting.seed, setting.plan),
+        others: Vec::new(),
+        after: began.elapsed(),
+    }
+}
+
+/// Runs work on a number of threads with large stacks, and waits for all.
+pub(super) fn in_parallel(threads: usize, work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let thread = std::thread::Builder::new().name("explore".to_owned()).stack_size(STACK);
+            // Without a thread the others do its work; with none at all no run is reported.
+            drop(thread.spawn_scoped(scope, &work));
+        }
+    });
+}
+
+/// Runs work on a thread with a large stack: a test's own one may be inside of a runtime.
+pub(super) fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("explore".to_owned()).stack_size(STACK);
+        match thread.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(_)) => Err("the run panicked outside of its workload".to_owned()),
+            Err(error) => Err(format!("cannot start a thread: {error}")),
+        }
+    })
+}
+
+/// Prints the requests and changes of a run that is replayed, in their order.
+pub(super) fn print_run(outcome: &Outcome, caused: &[String]) {
+    let Recording { requests, changes, .. } = &outcome.recording;
+    let print = |change: &Change| {
+        let by = if change.by_operator { "operator" } else { "others  " };
+        let mark = if change.is_relevant { ' ' } else { '.' };
+        eprintln!("{:>9.3} s {mark} {by} {} {}", change.at.as_secs_f64(), change.verb, change.key);
+    };
+    for (number, request) in requests.iter().enumerate() {
+        changes.iter().filter(|change| change.requests == number).for_each(print);
+        if request.is_disturbed() {
+            let text = state::request_text(request, request.key.as_deref());
+            eprintln!("{:>9.3} s   asks for {text}", request.at.as_secs_f64());
+        }
+    }
+    changes.iter().filter(|change| change.requests >= requests.len()).for_each(print);
+    caused.iter().for_each(|caused| eprintln!("disturbed: {caused}"));
+}
+
+/// Shows the progress on a terminal.
+pub(super) fn progress(count: usize, of: usize, noun: &str) {
+    if count.is_multiple_of(50) && std::io::stderr().is_terminal() {
+        eprint!("\rexplored {count} of {of} {noun}");
+    }
+}
