@@ -29,6 +29,8 @@ struct Vault {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+// API servers show no fields that a schema lacks, unless it preserves them.
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 struct VaultSpec {
     mode: Mode,
     size: u8,

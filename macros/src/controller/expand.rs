@@ -34,6 +34,8 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         return [output, everything(input, krate)].into_iter().collect();
     }
     let mut output = wiring(input, attrs, krate);
+    let object = attrs.object.as_ref().filter(|_| !is_generic(input));
+    output.extend(object.map(|object| sees_the_hub(object, krate)));
     let graphs: Vec<_> =
         attrs.dependents.iter().filter_map(|graph| graph_name(graph, krate)).collect();
     if let Some(graph) = graphs.first() {
@@ -44,8 +46,6 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         [graph, _, ..] => bounded_by(input, graph, krate),
         _ => input.clone(),
     };
-    let object = attrs.object.as_ref().filter(|_| !is_generic(input));
-    output.extend(object.map(|object| sees_the_hub(object, krate)));
     let cached = cached(attrs);
     for owned in &attrs.owns {
         let kind = twins::apart(&owned.kind, twins::before(&owned.kind, &cached), krate);

@@ -163,7 +163,7 @@ fn is_too_late(cron: &CronJob, at: Timestamp, now: Timestamp) -> bool {
 }
 
 /// Returns the operator, for `main` and for tests.
-pub fn operator(client: Client) -> Manager {
+pub(crate) fn operator(client: Client) -> Manager {
     let webhooks = Webhooks::new().mutating(Defaults).validating(Rules).converting::<CronJob>();
     Manager::new(client)
         .leader_election("cron-operator")

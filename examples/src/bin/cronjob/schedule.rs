@@ -29,7 +29,7 @@ fn parse(field: &str, least: i8, most: i8) -> Result<Vec<i8>, String> {
 
 impl Schedule {
     /// Checks each field; the errors have the names of their fields.
-    pub fn faults(&self) -> Vec<(&'static str, &str, String)> {
+    pub(crate) fn faults(&self) -> Vec<(&'static str, &str, String)> {
         let fields = [
             ("minute", &self.minute, 0, 59),
             ("hour", &self.hour, 0, 23),
@@ -45,7 +45,7 @@ impl Schedule {
     }
 
     /// Returns the first time after another one; `None` for a date that does not exist.
-    pub fn next(&self, after: Timestamp) -> Result<Option<Timestamp>, String> {
+    pub(crate) fn next(&self, after: Timestamp) -> Result<Option<Timestamp>, String> {
         let (minutes, hours) = (parse(&self.minute, 0, 59)?, parse(&self.hour, 0, 23)?);
         let (days, months) = (parse(&self.day_of_month, 1, 31)?, parse(&self.month, 1, 12)?);
         let weekdays = parse(&self.day_of_week, 0, 6)?;

@@ -11,45 +11,45 @@ use crate::v1beta1;
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "batch.example.dev", version = "v1", namespaced, versions(v1beta1::CronJob))]
 #[resource(column("Suspend", spec.suspend), column("Last", status.last_schedule_time), column(age))]
-pub struct CronJob {
-    pub metadata: ObjectMeta,
-    pub spec: CronJobSpec,
-    pub status: Option<CronJobStatus>,
+pub(crate) struct CronJob {
+    pub(crate) metadata: ObjectMeta,
+    pub(crate) spec: CronJobSpec,
+    pub(crate) status: Option<CronJobStatus>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct CronJobSpec {
+pub(crate) struct CronJobSpec {
     /// Times, in UTC.
-    pub schedule: Schedule,
+    pub(crate) schedule: Schedule,
     /// Seconds after which a missed run is left out.
     #[schema(min = 0)]
-    pub starting_deadline_seconds: Option<i64>,
+    pub(crate) starting_deadline_seconds: Option<i64>,
     /// What happens while an earlier run is active: `Allow` by default.
-    pub concurrency_policy: Option<ConcurrencyPolicy>,
+    pub(crate) concurrency_policy: Option<ConcurrencyPolicy>,
     /// Whether no further run begins.
-    pub suspend: Option<bool>,
+    pub(crate) suspend: Option<bool>,
     /// The Job of each run.
-    pub job: JobSpec,
+    pub(crate) job: JobSpec,
     /// Finished runs that are kept: 3 by default.
     #[schema(min = 0)]
-    pub history_limit: Option<i32>,
+    pub(crate) history_limit: Option<i32>,
 }
 
 /// Fields of a schedule, as in a crontab.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct Schedule {
-    pub minute: String,
-    pub hour: String,
-    pub day_of_month: String,
-    pub month: String,
+pub(crate) struct Schedule {
+    pub(crate) minute: String,
+    pub(crate) hour: String,
+    pub(crate) day_of_month: String,
+    pub(crate) month: String,
     /// 0 is Sunday.
-    pub day_of_week: String,
+    pub(crate) day_of_week: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, Schema)]
-pub enum ConcurrencyPolicy {
+pub(crate) enum ConcurrencyPolicy {
     /// Runs overlap.
     Allow,
     /// The new run is left out.
@@ -60,11 +60,11 @@ pub enum ConcurrencyPolicy {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-pub struct CronJobStatus {
+pub(crate) struct CronJobStatus {
     /// Names of Jobs that have not finished.
     #[serde(default)]
-    pub active: Vec<String>,
-    pub last_schedule_time: Option<Time>,
+    pub(crate) active: Vec<String>,
+    pub(crate) last_schedule_time: Option<Time>,
     #[serde(default)]
-    pub conditions: Conditions,
+    pub(crate) conditions: Conditions,
 }

@@ -13,25 +13,25 @@ use crate::v1::{self, Schedule};
 #[derive(CustomResource, Clone, Debug)]
 #[resource(version = "v1beta1", hub = v1::CronJob, deprecated = "use batch.example.dev/v1")]
 #[resource(column("Schedule", spec.schedule), column(age))]
-pub struct CronJob {
-    pub metadata: ObjectMeta,
-    pub spec: CronJobSpec,
-    pub status: Option<v1::CronJobStatus>,
+pub(crate) struct CronJob {
+    pub(crate) metadata: ObjectMeta,
+    pub(crate) spec: CronJobSpec,
+    pub(crate) status: Option<v1::CronJobStatus>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Schema, Convertible)]
 #[serde(rename_all = "camelCase")]
 #[convert(hub = v1::CronJobSpec, hub_only(history_limit))]
-pub struct CronJobSpec {
+pub(crate) struct CronJobSpec {
     /// Times in UTC, as `*/5 * * * *`.
     #[schema(pattern = "^\\S+ \\S+ \\S+ \\S+ \\S+$")]
     #[convert(to_hub = parsed, from_hub = line)]
-    pub schedule: String,
-    pub starting_deadline_seconds: Option<i64>,
+    pub(crate) schedule: String,
+    pub(crate) starting_deadline_seconds: Option<i64>,
     #[convert(rename = concurrency_policy)]
-    pub concurrency: Option<v1::ConcurrencyPolicy>,
-    pub suspend: Option<bool>,
-    pub job: JobSpec,
+    pub(crate) concurrency: Option<v1::ConcurrencyPolicy>,
+    pub(crate) suspend: Option<bool>,
+    pub(crate) job: JobSpec,
 }
 
 fn parsed(line: String) -> std::result::Result<Schedule, String> {

@@ -299,11 +299,11 @@ impl WebhookServer {
         let served = listener::run(listener, self.connections, Arc::clone(&shared));
         tokio::select! {
             biased;
-            () = ending => {}
+            () = Box::pin(ending) => {}
             () = maintain(source.as_deref(), certificate, &cx) => {}
             () = follow_client_ca(shared.tls.as_ref()) => {}
-            () = starting => {}
-            () = repaired => {}
+            () = Box::pin(starting) => {}
+            () = Box::pin(repaired) => {}
             () = served => {}
         }
         Ok(())
