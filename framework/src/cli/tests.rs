@@ -272,7 +272,10 @@ fn the_url_of_webhooks_needs_a_server_of_webhooks_and_a_machine_outside_of_the_c
     let refused = options.apply(Manager::new(Client::offline())).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Usage);
     assert!(refused.to_string().contains("serves none"), "{refused}");
-    let server = Runnable::new("webhooks", |cx| async move { Ok(cx.stopped().await) });
+    let server = Runnable::new("webhooks", |cx| async move {
+        cx.stopped().await;
+        Ok(())
+    });
     let manager = options.apply(Manager::new(Client::offline()).runnable(server)).unwrap();
     assert_eq!(manager.webhook_access.unwrap().url, "https://localhost:9443");
     let refused = options.arguments().unwrap_err();

@@ -11,7 +11,7 @@ const PARTS: [&str; 4] = ["Context", "Decision", "Consequences", "Rejected"];
 const LINES: usize = 12;
 
 /// Entries about files that are no Rust: the module of the real server, the commands of the first pages, the
-/// harnesses of compile errors, of mutants and of random sequences, images, clients in other languages.
+/// harnesses of compile errors, of mutants and of random sequences, images, profiles, clients in other languages.
 const ELSEWHERE: [u32; 10] = [7, 88, 94, 107, 120, 152, 154, 184, 227, 236];
 
 /// Returns the entries by number: the title and the lines with text.
