@@ -94,7 +94,7 @@ impl Reconciler for CronJobs {
             .map(|it| it.0));
         active.sort();
         let since = since.map(|at| at.to_string());
-        let status = json!({ "status": { "active": active, "lastScheduleTime": since } });
+        let status = json!({ "active": active, "lastScheduleTime": since });
         cx.patch_status(status).await?;
         let text = match next {
             _ if is_suspended(cron) => "suspended".to_owned(),
@@ -197,4 +197,30 @@ fn sample() -> CronJob {
 
 fn main() -> ExitCode {
     windlass::cli::App::new(operator).package(windlass::package!()).sample(sample()).main()
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass::testing::TestCluster;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_is_made_each_minute_and_the_status_has_its_time() {
+        let cluster = TestCluster::builder().embedded().start().await;
+        cluster.install::<CronJob>().await;
+        let running = cluster.spawn(operator(cluster.client()));
+        running.settled().await;
+        let crons = cluster.client().namespace::<CronJob>(cluster.namespace());
+        crons.create(&sample()).await.unwrap();
+        // 2026-01-01T00:00:00Z is the first moment of the cluster.
+        cluster.client().environment().clock.sleep(Duration::from_secs(90)).await;
+        running.settled().await;
+        let status = crons.get("hello").await.unwrap().status.unwrap();
+        let time = status.last_schedule_time.unwrap().0;
+        assert_eq!(time.to_string(), "2026-01-01T00:01:00Z");
+        let jobs = cluster.client().namespace::<Job>(cluster.namespace()).list().await.unwrap();
+        assert_eq!(jobs.items.len(), 1);
+        assert_eq!(status.active, [jobs.items[0].name()]);
+    }
 }
