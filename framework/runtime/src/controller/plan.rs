@@ -35,7 +35,7 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) finalizer: Option<Finalizer<C>>,
     /// A finalizer that objects may have of an earlier version of the controller: never added, and removed after
     /// its clean-ups when an object is deleted.
-    pub(super) former: Option<Finalizer<C>>,
+    pub(super) former: Vec<Finalizer<C>>,
     /// External resources that fields of graphs drive.
     pub(super) drives: Vec<DrivesFn<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.

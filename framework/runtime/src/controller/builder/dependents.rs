@@ -71,11 +71,11 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Returns the finalizer of the controller, and the one that an earlier version of it may have left on objects.
+    /// Returns the finalizer of the controller, and those that an earlier version of it may have left on objects.
     ///
-    /// A graph's own finalizer is named after the controller. Without the second one, objects that have it could not be
+    /// A graph's own finalizer is named after the controller. Without it, objects that have it could not be
     /// deleted any more once the graph, or a `finalizer` of another name, has made it needless.
-    pub(super) fn finalizers(&mut self) -> (Option<Finalizer<C>>, Option<Finalizer<C>>) {
+    pub(super) fn finalizers(&mut self) -> (Option<Finalizer<C>>, Vec<Finalizer<C>>) {
         let own = format!("windlass.dev/{}", self.name);
         let graphs = std::mem::take(&mut self.graph_cleanups);
         let mut finalizer = self.finalizer.take();
@@ -90,7 +90,11 @@ impl<C: Reconciler> ControllerBuilder<C> {
         }
         cleanups.append(&mut self.former_cleanups);
         let is_own = finalizer.as_ref().is_some_and(|finalizer| finalizer.name == own);
-        let former = (!is_own).then_some(Finalizer { name: own, cleanups });
+        let own = (!is_own).then_some(Finalizer { name: own, cleanups });
+        let named = std::mem::take(&mut self.former_finalizers).into_iter();
+        let named = named.filter(|name| finalizer.as_ref().is_none_or(|used| used.name != *name));
+        let named = named.map(|name| Finalizer { name, cleanups: Vec::new() });
+        let former = own.into_iter().chain(named).collect();
         (finalizer, former)
     }
 

@@ -85,6 +85,8 @@ pub struct ControllerBuilder<C: Reconciler> {
     graph_cleanups: Vec<(Option<String>, CleanupFn<C>)>,
     /// Clean-ups of graphs that need no finalizer, for objects that have that of an earlier version.
     former_cleanups: Vec<CleanupFn<C>>,
+    /// Finalizers of earlier versions.
+    former_finalizers: Vec<String>,
     /// External resources of graphs.
     drives: Vec<DrivesFn<C>>,
     /// Watches that turn changes into keys.
@@ -144,6 +146,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             finalizer: None,
             graph_cleanups: Vec::new(),
             former_cleanups: Vec::new(),
+            former_finalizers: Vec::new(),
             drives: Vec::new(),
             sources: Vec::new(),
             options: ReconcileOptions::default(),
@@ -318,12 +321,22 @@ impl<C: Reconciler> ControllerBuilder<C> {
     ///
     /// The finalizer is a patch of its own, before the first reconcile of an object. Removing this
     /// setting from a deployed controller leaves the finalizer on existing objects, which then
-    /// cannot be deleted: keep the setting with an empty clean-up until none carries it.
+    /// cannot be deleted: name it by [`former_finalizer`](Self::former_finalizer) until none carries it.
     pub fn finalizer(mut self, name: impl Into<String>) -> Self
     where
         C: Finalize,
     {
         self.finalizer = Some(Finalizer { name: name.into(), cleanups: vec![boxed_cleanup::<C>] });
+        self
+    }
+
+    /// Removes a finalizer that an earlier version of the controller used from objects that are deleted.
+    /// Nothing is cleaned up for it; external resources whose field left a graph hold their objects.
+    ///
+    /// For the name of a [`finalizer`](Self::finalizer), or of a graph's external field, that this version
+    /// lacks: objects that carry it could not be deleted otherwise. Default: `windlass.dev/<controller>`.
+    pub fn former_finalizer(mut self, name: impl Into<String>) -> Self {
+        self.former_finalizers.push(name.into());
         self
     }
 

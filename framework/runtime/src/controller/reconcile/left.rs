@@ -90,6 +90,7 @@ impl<C: Reconciler> ObjectStep<C> {
     pub(super) fn finalizers_left(&self, object: &C::Object) -> Vec<String> {
         let left = self.left(object);
         let mut names: Vec<_> = left.iter().map(|left| left.finalizer.to_owned()).collect();
+        names.sort();
         names.dedup();
         names.retain(|name| object.has_finalizer(name));
         names

@@ -146,9 +146,12 @@ impl ApplyCache {
         found: ChildVersion<'_>,
     ) -> Option<bool> {
         let parents = self.parents.lock();
-        let mut children = parents.get(parent)?.range((child.clone(), String::new())..);
+        let children = parents.get(parent)?.range((child.clone(), String::new())..);
         // By the description first, which is a number: the names of other kinds' children are often the same.
-        let ((key, _), last) = children.find(|(_, last)| last.is_of(description, found))?;
+        // The search ends with the entries of the name: others may be thousands.
+        let mut own =
+            children.take_while(|((key, _), last)| last.is_of(description, found) || key == child);
+        let ((key, _), last) = own.find(|(_, last)| last.is_of(description, found))?;
         (key == child).then_some(last.is_ready)
     }
 
@@ -162,8 +165,10 @@ impl ApplyCache {
     ) {
         let mut parents = self.parents.lock();
         let Some(children) = parents.get_mut(parent) else { return };
-        let mut children = children.range_mut((child.clone(), String::new())..);
-        if let Some(((key, _), last)) = children.find(|(_, last)| last.is_of(description, found))
+        let children = children.range_mut((child.clone(), String::new())..);
+        let mut own =
+            children.take_while(|((key, _), last)| last.is_of(description, found) || key == child);
+        if let Some(((key, _), last)) = own.find(|(_, last)| last.is_of(description, found))
             && key == child
         {
             last.is_ready = true;

@@ -125,6 +125,41 @@ async fn the_resource_of_a_field_that_left_holds_its_object_and_says_so_until_it
 }
 
 #[tokio::test]
+async fn a_finalizer_of_a_field_that_made_nothing_goes_once_the_next_version_names_it() {
+    let world = World::start().await;
+    world.create("shop", &[]).await;
+    let bank = Bank::default();
+    let running = first(&world, &bank);
+    running.settled().await;
+    running.stop().await;
+    let shop = world.shop().await.unwrap();
+    assert!(shop.has_finalizer(Accounts::FINALIZER) && bank.made().is_empty());
+    world.api::<Shop>().delete("shop").await.unwrap();
+
+    let manager = Manager::new(world.cluster.client());
+    let manager =
+        manager.wired(next::Tills, |builder| builder.former_finalizer(Accounts::FINALIZER));
+    let running = world.cluster.spawn(manager);
+    world.eventually("the shop is gone", async || world.shop().await.is_none()).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_resource_holds_its_object_also_under_a_finalizer_that_is_named() {
+    let (world, bank) = with_account().await;
+    world.api::<Shop>().delete("shop").await.unwrap();
+    let manager = Manager::new(world.cluster.client());
+    let manager =
+        manager.wired(next::Tills, |builder| builder.former_finalizer(Accounts::FINALIZER));
+    let running = world.cluster.spawn(manager);
+    world.told_of_account().await;
+    world.keep_account().await;
+    world.eventually("the shop is gone", async || world.shop().await.is_none()).await;
+    assert_eq!(bank.made(), ["create"], "the account is there");
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_field_that_is_back_deletes_its_resource() {
     let (world, bank) = with_account().await;
     world.api::<Shop>().delete("shop").await.unwrap();
