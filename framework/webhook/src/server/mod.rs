@@ -356,6 +356,8 @@ fn service(place: &ManifestContext<'_>, name: &str) -> Value {
         },
         "spec": {
             "selector": place.labels,
+            // A Pod becomes ready once its caches are filled, and lists of older versions need a conversion.
+            "publishNotReadyAddresses": true,
             "ports": [{ "name": PORT_NAME, "port": 443, "targetPort": PORT_NAME }],
         },
     })

@@ -14,6 +14,8 @@ pub const KEPT_FIELDS: &str = "windlass.dev/kept-fields";
 pub const MOST_KEPT: usize = 128 << 10;
 /// Most attempts to restore a part of the kept values, after a change.
 const ATTEMPTS: usize = 256;
+/// Bytes of an object above which it gets fewer attempts.
+const PART: usize = 16 << 10;
 
 /// The kept values of an object, by version.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -154,7 +156,8 @@ impl Kept {
         let claimed: Vec<u64> = kept.iter().flat_map(Leaf::hashes).collect();
         let mut hashes = Hashes::new();
         let changes = kept.iter().filter_map(|leaf| leaf.change(&made, &claimed, &mut hashes));
-        let changes: Vec<Change<'_>> = changes.collect();
+        // Anybody who writes the object may have written the annotation: it must not change its identity.
+        let changes: Vec<Change<'_>> = changes.filter(|(place, _)| is_of_body(place)).collect();
         if changes.is_empty() {
             return made;
         }
@@ -168,18 +171,32 @@ impl Kept {
     }
 }
 
+/// Whether a place is below one of the fields beside version, kind and metadata.
+fn is_of_body(place: &[At<'_>]) -> bool {
+    match place.first() {
+        Some(At::Field(name)) => !matches!(*name, "apiVersion" | "kind" | "metadata"),
+        Some(At::Element(_)) | None => false,
+    }
+}
+
 /// Makes the changes that leave the object as it looks, those of one parent together if possible.
 fn in_parts(
     made: Value,
     mut changes: Vec<Change<'_>>,
     looks_same: &dyn Fn(&Value) -> bool,
 ) -> Value {
-    let mut attempts = 0;
+    // Each attempt copies and converts the object: an annotation that somebody wrote must not keep a thread
+    // busy with a large one.
+    let size = serde_json::to_string(&made).map_or(usize::MAX, |text| text.len());
+    let mut left = (ATTEMPTS * PART / size.max(PART)).max(1);
     let mut result = made;
     let mut attempt = |result: &mut Value, some: &[Change<'_>]| {
-        attempts += 1;
+        if left == 0 {
+            return false;
+        }
+        left -= 1;
         let tried = changed(result, some);
-        let fits = attempts <= ATTEMPTS && looks_same(&tried);
+        let fits = looks_same(&tried);
         if fits {
             *result = tried;
         }

@@ -185,14 +185,14 @@ impl Versions {
         let hub = self.up(Value::Object(object), &from, &seen, &mut kept)?;
         let made = self.down(hub, to, &seen, &mut kept)?;
         kept.put(&mut metadata)?;
-        let mut whole = Map::new();
+        let mut whole = match made {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
         let api_version = format!("{}/{to}", self.info.group);
         whole.insert("apiVersion".to_owned(), api_version.into());
         whole.insert("kind".to_owned(), Value::String(self.info.kind.to_string()));
         whole.insert("metadata".to_owned(), metadata);
-        if let Value::Object(fields) = made {
-            whole.extend(fields);
-        }
         Ok(Value::Object(whole))
     }
 

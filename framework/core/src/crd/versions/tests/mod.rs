@@ -201,6 +201,33 @@ fn more_than_an_annotation_may_keep_is_refused_and_not_lost() {
 }
 
 #[test]
+fn an_annotation_that_somebody_wrote_changes_no_identity() {
+    let mut older = versions().convert(job(), "v1beta1").unwrap();
+    let forged = |name: &str, value: Value| json!({ "p": [name], "k": [value] });
+    let kept = [
+        forged("metadata", json!({ "name": "evil" })),
+        forged("kind", json!("Secret")),
+        forged("apiVersion", json!("v1")),
+    ];
+    let text = json!({ "v1": { "of": 0, "kept": kept } }).to_string();
+    older["metadata"]["annotations"][KEPT_FIELDS] = json!(text);
+    let hub = versions().convert(older.clone(), "v1").unwrap();
+    assert_eq!(hub["metadata"]["name"], older["metadata"]["name"]);
+    assert_eq!((&hub["kind"], &hub["apiVersion"]), (&job()["kind"], &job()["apiVersion"]));
+}
+
+#[test]
+fn an_annotation_of_many_places_takes_few_attempts_of_a_large_object() {
+    let mut older = versions().convert(job(), "v1beta1").unwrap();
+    let leaf = json!({ "p": ["spec", "suspend"], "k": [false] });
+    let text = json!({ "v1": { "of": 0, "kept": vec![leaf; 3000] } }).to_string();
+    older["metadata"]["annotations"][KEPT_FIELDS] = json!(text);
+    older["metadata"]["labels"] = json!({});
+    let hub = versions().convert(older, "v1").unwrap();
+    assert_eq!(hub["spec"]["suspend"], true);
+}
+
+#[test]
 fn a_spoilt_annotation_restores_nothing() {
     let mut older = versions().convert(job(), "v1beta1").unwrap();
     for text in ["{", "[1]", "{\"v1\":{\"of\":0,\"kept\":[{\"p\":[],\"k\":[1]}]}}"] {
