@@ -50,7 +50,7 @@ pub(super) fn canonical(text: &str, up: bool) -> Option<String> {
 /// Thousandths of millionths in one.
 const NANO: i128 = 1_000_000_000;
 
-/// How a quantity is written.
+/// Notation of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// With suffixes of powers of 1000.

@@ -25,7 +25,7 @@ pub(crate) struct CronJobSpec {
     /// Seconds after which a missed run is left out.
     #[schema(min = 0)]
     pub(crate) starting_deadline_seconds: Option<i64>,
-    /// What happens while an earlier run is active: `Allow` by default.
+    /// Treatment of a run that is due while an earlier one is active: `Allow` by default.
     pub(crate) concurrency_policy: Option<ConcurrencyPolicy>,
     /// Whether no further run begins.
     pub(crate) suspend: Option<bool>,

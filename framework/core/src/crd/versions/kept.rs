@@ -1,4 +1,4 @@
-//! What versions cannot hold: differences of round trips, kept in an annotation by version.
+//! Values that a version cannot hold: differences of round trips, kept in an annotation by version.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -150,7 +150,7 @@ impl Kept {
     }
 
     /// Takes what was kept of `version`, and returns `made`, an object of it, with the kept values.
-    /// Where `made` was changed, the change stays.
+    /// A change of `made` wins over the kept value.
     pub(super) fn restore(&mut self, version: &str, made: Value, judges: &Judges<'_>) -> Value {
         let Some(Difference { of, kept }) = self.0.remove(version) else { return made };
         let claimed: Vec<u64> = kept.iter().flat_map(Leaf::hashes).collect();
