@@ -308,18 +308,22 @@ async fn a_clean_up_that_waits_is_shown_and_the_object_goes() {
 #[tokio::test]
 async fn each_transition_is_one_event_and_counted() {
     let bench = Bench::start().await;
+    // A transition is counted after the server's answer, thus later than the status is readable.
     let running = bench.run();
     bench.after("serves").await;
+    running.settled().await;
     assert_eq!((bench.counted("Ready", "True"), bench.counted("Reconciling", "True")), (1, 0));
     bench.after("serves, too").await;
+    running.settled().await;
     assert_eq!(bench.counted("Ready", "True"), 1, "no transition");
     bench.after("is down").await;
+    running.settled().await;
     let counts = [("Available", "False"), ("Ready", "False"), ("Reconciling", "True")];
     assert_eq!(counts.map(|(type_, status)| bench.counted(type_, status)), [1, 1, 1]);
     bench.after("has a negative size").await;
     bench.after("serves").await;
-    assert_eq!((bench.counted("Stalled", "True"), bench.counted("Stalled", "False")), (1, 1));
     running.settled().await;
+    assert_eq!((bench.counted("Stalled", "True"), bench.counted("Stalled", "False")), (1, 1));
     running.stop().await;
     let events = bench.events().await;
     for expected in [
