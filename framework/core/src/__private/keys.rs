@@ -1,5 +1,6 @@
 //! Documentation of the derives' keys, for editors: generated code refers to a constant here at the
-//! position of each key. Written by a test of `windlass-macros` from the tables in its `docs/`.
+//! position of each key. Written by a test of `windlass-macros` from the tables in the `docs/` of
+//! that crate.
 
 #![allow(missing_docs, non_upper_case_globals)]
 

@@ -27,7 +27,7 @@ fn pod(schema: &Value) -> &Value {
 #[test]
 fn a_full_type_has_upstreams_fields_list_types_and_descriptions() {
     let found = structural_schema::<Whole>().unwrap();
-    // The two fields with the key are checked to their leaves; the one without is not.
+    // The two fields with the key are checked to their leaves; the field without the key is not.
     let opaque = ".plain: an API server stores any object here; serde refuses one that its type does not fit";
     assert_eq!(found.warnings, [opaque]);
     let pod = pod(&found.schema);
