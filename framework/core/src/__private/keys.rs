@@ -1,6 +1,5 @@
 //! Documentation of the derives' keys, for editors: generated code refers to a constant here at the
-//! position of each key. Written by a test of `windlass-macros` from the tables in the `docs/` of
-//! that crate.
+//! position of each key. Written by a test of `windlass-macros` from the tables in its `docs/`.
 
 #![allow(missing_docs, non_upper_case_globals)]
 
