@@ -98,7 +98,8 @@ impl ClockReading {
     /// Returns the longest time that can have passed until `later`: the largest of monotonic,
     /// boot-time and wall-clock difference. For deadlines, which must not be exceeded.
     ///
-    /// A boot time that a single reading has is left out. An earlier `later` gives zero.
+    /// A boot time that only one of the two readings has is left out. An earlier `later` gives
+    /// zero.
     pub fn longest_until(&self, later: &ClockReading) -> Duration {
         let boot = match (self.boot, later.boot) {
             (Some(from), Some(to)) => to.saturating_sub(from),

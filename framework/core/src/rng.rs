@@ -60,7 +60,7 @@ impl Rng {
     ///
     /// The fork takes a number of this generator. Two forks of the same name therefore differ, and
     /// the order of forks matters: a component that forks earlier changes the numbers of later
-    /// forks, a component that draws more from a fork does not.
+    /// forks, a component that draws more from its own fork does not.
     ///
     /// ```
     /// # extern crate windlass_core as windlass;

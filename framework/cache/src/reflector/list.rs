@@ -161,7 +161,7 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Ends a list that is complete as of `version`.
     pub(super) fn end_list(&mut self, version: &str) -> Result<(), AttemptEnd> {
         let now = self.environment.clock.now();
-        // The phase ends here, and thereby the items that were not counted yet.
+        // The phase ends here, so the items that were not counted yet are counted.
         self.count_items();
         let progress = match self.machine.judge_list(version, || self.sink.was_set_back()) {
             ListVerdict::Complete(progress) => progress,

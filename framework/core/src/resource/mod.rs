@@ -3,12 +3,12 @@
 //! | type | describes |
 //! |---|---|
 //! | [`ResourceInfo`] | a kind: group, version, kind, plural and scope |
-//! | [`ObjectKey`] | an object within a kind: namespace and name |
-//! | [`ObjectRef`] | an object with the kind |
+//! | [`ObjectKey`] | an object within its kind: namespace and name |
+//! | [`ObjectRef`] | an object with its kind |
 //! | [`Resource`] | a Rust type that is a kind |
 //! | [`DynamicObject`] | an object of a kind that is known at run time only |
 //! | [`FieldValue`] | a value that `object!` accepts for a field |
-//! | [`PartialObject`] | the metadata of an object, without the content |
+//! | [`PartialObject`] | the metadata of an object, without its content |
 //! | [`FieldPath`] | a field of a Rust type, and the field's name in JSON |
 
 // DESIGN.md, 2: `Resource` is a blanket implementation, and a kind's identity is a `ResourceInfo`
@@ -215,8 +215,8 @@ pub trait ResourceExt: Resource {
     /// Whether the object was created before the other object, by their creation times.
     ///
     /// Creation times are whole seconds: of two objects in the same second the object with the
-    /// smaller uid always counts as the older object. For rules by which a single rival wins. An
-    /// object that was not created yet is the younger object.
+    /// smaller uid always counts as the older object. For rules that choose a single winner among
+    /// rivals. An object that was not created yet is the younger object.
     ///
     /// ```
     /// # extern crate windlass_core as windlass;

@@ -1,4 +1,4 @@
-//! A lock for data that all threads read often, and a task changes now and then.
+//! A lock for data that all threads read often, and one task changes now and then.
 //!
 //! The cost is on the writer's side, which takes every shard: right for data that is replaced now
 //! and then (the set of informers, say), and wrong for data that changes with each event.

@@ -48,7 +48,7 @@ impl Place {
         })
     }
 
-    /// As [`found`](Self::found), for a field whose type is in a list.
+    /// As [`found`](Self::found), for a field whose type is among `types`.
     fn of_type(
         self,
         what: &str,

@@ -96,7 +96,7 @@ impl<'g> Fields<'g> {
         self.only_if(false, "writeOnly")
     }
 
-    /// Keeps the field in a single description, of reading or of writing, with a remark.
+    /// Keeps the field in one description, of reading or of writing, with a remark.
     fn only_if(mut self, is_written: bool, remark: &str) -> Self {
         if self.is_written == is_written {
             self.keyword(remark, true)

@@ -70,7 +70,7 @@ fn cut(text: String, max: usize) -> Option<String> {
     if head.ends_with('.') && text[end..].starts_with([' ', '\n']) {
         return Some(head.to_owned());
     }
-    // A character less, for the sign.
+    // One character less, for the sign.
     let end = text.char_indices().nth(max - 1).map_or(0, |(at, _)| at);
     let head = &text[..end];
     let is_word = text[end..].starts_with(char::is_whitespace);

@@ -1,6 +1,6 @@
 //! Keywords that a schema may have, and those that are spelt almost like a keyword.
 //!
-//! A keyword that is unknown is dropped on the way to an API server, which then checks nothing. So
+//! An unknown keyword is dropped on the way to an API server, which then checks nothing. So
 //! an unknown `x-kubernetes-…` keyword, an unknown key of a rule, and a keyword that is almost a
 //! keyword of JSON Schema are errors with the word that was probably meant.
 

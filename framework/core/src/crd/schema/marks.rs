@@ -63,7 +63,7 @@ pub(in crate::crd) fn parsed(name: &str, schema: &Node) -> Value {
     serde_json::json!({ "type": name, "had": had })
 }
 
-/// Whether a schema has a condition that the type's values do not fulfil in any case. A rule about
+/// Whether a schema has a condition that the type's values need not fulfil. A rule about
 /// changes says nothing about a value.
 fn is_described(schema: &Node, had: &Value) -> bool {
     let says = |keyword: &str| match (keyword, schema.get(keyword)) {

@@ -232,7 +232,7 @@ impl<T> Inner for Walk<'_, T> {}
 // compiler then has no type of the next receiver, and reports the field alone; of a `Walk` of an
 // unknown type it would report every method `inner` as well.
 
-/// Holds between a type and the same type. A method with a bound on a separate parameter, which
+/// Holds only for two equal types. A method with a bound on a separate parameter, which
 /// this trait makes the same as the parameter of the type, reports the bound with the trait's text
 /// (E0277); with a bound on the parameter of the type the method would not exist (E0599).
 pub trait SameAs<T> {

@@ -110,7 +110,7 @@ impl de::Error for Fault {
 pub(super) struct Node<'de>(pub(super) &'de Value);
 
 impl<'de> Node<'de> {
-    /// Passes the value to the visitor in the value's type.
+    /// Passes the value to the visitor as the value's own type.
     fn any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.0 {
             Value::Null => visitor.visit_unit(),

@@ -1,4 +1,4 @@
-//! Splitting of a WATCH body into frames, one JSON document per line, during the arrival.
+//! Splitting of a WATCH body into frames, one JSON document per line, on arrival.
 //!
 //! A frame that lies in a single read is passed on in place; a frame that spans reads is assembled
 //! in a reused buffer. A frame without a newline is never passed on: the connection broke inside
@@ -239,7 +239,7 @@ fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
     true
 }
 
-/// Splits the body of a watch into frames during the arrival; feed the body's pieces in order.
+/// Splits the body of a watch into frames on arrival; feed the body's pieces in order.
 ///
 /// A newline ends a frame, also after a carriage return. Blank lines, which proxies and servers
 /// send to keep connections open, are skipped. Of a frame beyond the limit only the beginning is

@@ -5,8 +5,9 @@
 //! a time; there are no intrinsics and no `unsafe`.
 //!
 //! Gathering a bit of each of 64 bytes in their order takes an instruction that only some
-//! processors have. In [`Spread`] order no instruction is needed, and everything needed can be
-//! computed there: bit `8 b + w` stands for byte `b` of word `w` of the eight words in the block.
+//! processors have. In [`Spread`] order the gathering takes no instruction, and everything needed
+//! can be computed there: bit `8 b + w` stands for byte `b` of word `w` of the eight words in the
+//! block.
 //!
 //! Splitting a list takes 25 200 instructions per pod of 8.4 KB this way, and 65 200 byte by byte
 //! (`tests/instructions`).

@@ -49,8 +49,8 @@ fn between(old: &Value, new: &Value) -> Vec<String> {
     changes.all().iter().map(|change| print(change).trim_end().to_owned()).collect()
 }
 
-/// The changes from `old` to `new` are `there`, those back are `back`, and no definition differs
-/// from an equal definition.
+/// The changes from `old` to `new` are `there`, those back are `back`, and a definition does not
+/// differ from itself.
 #[track_caller]
 fn check(old: &Value, new: &Value, there: &[&str], back: &[&str]) {
     assert_eq!(between(old, new), there, "from the old to the new one");

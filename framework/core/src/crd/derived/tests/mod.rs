@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema as `crd()` asks for the schema: without references.
+/// The schema in the form that `crd()` requests: without references.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
     T::json_schema(&mut settings.into_generator()).to_value()
