@@ -1,4 +1,4 @@
-//! Queue between the producers of deltas and the only task that applies deltas.
+//! Queue between the producers of deltas and the single task that applies them.
 //!
 //! Producers add to a bounded, key-compressing queue. The *apply permit* is the right to apply: at
 //! most one task holds the permit, so batches are applied in sequence, in order. A producer that

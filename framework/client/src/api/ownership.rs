@@ -19,8 +19,8 @@ use windlass_core::resource::{Resource, ResourceExt};
 /// Returns the fields of `object` that `manager` has applied, as an intent that can be changed and
 /// applied again; client-go calls this function `ExtractX`.
 ///
-/// `subresource` is empty for the object, otherwise for example `status`. `None` when the manager
-/// has applied nothing there; fields that the manager wrote by other means do not count.
+/// `subresource` is empty for the object itself, otherwise for example `status`. `None` when the
+/// manager has applied nothing there; fields that the manager wrote by other means do not count.
 ///
 /// A field that the manager owns and that is gone meanwhile is left out. The intent carries the
 /// object's `apiVersion`, `kind`, name and namespace.

@@ -1,6 +1,6 @@
 //! The HTTP client of an API server: paths, credentials, TLS, retries, deadlines and back-pressure.
 //!
-//! A call becomes a number of attempts (the module `retry` decides). Each attempt passes the layers
+//! A call becomes one or more attempts (the module `retry` decides). Each attempt passes the layers
 //! that the user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from the
 //! clock of [`Environment`] and randomness from a fork of the environment's generator, so that a
 //! run in memory is reproducible. Not included: the cache of discovery, and typed objects.
@@ -72,7 +72,7 @@ use call::Shared;
 use windlass_core::environment::Environment;
 use windlass_core::error::Error;
 
-/// A client of an API server; cheap to clone.
+/// A client of one API server; cheap to clone.
 ///
 /// Clones and the handles that [`field_manager`](Self::field_manager), [`gated`](Self::gated) and
 /// others return share connections, credentials, limits and the cache of discovery; each has
@@ -103,7 +103,7 @@ use windlass_core::error::Error;
 pub struct Client {
     /// Connections, credentials and defaults, shared by all handles.
     shared: Arc<Shared>,
-    /// Check that every write passes before the sending.
+    /// Check that every write passes before sending.
     gate: Option<Arc<dyn WriteGate>>,
     /// Field manager of writes that name none.
     manager: Arc<str>,

@@ -27,7 +27,7 @@ pub struct NewServer {
     known: Mutex<ServerState>,
 }
 
-/// Changes only in a single direction: names are added, and the moment of opening is set once.
+/// Changes only in one direction: names are added, and the moment of opening is set once.
 #[derive(Debug, Default)]
 struct ServerState {
     /// Namespaces and names of elections in this process.

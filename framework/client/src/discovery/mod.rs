@@ -1,10 +1,10 @@
 //! Discovery of the groups, versions, kinds and resources of an API server, by all their names.
 //!
-//! A kind that is known at run time only needs a path before the first read or written.
-//! [`Discovery`] asks the server once, with a request per root if the server supports aggregated
-//! discovery and with one per group version otherwise, and answers from a [`Catalog`] that all
-//! clones of a client share. A group version that cannot be read never hides the others: such a
-//! version is reported by name.
+//! A kind that is known at run time only needs a path before the first read or write. [`Discovery`]
+//! asks the server once, with a request per root if the server supports aggregated discovery and
+//! with one per group version otherwise, and answers from a [`Catalog`] that all clones of a client
+//! share. A group version that cannot be read never hides the others: such a version is reported by
+//! name.
 //!
 //! Not included: a copy on disk, OpenAPI v2, and a watch of discovery (no server offers one).
 

@@ -1,4 +1,4 @@
-//! References to an informer, which runs while there is any.
+//! References to an informer, which runs while any reference exists.
 
 use std::sync::{Arc, Weak};
 

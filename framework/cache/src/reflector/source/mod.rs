@@ -83,7 +83,7 @@ pub trait ListWatch: Debug + Send + Sync + 'static {
 
 /// Whether a kind is served.
 ///
-/// `Unknown` never gives objects up alone: only a 404 that lasts does.
+/// `Unknown` alone never gives objects up: only a 404 that lasts does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// The kind is served.

@@ -407,7 +407,7 @@ impl<'a> Call<'a> {
         trace::request(self.shared, self.request, self.attempt);
         let result = match clock.timeout(time, self.exchange(request)).await {
             Some(result) => result,
-            // Only the transport knows whether the attempt timed out before the sending.
+            // Only the transport knows whether the attempt timed out before sending.
             None if mark.is_unsent() => {
                 Err(Failure::Broken { outcome: Outcome::NotSent, source: None })
             }

@@ -1,4 +1,4 @@
-//! The check that every write passes before the sending.
+//! The check that every write passes before sending.
 
 use std::fmt::Debug;
 use std::time::Duration;

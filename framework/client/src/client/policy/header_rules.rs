@@ -1,4 +1,4 @@
-//! Checks of the headers of a request before the sending.
+//! Checks of the headers of a request before sending.
 //!
 //! Configured credentials and impersonations are checked once, when they are set. A request may
 //! contain others: in an explicit header, or in a header that a layer of the user adds. So the

@@ -1,7 +1,7 @@
 //! Client-side rate limits.
 //!
 //! Off unless a client is given a limiter: API servers have priority and fairness, which know more.
-//! An attempt waits for a permit before the sending; watches need none. Permits are granted in the
+//! An attempt waits for a permit before sending; watches need none. Permits are granted in the
 //! order of the requests for them.
 
 use std::collections::BTreeSet;

@@ -16,9 +16,9 @@ pub enum Body {
     File(PathBuf),
     /// Bytes.
     Bytes(Bytes),
-    /// A stream that is read during the sending, at most 64 MiB. Such a request is sent once: after
-    /// the first byte was read from the stream the request is not tried again, regardless of the
-    /// outcome.
+    /// A stream that is read while the request is sent, at most 64 MiB. Such a request is sent
+    /// once: after the first byte was read from the stream the request is not tried again,
+    /// regardless of the outcome.
     Reader(BodyReader),
     /// An object; see [`Body::object`].
     Object(Encoded),

@@ -265,7 +265,7 @@ impl Request {
     }
 
     /// Sets the namespace. An empty namespace counts as set: nothing is added to the path, and a
-    /// request for a single object is refused before the sending.
+    /// request for a single object is refused before sending.
     pub fn namespace(self, namespace: &str) -> Self {
         self.change(|request| request.address.set_namespace(namespace))
     }

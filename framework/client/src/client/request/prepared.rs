@@ -75,7 +75,7 @@ pub(crate) struct Extra {
     pub(crate) backoff: Option<Arc<dyn BackoffManager>>,
     pub(crate) warnings: Option<Arc<dyn WarningHandler>>,
     pub(crate) max_retries: Option<u32>,
-    /// A body that is read during the sending.
+    /// A body that is read while the request is sent.
     pub(crate) reader: Option<RequestBody>,
     /// Whether the path is relative to the server's root, not to the path of the address.
     pub(crate) from_root: bool,

@@ -39,7 +39,7 @@ impl Client {
 
     /// Returns a handle for namespaced kinds in `namespace` only. A request without a namespace
     /// gets `namespace`, and a request for another namespace fails as [`ErrorKind::Usage`] before
-    /// the sending. Cluster-scoped kinds and paths outside of the versioned API pass.
+    /// sending. Cluster-scoped kinds and paths outside of the versioned API pass.
     #[must_use]
     pub fn in_namespace(&self, namespace: &str) -> Self {
         let bounds = self.bounds.iter().cloned().chain([Arc::from(namespace)]).collect();

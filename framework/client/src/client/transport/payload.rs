@@ -1,8 +1,8 @@
-//! Bodies of requests: complete bodies, and bodies that are read during the sending.
+//! Bodies of requests: complete bodies, and bodies that are read while the request is sent.
 //!
 //! A complete body is sent again as often as retries need. A streamed body is read from a reader
-//! during the sending and exists only once: as soon as the transport has begun to read the body, no
-//! other attempt can have that body, and a request that fails from then on is not retried.
+//! while the request is sent and exists only once: as soon as the transport has begun to read the
+//! body, no other attempt can have that body, and a request that fails from then on is not retried.
 
 use std::fmt;
 use std::io;
@@ -71,7 +71,7 @@ impl Clone for AttemptReader {
 }
 
 impl RequestBody {
-    /// Creates a body that is read from `reader` during the sending.
+    /// Creates a body that is read from `reader` while the request is sent.
     pub fn streamed(reader: BodyReader) -> Self {
         let source = SharedSource {
             reader: Mutex::new(Some(reader)),

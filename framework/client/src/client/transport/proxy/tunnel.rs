@@ -29,7 +29,7 @@ const HEAD_LIMIT: usize = 16 << 10;
 const SOCKS_ROOM: usize = 240;
 
 /// Error in which a proxy is involved. The text is complete, because callers print the innermost
-/// cause; and never contains user or password.
+/// cause; the text never contains user or password.
 #[derive(Debug)]
 pub(crate) struct ProxyError(String);
 
