@@ -63,7 +63,7 @@ fn cut(
     depth: usize,
     ranges: &mut Vec<(usize, usize)>,
 ) -> Result<(), Malformed> {
-    // Deeper values stay: recursion is bounded whatever the input.
+    // Deeper values stay: recursion is bounded for every input.
     let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
     match value.first() {
         Some(b'[') => {

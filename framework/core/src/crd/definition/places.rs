@@ -317,7 +317,7 @@ fn look_up(
             return Ok(None);
         }
         let next = match segment {
-            // Every object has these texts, whatever the schema says.
+            // Every object has these texts, regardless of the schema.
             Segment::Field(name) if place == 0 && matches!(&**name, "kind" | "apiVersion") => None,
             Segment::Field(name) => {
                 if lists == Lists::FanOut {

@@ -176,7 +176,7 @@ fn set(node: &mut Map<String, Value>, name: &str, value: Value) {
         return;
     }
     if name == "format" {
-        // What a user writes stands unchanged, beside the form of addresses: see `Lower::texts`.
+        // The text of a user stands unchanged, beside the form of addresses: see `Lower::texts`.
         node.insert(OWN_FORMAT.to_owned(), true.into());
     }
     if !tighten(node, name, &value) {

@@ -43,7 +43,8 @@ impl Shape {
         Self { schema, inline: schema, ..self }
     }
 
-    /// A field that serde reads by a function: absent means missing, whatever the field's type.
+    /// A field that serde reads by a function: absent means missing, regardless of the field's
+    /// type.
     #[must_use]
     pub fn never_absent(self) -> Self {
         Self { absent: || false, ..self }

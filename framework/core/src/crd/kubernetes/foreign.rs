@@ -8,7 +8,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Lists whose items are told apart by a field: the field, the type, and the lists.
+/// Lists whose items are distinguished by a field: the field, the type, and the lists.
 const KEYED: &[(&str, &str, &[&str])] = &[
     ("name", "admissionregistration.v1.MutatingAdmissionPolicySpec", &["matchConditions"]),
     ("name", "admissionregistration.v1.MutatingWebhook", &["matchConditions"]),
@@ -68,7 +68,7 @@ const KEYED: &[(&str, &str, &[&str])] = &[
     ("uid", "meta.v1.ObjectMeta", &["ownerReferences"]),
 ];
 
-/// Lists whose items are told apart by two fields.
+/// Lists whose items are distinguished by two fields.
 const KEYED_BY_TWO: &[(&str, &str, [&str; 2])] = &[
     ("core.v1.Container", "ports", ["containerPort", "protocol"]),
     ("core.v1.EphemeralContainer", "ports", ["containerPort", "protocol"]),
@@ -122,7 +122,7 @@ const ATOMIC: &[&str] = &[
     "rbac.v1.Subject",
 ];
 
-/// Defaults of fields by which items are told apart: a key is required or has a default.
+/// Defaults of fields by which items are distinguished: a key is required or has a default.
 const DEFAULTS: &[(&str, &str, &str)] = &[
     ("core.v1.ContainerPort", "protocol", "TCP"),
     ("core.v1.LocalObjectReference", "name", ""),

@@ -46,7 +46,7 @@ fn a_full_type_has_upstreams_fields_list_types_and_descriptions() {
     let selector = &pod["properties"]["affinity"]["properties"]["podAffinity"]["properties"]["requiredDuringSchedulingIgnoredDuringExecution"]
         ["items"]["properties"]["labelSelector"];
     assert_eq!(selector["x-kubernetes-map-type"], "atomic");
-    // Without the key a type is kept whole, whatever the feature.
+    // Without the key a type is kept whole, regardless of the feature.
     let plain = &found.schema["properties"]["plain"];
     assert_eq!(plain["x-kubernetes-preserve-unknown-fields"], true);
     assert_eq!(plain["properties"], Value::Null);
