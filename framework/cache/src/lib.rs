@@ -1,10 +1,10 @@
 //! Caches of Kubernetes objects: a reflector lists and watches a kind, an apply queue orders its
-//! deltas, a store holds the objects by key and by index, and an informer shares one cache among its
+//! deltas, a store holds the objects by key and by index, and an informer shares the cache among
 //! listeners.
 //!
-//! Operators depend on `windlass`, which re-exports every public module of this crate. Items that are
-//! hidden from these pages are shared between windlass's crates of the same version, and may change
-//! in any release.
+//! Operators depend on `windlass`, which re-exports every public module of this crate. Items that
+//! are hidden from these pages are shared between windlass's crates of the same version, and may
+//! change in any release.
 
 // The derives name the crate as users do.
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Client of the Kubernetes API: one request at a time, with credentials, TLS, retries, deadlines
-//! and limits; typed verbs on it; discovery of the kinds that a server has.
+//! Client of the Kubernetes API: single requests, with credentials, TLS, retries, deadlines and
+//! limits; typed verbs on top; discovery of the kinds that a server has.
 //!
-//! Operators depend on `windlass`, which re-exports every public module of this crate; a program that
-//! only sends requests depends on this crate alone. Items that are hidden from these pages are
+//! Operators depend on `windlass`, which re-exports every public module of this crate; a program
+//! that only sends requests depends on this crate alone. Items that are hidden from these pages are
 //! shared between windlass's crates of the same version, and may change in any release.
 
 // The derives name the crate as users do.

@@ -1,5 +1,5 @@
-//! Functions for the derive macros and for tests behind the public API. Not public API: it may
-//! change in any release.
+//! Functions for the derive macros and for tests behind the public API. Not public API: these
+//! functions may change in any release.
 
 mod apply;
 mod conditions;
@@ -96,7 +96,7 @@ impl Meta for ObjectMeta {
     }
 }
 
-/// [`Serialize`], with an error text of its own for the compiler.
+/// [`Serialize`], with an error text of this crate for the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a resource: it is not `Serialize`",
     note = "the types of a resource derive `Serialize`, `Deserialize` and `Schema`"
@@ -107,7 +107,7 @@ pub trait Written: Serialize {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> Written for T {}
 
-/// [`Deserialize`], with an error text of its own for the compiler.
+/// [`Deserialize`], with an error text of this crate for the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a resource: it is not `Deserialize`",
     note = "the types of a resource derive `Serialize`, `Deserialize` and `Schema`"
@@ -133,7 +133,7 @@ pub fn begin<S: Serializer>(
     Ok(out)
 }
 
-/// Writes one field.
+/// Writes a field.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -147,7 +147,7 @@ pub fn write<S: SerializeStruct, T: Written>(
 
 /// Reads the next name in `fields` and returns its position; `None` behind the last. Other fields
 /// are skipped, `apiVersion` and `kind` checked: they may be empty (items of lists have none) and
-/// the version another one, but not the group or the kind.
+/// the version may differ, but not the group or the kind.
 ///
 /// # Errors
 /// Those of the deserializer; another group or kind.
@@ -260,7 +260,7 @@ impl Visitor<'_> for Same {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
-        // An empty text names no other kind: it is no contradiction.
+        // An empty text names no other kind, so there is no contradiction.
         if text.is_empty() || (self.found)(text) == self.expected {
             Ok(())
         } else {

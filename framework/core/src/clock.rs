@@ -1,8 +1,8 @@
 //! Time that tests can move.
 //!
-//! The framework reads time only here. Monotonic time is tokio's, so a paused runtime moves it;
-//! wall time is the system's, or in a simulation a fixed epoch plus the monotonic time that passed.
-//! There is no third way to wait.
+//! The framework reads time only here. Monotonic time is tokio's, so a paused runtime moves this
+//! time; wall time is the system's, or in a simulation a fixed epoch plus the monotonic time that
+//! passed. There is no third way to wait.
 //!
 //! | need | call | moves while the machine sleeps |
 //! |---|---|---|
@@ -48,19 +48,19 @@ pub struct Clock {
 
 /// Source of wall time: the system, or a simulation.
 ///
-/// A simulated time is `epoch`, plus the runtime's time since `started`, plus the time for which the
-/// machine is said to have slept.
+/// A simulated time is `epoch`, plus the runtime's time since `started`, plus the time for which
+/// the machine is said to have slept.
 #[derive(Debug)]
 enum Wall {
     System,
     Simulated { epoch: Timestamp, started: Instant, slept: Mutex<Duration> },
 }
 
-/// A reading of every clock of the machine at one moment, so that a stopped process or machine, or
-/// a changed wall clock, cannot make a duration look shorter than it was.
+/// A reading of every clock of the machine at the same moment, so that a stopped process or
+/// machine, or a changed wall clock, cannot make a duration look shorter than the real duration.
 ///
-/// A lease is the typical use: a process that was stopped for a minute must notice that its lease
-/// ran out, although its monotonic clock may have stood still.
+/// A lease is the typical use: a process that was stopped for a minute must notice that the lease
+/// ran out, although the monotonic clock may have stood still.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -79,17 +79,18 @@ enum Wall {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ClockReading {
-    /// Monotonic time; on Linux it stands still while the machine sleeps.
+    /// Monotonic time; on Linux this clock stands still while the machine sleeps.
     steady: Instant,
-    /// Time since the machine started, sleep included; `None` if the machine does not report it.
+    /// Time since the machine started, sleep included; `None` if the machine does not report this
+    /// time.
     boot: Option<Duration>,
-    /// Wall time; an administrator or NTP may set it forward or back.
+    /// Wall time; an administrator or NTP may set the clock forward or back.
     wall: Timestamp,
 }
 
 impl ClockReading {
-    /// Returns a mark from its three readings; `boot` is the time since the machine started, sleep
-    /// included, if the machine reports it. Made by [`Clock::mark`]; public for simulations.
+    /// Returns a mark from three readings; `boot` is the time since the machine started, sleep
+    /// included, if the machine reports that time. Made by [`Clock::mark`]; public for simulations.
     pub fn new(steady: Instant, boot: Option<Duration>, wall: Timestamp) -> Self {
         Self { steady, boot, wall }
     }
@@ -109,7 +110,7 @@ impl ClockReading {
         self.steady_until(later).max(boot).max(wall)
     }
 
-    /// Returns the time that the monotonic clock counted until `later`; it may leave out the
+    /// Returns the time that the monotonic clock counted until `later`; the count may leave out the
     /// machine's sleep. For waits, which must be long enough.
     ///
     /// An earlier `later` gives zero.
@@ -131,7 +132,8 @@ impl Clock {
     }
 
     /// Returns a clock whose wall time is `epoch` plus the runtime's elapsed time: with a paused
-    /// runtime it is the same in every run. To be called inside the runtime that it serves.
+    /// runtime the wall time is the same in every run. To be called inside the runtime that the
+    /// clock serves.
     ///
     /// Outside of a paused runtime the simulated time runs as fast as real time.
     pub fn simulated(epoch: Timestamp) -> Self {
@@ -141,7 +143,7 @@ impl Clock {
 
     /// Returns the current monotonic time.
     ///
-    /// tokio's clock: a paused runtime moves it, and `tokio::time::advance` too.
+    /// tokio's clock: a paused runtime and `tokio::time::advance` move the clock.
     pub fn now(&self) -> Instant {
         Instant::now()
     }
@@ -164,7 +166,7 @@ impl Clock {
         match &*self.wall {
             Wall::System => Timestamp::now(),
             Wall::Simulated { epoch, started, slept } => {
-                // No other lock is taken under this one.
+                // No other lock is taken under this lock.
                 let elapsed = started.elapsed() + *slept.lock();
                 let elapsed = jiff::SignedDuration::try_from(elapsed).unwrap_or_default();
                 epoch.checked_add(elapsed).unwrap_or(*epoch)
@@ -194,10 +196,10 @@ impl Clock {
 
     /// Waits for `duration`.
     ///
-    /// The resolution is a millisecond, tokio's. Needs a tokio runtime with its time driver.
+    /// The resolution is a millisecond, tokio's. Needs a tokio runtime with the time driver.
     ///
     /// # Cancel safety
-    /// Safe: dropping it stops the wait.
+    /// Safe: dropping the future stops the wait.
     pub async fn sleep(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
     }
@@ -207,12 +209,13 @@ impl Clock {
     /// A `deadline` in the past returns at once.
     ///
     /// # Cancel safety
-    /// Safe: dropping it stops the wait.
+    /// Safe: dropping the future stops the wait.
     pub async fn sleep_until(&self, deadline: Instant) {
         tokio::time::sleep_until(deadline).await;
     }
 
-    /// Runs `future` for at most `limit`; `None` when it did not finish in time (it is dropped).
+    /// Runs `future` for at most `limit`; `None` when the future did not finish in time (and was
+    /// dropped).
     ///
     /// The future is polled before the limit is checked: a future that is ready wins even with a
     /// limit of zero.
@@ -232,7 +235,7 @@ impl Clock {
     /// ```
     ///
     /// # Cancel safety
-    /// As `future`, which is dropped with it.
+    /// As `future`, which is dropped together with the call.
     pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         tokio::time::timeout(limit, future).await.ok()
     }

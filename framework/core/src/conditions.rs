@@ -1,8 +1,8 @@
 //! Conditions: statements about an object, with the time and the reason of their last change.
 //!
-//! `met`, `unmet` and `unknown` make one, [`Conditions`] keeps one entry per type as Kubernetes
-//! expects. `Context::set_condition` writes them. A [`ConditionSet`] declares the conditions of a
-//! controller, from which its `Ready` is computed.
+//! `met`, `unmet` and `unknown` make a condition, [`Conditions`] keeps one entry per type as
+//! Kubernetes expects. `Context::set_condition` writes them. A [`ConditionSet`] declares the
+//! conditions of a controller, from which `Ready` is computed.
 //!
 //! ```
 //! # extern crate windlass_core as windlass;
@@ -36,7 +36,7 @@ pub use status::ConditionedStatus;
 
 /// The type of a condition: a text, or a value of an enum of the types that a kind has.
 ///
-/// `#[derive(ConditionType)]` implements it for an enum whose variants have no fields:
+/// `#[derive(ConditionType)]` implements the trait for an enum whose variants have no fields:
 /// `WebsiteCondition::Ready` is the type `Ready`. A misspelt variant does not compile, where a
 /// misspelt text becomes a condition that nothing reads.
 ///
@@ -92,13 +92,14 @@ const MESSAGE_LIMIT: usize = 32_768;
 
 /// The condition `type_` is true.
 ///
-/// `reason` is one word in `CamelCase`, for programs; `message` is for people and may be empty.
+/// `reason` is a single word in `CamelCase`, for programs; `message` is for people and may be
+/// empty.
 ///
-/// A message above 32,768 bytes is cut (the API server allows 32,768 characters) and ends with an ellipsis.
-/// `observed_generation` is `None`: `Context::set_condition` fills it in.
+/// A message above 32,768 bytes is cut (the API server allows 32,768 characters) and ends with an
+/// ellipsis. `observed_generation` is `None`: `Context::set_condition` fills in the generation.
 ///
-/// The API server refuses an empty reason, and one with other characters than letters, digits, `_`,
-/// `,` and `:`.
+/// The API server refuses an empty reason, and a reason with other characters than letters, digits,
+/// `_`, `,` and `:`.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -152,9 +153,9 @@ fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condit
 
 /// The conditions of a status: `pub conditions: Conditions`.
 ///
-/// At most one per type; in the schema a list with map semantics by `type`, so that several
-/// writers can each own theirs. An absent or null field means no conditions: the field needs no
-/// `#[serde(default)]`.
+/// At most one condition per type; in the schema a list with map semantics by `type`, so that
+/// several writers can each own theirs. An absent or null field means no conditions: the field
+/// needs no `#[serde(default)]`.
 ///
 /// Order: as the conditions were first set. The slice methods are available by deref.
 ///
@@ -205,12 +206,12 @@ impl Conditions {
         self.get(type_).is_some_and(|condition| condition.status == "True")
     }
 
-    /// Replaces the condition of the same type by `condition`, or appends it.
+    /// Replaces the condition of the same type by `condition`, or appends `condition`.
     ///
-    /// Its transition time becomes `now` when the status differs from before, and stays as it was
+    /// The transition time becomes `now` when the status differs from before, and stays unchanged
     /// otherwise. Returns true when anything but the transition time changed.
     ///
-    /// A true result is the reason to write the status; a false one saves the write.
+    /// A true result is the reason to write the status; a false result saves the write.
     ///
     /// ```
     /// # extern crate windlass_core as windlass;
@@ -241,7 +242,7 @@ impl Conditions {
         true
     }
 
-    /// Removes the condition of that type; returns true when there was one.
+    /// Removes the condition of that type; returns true when there was such a condition.
     ///
     /// For conditions that no longer apply to the object; a condition that became false is
     /// [set](Self::set) instead.

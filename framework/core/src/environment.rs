@@ -1,17 +1,18 @@
 //! The environment of the framework besides sockets: time, randomness and metrics. A component that
-//! needs one of them takes it from here.
+//! needs time, randomness or metrics takes them from here.
 //!
 //! Invariant: no component reads the system's clock, the operating system's randomness or a global
-//! registry by itself. A test that replaces the three fields replaces every source of difference
-//! between two runs, except the network.
+//! registry directly. A test that replaces the three fields replaces every source of difference
+//! between runs, except the network.
 
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::rng::Rng;
 
-/// The clock, seeded randomness and metrics of one operator; cheap to clone.
+/// The clock, seeded randomness and metrics of an operator; cheap to clone.
 ///
-/// A client, and with it each operator, has one. Clones share clock, randomness and metrics.
+/// A client, and therefore each operator, has an environment. Clones share clock, randomness and
+/// metrics.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -30,7 +31,7 @@ use crate::rng::Rng;
 pub struct Environment {
     /// Source of time.
     ///
-    /// All waits, deadlines and time stamps of the framework come from it.
+    /// All waits, deadlines and time stamps of the framework come from the clock.
     pub clock: Clock,
     /// Source of seeded randomness.
     ///
@@ -38,21 +39,21 @@ pub struct Environment {
     pub rng: Rng,
     /// Metrics registry of this operator.
     ///
-    /// Never a global one: two operators in a process have two registries.
+    /// Never a global registry: two operators in a process have two registries.
     pub metrics: Metrics,
 }
 
 impl Environment {
     /// Returns the system's clock and randomness, and an empty metrics registry.
     ///
-    /// The default of a client. Each call returns a registry of its own.
+    /// The default of a client. Each call returns an environment with a new registry.
     pub fn system() -> Self {
         Self { clock: Clock::system(), rng: Rng::from_os(), metrics: Metrics::new() }
     }
 
     /// Returns the same environment with randomness forked for `component`.
     ///
-    /// Clock and metrics stay shared. One number of this environment's randomness is taken.
+    /// Clock and metrics stay shared. The call takes a number of this environment's randomness.
     #[must_use]
     pub fn fork(&self, component: &str) -> Self {
         Self { rng: self.rng.fork(component), ..self.clone() }

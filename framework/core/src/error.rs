@@ -1,8 +1,8 @@
 //! The error type of the framework.
 //!
-//! `Display` names the attempted operation, its object and the remedy, one level only; causes
-//! follow through [`source`](std::error::Error::source). Callers decide by [`Error::kind`]; the
-//! API server's answer is in [`Error::status`].
+//! `Display` names the attempted operation, the object and the remedy, a single level; causes
+//! follow through [`source`](std::error::Error::source). Callers decide by [`Error::kind`]; the API
+//! server's answer is in [`Error::status`].
 //!
 //! | situation | kind | remedy |
 //! |---|---|---|
@@ -14,7 +14,7 @@
 //! | the server is overloaded | [`TooManyRequests`](ErrorKind::TooManyRequests) | wait [`Error::retry_after`] |
 //! | the request cannot be sent | [`Usage`](ErrorKind::Usage) | correct the program |
 //!
-//! The client itself tries again where that cannot do harm: an error that reaches the caller comes
+//! The client tries again where that cannot do harm, so an error that reaches the caller comes
 //! after these retries.
 
 // DESIGN.md, 1: One opaque `Error` with a kind, and `Failure` for reconcilers
@@ -35,13 +35,13 @@ use http::Method;
 
 /// A boxed cause.
 ///
-/// Of a layer, of a codec or of I/O; [`Error::because`] takes it.
+/// Of a layer, of a codec or of I/O; [`Error::because`] takes such an error.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
 /// Category of an error, for callers to decide by.
 ///
-/// Non-exhaustive: a `match` needs a last arm, and `Server` or `Other` is a good model for its
-/// treatment. The predicates of [`Error`], such as [`Error::is_not_found`], read better where one
+/// Non-exhaustive: a `match` needs a last arm, and `Server` or `Other` is a good model for that
+/// arm. The predicates of [`Error`], such as [`Error::is_not_found`], read better where a single
 /// kind matters.
 ///
 /// ```
@@ -82,8 +82,8 @@ pub enum ErrorKind {
     BadRequest,
     /// 401: credentials missing or refused.
     ///
-    /// Credentials that can be refreshed (files, plugins) were refreshed once, and the call was tried
-    /// again, before this reaches the caller.
+    /// Credentials that can be refreshed (files, plugins) were refreshed once, and the call was
+    /// tried again, before this reaches the caller.
     Unauthorized,
     /// 403: not allowed.
     ///
@@ -147,11 +147,11 @@ pub enum ErrorKind {
     Other,
 }
 
-/// A write whose fate is unknown: the request as it was sent, and its destination.
+/// A write whose fate is unknown: the request as sent, and the destination.
 ///
-/// Its `Debug` shows only the length of the body.
+/// `Debug` shows only the length of the body.
 ///
-/// A program that must know reads the object at [`path`](Self::path) and compares it with
+/// A program that must know reads the object at [`path`](Self::path) and compares the object with
 /// [`body`](Self::body).
 #[derive(Clone, PartialEq, Eq)]
 pub struct UncertainWrite {
@@ -161,7 +161,7 @@ pub struct UncertainWrite {
     pub host: String,
     /// Path below the server's address.
     pub path: String,
-    /// Query as it was sent, without the question mark; empty for none.
+    /// Query as sent, without the question mark; empty for none.
     pub query: String,
     /// Content type of the body; empty for none.
     pub content_type: String,
@@ -183,7 +183,7 @@ impl fmt::Debug for UncertainWrite {
 
 /// An error of the framework: the attempted operation, the reason and the remedy.
 ///
-/// One pointer large. `Display` is one line for people: operation, object, reason and remedy.
+/// The size is one pointer. `Display` is a line for people: operation, object, reason and remedy.
 /// `Debug` adds the kind and all causes.
 ///
 /// ```
@@ -199,7 +199,7 @@ impl fmt::Debug for UncertainWrite {
 /// );
 /// ```
 pub struct Error {
-    /// All parts behind one pointer.
+    /// All parts behind a pointer.
     inner: Box<Inner>,
 }
 
@@ -209,23 +209,24 @@ struct Inner {
     kind: ErrorKind,
     /// Attempted operation, reason and remedy.
     message: String,
-    /// The server's answer, if there was one.
+    /// The server's answer, if the server answered.
     status: Option<ApiStatus>,
     /// From the header `Retry-After`, or from the Status.
     retry_after: Option<Duration>,
-    /// Boxed once more: few errors have it, and it is large.
+    /// Boxed once more: few errors have this part, which is large.
     doubt: Option<Box<UncertainWrite>>,
-    /// The grant whose absence the API server reported, as `can(…)` of a controller has it.
+    /// The grant whose absence the API server reported, in the spelling of `can(…)` of a
+    /// controller.
     grant: Option<Box<str>>,
-    /// The error that caused this one.
+    /// The error that caused this error.
     source: Option<BoxError>,
 }
 
 impl Error {
     /// Creates an error of `kind` with a text that names the attempted operation and the remedy.
     ///
-    /// The text should be complete by itself: `cannot …: …; …`, in lower case and without a final
-    /// full stop, because callers put it behind prefixes.
+    /// The text should be complete: `cannot …: …; …`, in lower case and without a final full stop,
+    /// because callers put the text behind prefixes.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             inner: Box::new(Inner {
@@ -248,8 +249,8 @@ impl Error {
 
     /// Adds the cause.
     ///
-    /// It becomes the [`source`](std::error::Error::source), in place of an earlier one. The text
-    /// of the error is not changed.
+    /// The cause becomes the [`source`](std::error::Error::source), in place of an earlier cause.
+    /// The text of the error is not changed.
     #[must_use]
     pub fn because(mut self, source: impl Into<BoxError>) -> Self {
         self.inner.source = Some(source.into());
@@ -289,7 +290,7 @@ impl Error {
     /// `None` keeps the time of the Status.
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
-        // A given time replaces the one of the Status.
+        // A given time replaces the time of the Status.
         self.inner.retry_after = retry_after.or(self.inner.retry_after);
         self
     }
@@ -350,14 +351,14 @@ impl Error {
         self.inner.kind
     }
 
-    /// Returns the API server's answer, if there was one.
+    /// Returns the API server's answer, if the server answered.
     ///
-    /// `None` for errors of the client itself, such as a timeout or a refused request.
+    /// `None` for errors of the client, such as a timeout or a refused request.
     pub fn status(&self) -> Option<&ApiStatus> {
         self.inner.status.as_ref()
     }
 
-    /// Returns the request of an [`Ambiguous`](ErrorKind::Ambiguous) write, with its destination:
+    /// Returns the request of an [`Ambiguous`](ErrorKind::Ambiguous) write, with the destination:
     /// read the object there to find out whether the write was executed.
     ///
     /// `None` for every other kind.
@@ -368,7 +369,7 @@ impl Error {
     /// Returns the time that the API server asked to wait.
     ///
     /// `None` when the server named no time. The client has already waited between its own
-    /// attempts; this is the wait before a new call.
+    /// attempts; the returned time is the wait before a new call.
     pub fn retry_after(&self) -> Option<Duration> {
         self.inner.retry_after
     }
@@ -411,7 +412,7 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.inner.kind, self.inner.message)?;
         let mut cause = self.source();
-        // `Display` shows one level; `Debug` shows the whole chain, for logs and failed tests.
+        // `Display` shows a single level; `Debug` shows the whole chain, for logs and failed tests.
         while let Some(source) = cause {
             write!(f, "; caused by: {source}")?;
             cause = source.source();

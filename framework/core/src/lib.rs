@@ -2,9 +2,9 @@
 //! resources as types and as values, scanning of their JSON, definitions and permissions of types,
 //! the error type, and the sources of time, randomness and metrics.
 //!
-//! Operators depend on `windlass`, which re-exports every public module of this crate. Items that are
-//! hidden from these pages are shared between windlass's crates of the same version, and may change
-//! in any release.
+//! Operators depend on `windlass`, which re-exports every public module of this crate. Items that
+//! are hidden from these pages are shared between windlass's crates of the same version, and may
+//! change in any release.
 
 // The derives name the crate as users do.
 #[cfg(test)]

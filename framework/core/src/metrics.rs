@@ -1,11 +1,12 @@
-//! Metrics: counters, gauges and histograms under controller-runtime's exact names, in one registry
-//! per operator (never a global one, so that several operators in one process stay apart).
+//! Metrics: counters, gauges and histograms under controller-runtime's exact names, in a registry
+//! per operator (never a global registry, so that several operators in the same process stay
+//! apart).
 //!
 //! [`names`] is the whole catalogue; a metric that is not in the catalogue cannot be fed.
 //!
-//! A component asks once for its series ([`Metrics::counter`], [`Metrics::gauge`],
+//! A component asks once for a series ([`Metrics::counter`], [`Metrics::gauge`],
 //! [`Metrics::histogram`]) and feeds the handle, which costs an atomic operation.
-//! [`Metrics::count`] and its siblings look the series up in each call: for events that are rare.
+//! [`Metrics::count`] and the related methods look the series up in each call and suit rare events.
 //!
 //! ```
 //! # extern crate windlass_core as windlass;
@@ -63,7 +64,7 @@ pub struct MetricDefinition {
 
 /// The three kinds of metrics.
 ///
-/// The encoder prints it as `# TYPE`.
+/// The encoder prints the type as `# TYPE`.
 #[derive(Debug)]
 pub enum Shape {
     /// A value that only grows.
@@ -74,17 +75,17 @@ pub enum Shape {
     Histogram(fn() -> Vec<f64>),
 }
 
-/// Label names and values of one series.
+/// Label names and values of a series.
 type Labels = Vec<(&'static str, String)>;
 
-/// The series of one metric.
+/// The series of a metric.
 enum Instrument {
     Counter(Family<Labels, Counter>),
     Gauge(Family<Labels, Gauge<f64, AtomicU64>>),
     Histogram(Family<Labels, Histogram, Buckets>),
 }
 
-/// Upper bounds of a histogram, computed when its first series appears.
+/// Upper bounds of a histogram, computed when the first series appears.
 #[derive(Clone)]
 struct Buckets(fn() -> Vec<f64>);
 
@@ -94,9 +95,9 @@ impl MetricConstructor<Histogram> for Buckets {
     }
 }
 
-/// One series of a counter. Feeding it costs no lookup. Cheap to clone.
+/// A series of a counter. Feeding the handle costs no lookup. Cheap to clone.
 ///
-/// The default one counts nothing.
+/// The default handle counts nothing.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSeries(Option<Counter>);
 
@@ -111,23 +112,23 @@ impl CounterSeries {
     }
 }
 
-/// One series of a gauge. Feeding it costs no lookup. Cheap to clone.
+/// A series of a gauge. Feeding the handle costs no lookup. Cheap to clone.
 ///
-/// The default one keeps nothing.
+/// The default handle keeps nothing.
 #[derive(Clone, Debug, Default)]
 pub struct GaugeSeries(Option<Gauge<f64, AtomicU64>>);
 
 impl GaugeSeries {
     /// Sets the value.
     ///
-    /// Of several writers the last one wins; feed one series from one component.
+    /// Of several writers the last writer wins; feed a series from a single component.
     pub fn set(&self, value: f64) {
         if let Some(gauge) = &self.0 {
             gauge.set(value);
         }
     }
 
-    /// Adds to the value; a negative number lowers it.
+    /// Adds to the value; a negative number lowers the value.
     ///
     /// For gauges that several components feed, such as the number of active workers.
     pub fn add(&self, value: f64) {
@@ -137,9 +138,9 @@ impl GaugeSeries {
     }
 }
 
-/// One series of a histogram. Feeding it costs no lookup. Cheap to clone.
+/// A series of a histogram. Feeding the handle costs no lookup. Cheap to clone.
 ///
-/// The default one records nothing.
+/// The default handle records nothing.
 #[derive(Clone, Debug, Default)]
 pub struct HistogramSeries(Option<Histogram>);
 
@@ -172,9 +173,9 @@ impl HistogramSeries {
     }
 }
 
-/// The metrics of one operator; cheap to clone.
+/// The metrics of an operator; cheap to clone.
 ///
-/// The default of a client is a registry of its own; `Manager` serves the registry of its client's
+/// The default of a client is a separate registry; `Manager` serves the registry of the client's
 /// environment under `/metrics`.
 #[derive(Clone)]
 pub struct Metrics {
@@ -184,7 +185,7 @@ pub struct Metrics {
 
 /// The registry behind all handles.
 struct Inner {
-    /// Never changed after its creation: it needs no lock.
+    /// Never changed after the creation, so no lock is needed.
     registry: Registry,
     /// Families by the name of their definition; the same families as in the registry.
     kept: BTreeMap<&'static str, Instrument>,
@@ -243,7 +244,7 @@ impl Metrics {
         }
     }
 
-    /// Registers a source, which adds its numbers before each reading, for as long as it exists.
+    /// Registers a source, which adds numbers before each reading, as long as the source exists.
     #[doc(hidden)]
     pub fn register_source(&self, source: Weak<dyn MetricSource>) {
         let mut sources = self.inner.sources.lock();
@@ -260,16 +261,16 @@ impl Metrics {
 
     /// Lets all sources add their numbers.
     fn gather(&self) {
-        // Upgraded under the lock, used and dropped outside of it: the last reference to a source
-        // may be dropped here, and `collect` takes locks of its own.
+        // Upgraded under the lock, used and dropped outside of the lock: the last reference to a
+        // source may be dropped here, and `collect` takes further locks.
         let sources: Vec<_> = self.inner.sources.lock().iter().filter_map(Weak::upgrade).collect();
         sources.iter().for_each(|source| source.collect());
     }
 
     /// Returns the series of a counter with these label values, which is visible from now on.
     ///
-    /// `values` stand in the order of [`MetricDefinition::labels`]. A `def` that is no counter of the catalogue
-    /// gives a series that counts nothing.
+    /// `values` stand in the order of [`MetricDefinition::labels`]. A `def` that is no counter of
+    /// the catalogue gives a series that counts nothing.
     ///
     /// # Panics
     /// In debug builds, when there are more or fewer values than labels.
@@ -324,7 +325,7 @@ impl Metrics {
         self.gauge(definition, values).set(value);
     }
 
-    /// Removes a gauge's or a histogram's series, because the thing that it measured is gone.
+    /// Removes a gauge's or a histogram's series, because the measured thing is gone.
     ///
     /// A counter stays: scrapers take a counter that is gone and comes back for a restart. Handles
     /// of a forgotten series feed nothing visible.
@@ -348,7 +349,7 @@ impl Metrics {
         }
     }
 
-    /// Adds to a gauge; negative values lower it.
+    /// Adds to a gauge; negative values lower the gauge.
     pub fn add(&self, definition: &MetricDefinition, values: &[&str], value: f64) {
         self.gauge(definition, values).add(value);
     }
@@ -377,8 +378,8 @@ impl Metrics {
 
     /// Returns all series in the OpenMetrics text format.
     ///
-    /// Numbers that components count by themselves are added first. The text is made in memory; its
-    /// size grows with the number of series.
+    /// Numbers that components count on their own are added first. The text is made in memory; the
+    /// size of the text grows with the number of series.
     pub fn encode(&self) -> String {
         self.gather();
         let mut text = String::new();

@@ -1,8 +1,8 @@
 //! Catches panics of called code and returns them as values, so that the caller goes on.
 //!
-//! A panic in a reconcile, a listener or a predicate concerns one object. Caught here, it becomes
-//! an error of that object, and the worker goes on with others. With `panic = "abort"` nothing can
-//! be caught.
+//! A panic in a reconcile, a listener or a predicate concerns a single object. Caught here, the
+//! panic becomes an error of that object, and the worker goes on with others. With
+//! `panic = "abort"` nothing can be caught.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
@@ -13,8 +13,8 @@ use std::task::Poll;
 /// Payload of a panic.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
-/// Awaits `future`, and returns a panic inside it as an error. The future is not polled again
-/// after a panic.
+/// Awaits `future`, and returns a panic inside the future as an error. The future is not polled
+/// again after a panic.
 #[doc(hidden)]
 pub async fn caught<F: Future>(future: F) -> Result<F::Output, Panic> {
     let mut future = pin!(future);

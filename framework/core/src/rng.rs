@@ -1,11 +1,11 @@
 //! Randomness that a seed reproduces.
 //!
 //! Jitter, suffixes and choices draw their numbers here, never from the operating system directly.
-//! The same seed gives the same numbers. Each component takes a [`fork`](Rng::fork), so that
-//! one more draw in one component does not change the numbers of another.
+//! The same seed gives the same numbers. Each component takes a [`fork`](Rng::fork), so that one
+//! more draw in a component does not change the numbers of another.
 //!
-//! Invariant: a generator is its 64-bit state and nothing else, so that a seed, the names of the
-//! forks and the order of the draws determine every number. Clones share the state under one short
+//! Invariant: a generator is a 64-bit state and nothing else, so that a seed, the names of the
+//! forks and the order of the draws determine every number. Clones share the state under a short
 //! lock, which is never held across another call.
 //!
 //! ```
@@ -26,16 +26,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// A seeded random number generator (SplitMix64); clones share its state. Not for secrets.
+/// A seeded random number generator (SplitMix64); clones share the state. Not for secrets.
 ///
-/// A clone draws from the same sequence: a number that one clone returned does not come again from
+/// A clone draws from the same sequence: a number that a clone returned does not come again from
 /// another. Components that must not disturb each other take a [`fork`](Self::fork) instead.
 ///
 /// Default of an operator: [`from_os`](Self::from_os); of a test cluster: seed 1.
 #[derive(Clone, Debug)]
 pub struct Rng {
-    /// State of SplitMix64; each draw adds the golden ratio to it, so every state occurs once per
-    /// period of 2^64 draws.
+    /// State of SplitMix64; each draw adds the golden ratio to the state, so every state occurs
+    /// once per period of 2^64 draws.
     state: Arc<Mutex<u64>>,
 }
 
@@ -55,11 +55,11 @@ impl Rng {
         Self::seeded(std::collections::hash_map::RandomState::new().build_hasher().finish())
     }
 
-    /// Returns a separate generator for `component`; its seed is derived from the next number of
-    /// this one and the name.
+    /// Returns a separate generator for `component`; the fork's seed is derived from the next
+    /// number of this generator and the name.
     ///
-    /// The fork takes one number of this generator. Two forks of the same name therefore differ,
-    /// and the order of forks matters: a component that forks earlier changes the numbers of later
+    /// The fork takes a number of this generator. Two forks of the same name therefore differ, and
+    /// the order of forks matters: a component that forks earlier changes the numbers of later
     /// forks, a component that draws more from its own fork does not.
     ///
     /// ```
@@ -73,7 +73,8 @@ impl Rng {
     /// assert_ne!(one.fork("queue").next_u64(), queue.next_u64());
     /// ```
     pub fn fork(&self, component: &str) -> Self {
-        // FNV-1a: unlike the standard library's hasher, it gives the same number in every process.
+        // FNV-1a: unlike the standard library's hasher, this hash gives the same number in every
+        // process.
         let name = component.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
             (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -82,8 +83,8 @@ impl Rng {
 
     /// Returns the next number, uniform over all of `u64`.
     pub fn next_u64(&self) -> u64 {
-        // The addition and the read of the new state are one step: two clones that draw at the same
-        // time would otherwise return the same number.
+        // The addition and the read of the new state are a single step: two clones that draw at the
+        // same time would otherwise return the same number.
         let mut state = self.state.lock();
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = *state;

@@ -8,14 +8,14 @@ use super::real_fifo::{RealDelta, RealFifo};
 use super::shared::Shared;
 
 impl<K: Ord + Clone + fmt::Debug, T: Clone> Shared<RealFifo<K, T>> {
-    /// Takes out a batch and passes it to `process`, as [`pop`](Self::pop) does for an item; see
+    /// Takes out a batch and passes it to `process`, as [`pop`](Self::pop) does with an item; see
     /// [`RealFifo::take_batch`].
     ///
     /// # Errors
     /// The queue is closed, and nothing waits.
     ///
     /// # Cancel safety
-    /// Safe: no item is lost when the future is dropped while it waits.
+    /// Safe: no item is lost when the future is dropped while the call waits.
     pub async fn pop_batch<E>(
         &self,
         most: usize,

@@ -24,13 +24,13 @@ impl fmt::Display for Closed {
 
 impl StdError for Closed {}
 
-/// A component that becomes synced, with a name to report while it is not.
+/// A component that becomes synced, with a name for the report of missing components.
 ///
 /// For a program with several queues or caches of its own, whose readiness names the missing ones.
 pub trait Synced {
     /// Returns the component's name.
     fn name(&self) -> &str;
-    /// Whether its first list was processed.
+    /// Whether the component's first list was processed.
     fn has_synced(&self) -> bool;
 }
 

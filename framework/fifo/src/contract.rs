@@ -11,14 +11,14 @@ use super::rules::{EnqueueError, Rules};
 
 /// Outcome of processing a popped item.
 ///
-/// client-go's `PopProcessFunc` returns an error, and `ErrRequeue` in it for
+/// client-go's `PopProcessFunc` returns an error, and `ErrRequeue` within the error for
 /// [`Requeue`](Self::Requeue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<E> {
     /// The item was processed.
     Done,
-    /// The item is to be tried again and goes back; see the queue for its place. In [`Fifo`] and
-    /// [`DeltaFifo`] only if no newer delta of the key is queued.
+    /// The item is to be tried again and goes back; see the queue for the item's place. In [`Fifo`]
+    /// and [`DeltaFifo`] only if no newer delta of the key is queued.
     ///
     /// [`Fifo`]: super::Fifo
     /// [`DeltaFifo`]: super::DeltaFifo
@@ -29,16 +29,16 @@ pub enum Outcome<E> {
 
 /// An item that was taken out of a queue.
 ///
-/// Owned by the caller until it is dropped, or returned by [`Queue::give_back`].
+/// Owned by the caller until the value is dropped, or returned by [`Queue::give_back`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueItem<P> {
     /// The item.
     pub item: P,
-    /// Whether it belongs to the first list.
+    /// Whether the item belongs to the first list.
     pub is_initial: bool,
 }
 
-/// A list that replaces everything before it; its objects are named and transformed.
+/// A list that replaces everything before the list; the listed objects are named and transformed.
 ///
 /// Made by [`admit`](Self::admit), so that the functions of the rules run before a queue is
 /// changed.
@@ -76,7 +76,7 @@ impl<K: Debug, T> Replacement<K, T> {
 ///
 /// Producers call [`add`](Self::add), [`update`](Self::update), [`delete`](Self::delete),
 /// [`replace`](Self::replace) and [`resync`](Self::resync); a consumer calls [`pop`](Self::pop).
-/// Several tasks share one through [`Shared`](super::Shared), which also closes it.
+/// Several tasks share a queue through [`Shared`](super::Shared), which also closes the queue.
 ///
 /// The methods without a body define a queue and are called by [`Shared`](super::Shared): their
 /// objects have passed the queue's [`Rules`].
@@ -111,7 +111,7 @@ pub trait Queue {
     /// Returns the functions that name and transform objects.
     fn rules(&self) -> &Rules<Self::Key, Self::Object>;
 
-    /// Queues one change.
+    /// Queues a change.
     fn enter(
         &mut self,
         key: Self::Key,
@@ -135,8 +135,8 @@ pub trait Queue {
     /// Puts an item back whose processing asked for it.
     fn give_back(&mut self, taken: QueueItem<Self::Popped>);
 
-    /// Returns the states of the objects of `item` that a consumer knows once it has processed it;
-    /// `None` for a deleted object.
+    /// Returns the states of the objects of `item` that a consumer knows once the item has been
+    /// processed; `None` for a deleted object.
     fn states(item: &Self::Popped) -> Vec<(Self::Key, Option<Self::Object>)>;
 
     /// Whether the first list was taken out whole. Also true when an object was added before any
@@ -159,7 +159,7 @@ pub trait Queue {
     /// Queues a new object.
     ///
     /// # Errors
-    /// The object is refused: its key cannot be read, its transform failed, the queue is full.
+    /// The object is refused: the key cannot be read, the transform failed, the queue is full.
     fn add(&mut self, object: Self::Object) -> Result<(), EnqueueError<Self::Object>> {
         let (key, object) = admit(self, object)?;
         self.enter(key, ObjectDelta::Added(object), &());
@@ -194,8 +194,8 @@ pub trait Queue {
     /// objects that were refused.
     ///
     /// A refused object does not affect the others, but then no object counts as deleted, because
-    /// an object that could not be named may be the one that seems to be missing. A full queue
-    /// refuses the whole list; an empty list it takes, as there is no object to return as a sign of
+    /// an object that could not be named may be the object that seems to be missing. A full queue
+    /// refuses the whole list; an empty list is taken, as there is no object to return as a sign of
     /// the refusal.
     ///
     /// The objects that were refused are returned with the reason of each; an empty answer means
@@ -214,10 +214,10 @@ pub trait Queue {
         refused
     }
 
-    /// Takes out the next item and passes it to `process`, with whether it belongs to the first
-    /// list. `None` when no item waits.
+    /// Takes out the next item and passes the item to `process`, with whether the item belongs to
+    /// the first list. `None` when no item waits.
     ///
-    /// For a queue of one task. [`Shared::pop`](super::Shared::pop) waits for an item.
+    /// For a queue that a single task uses. [`Shared::pop`](super::Shared::pop) waits for an item.
     fn pop<E>(
         &mut self,
         process: impl FnOnce(&Self::Popped, bool) -> Outcome<E>,
@@ -234,7 +234,7 @@ pub trait Queue {
     }
 }
 
-/// An object that has passed the rules of a queue, with its key.
+/// An object that has passed the rules of a queue, with the object's key.
 pub(super) type Admitted<Q> = (<Q as Queue>::Key, <Q as Queue>::Object);
 
 /// Names and transforms an object, unless the queue is full.
@@ -243,7 +243,7 @@ fn admit<Q: Queue + ?Sized>(
     object: Q::Object,
 ) -> Result<Admitted<Q>, EnqueueError<Q::Object>> {
     if !queue.has_room() {
-        // Before the transform runs: the object comes back as it was.
+        // Before the transform runs: the object comes back unchanged.
         return Err(EnqueueError::Full(object));
     }
     queue.rules().admit(object)

@@ -1,8 +1,9 @@
-//! A queue that hands out all changes of a key since its last pop.
+//! A queue that hands out all changes of a key since the key's last pop.
 //!
-//! It compares lists with the queued and the known objects, and makes tombstones for missing ones.
-//! Deltas of one key are kept, not merged (except for two deletions in a row), so its size is
-//! bounded only by the speed of the consumer; `windlass_cache::delta::DeltaQueue` has a bound.
+//! The queue compares lists with the queued and the known objects, and makes tombstones for missing
+//! ones. Deltas of one key are kept, not merged (except for two deletions in a row), so the queue's
+//! size is bounded only by the speed of the consumer; `windlass_cache::delta::DeltaQueue` has a
+//! bound.
 //!
 //! Invariants: each key in `order` has a place and the other way round; no place is without deltas;
 //! `initial` counts the places of the first list, tombstones included.
@@ -16,14 +17,14 @@ use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::Rules;
 use windlass_core::error::BoxError;
 
-/// The changes of one key, oldest first; never empty.
+/// The changes of a key, oldest first; never empty.
 ///
 /// client-go's `Deltas`, with the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deltas<K, T> {
     /// The object's key.
     pub key: K,
-    /// Its changes.
+    /// The key's changes.
     pub deltas: Vec<ObjectDelta<T>>,
 }
 
@@ -38,17 +39,19 @@ impl<K, T> Deltas<K, T> {
 
 /// Deltas by key, in the order in which the keys first came.
 ///
-/// - A pop hands out all deltas of one key, oldest first.
-/// - Of two deletions in a row one stays: a deletion that was seen beats a tombstone.
+/// - A pop hands out all deltas of a key, oldest first.
+/// - Of two deletions in a row, a single deletion stays: a deletion that was seen beats a
+///   tombstone.
 /// - A deletion of a key that is neither queued nor known is ignored.
 /// - [`replace`](Queue::replace) queues a `Replaced` for each listed object, and a tombstone for
 ///   each queued or known object that the list lacks. Only `replace` makes tombstones.
 /// - [`resync`](Queue::resync) queues a `Sync` for each known key that has no delta, so that no
 ///   older state ever follows a newer one.
-/// - The queue has synced when the keys of the first list, its tombstones included, were taken out;
-///   at once when an object was added before any list.
-/// - Requeued deltas go back to the end if their key is not queued. If it is, the queued deltas win
-///   and the requeued ones are dropped, including deletions; they no longer count for `has_synced`.
+/// - The queue has synced when the keys of the first list, tombstones included, were taken out; at
+///   once when an object was added before any list.
+/// - Requeued deltas go back to the end if their key is not queued. If the key is queued, the
+///   queued deltas win and the requeued ones are dropped, including deletions; they no longer count
+///   for `has_synced`.
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
@@ -79,7 +82,7 @@ pub struct DeltaFifo<K, T> {
     lists_as_sync: bool,
 }
 
-/// The waiting deltas of one key.
+/// The waiting deltas of a key.
 struct QueuedDeltas<T> {
     /// Oldest first.
     deltas: Vec<ObjectDelta<T>>,
@@ -110,7 +113,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
     }
 
     /// Every object that is added, updated, deleted or listed passes `transform` once. Tombstones
-    /// and syncs do not: their objects have passed it before.
+    /// and syncs do not: their objects have passed the transform before.
     #[must_use]
     pub fn transform(
         mut self,
@@ -151,7 +154,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
         let queued: Vec<K> =
             self.order.iter().filter(|key| !listed.contains(key)).cloned().collect();
         for key in queued {
-            // The queued state is newer than the known one, so the tombstone carries it.
+            // The queued state is newer than the known state, so the tombstone carries the queued
+            // state.
             let newest = self.places.get(&key).and_then(|place| place.deltas.last());
             let last_known = newest.and_then(ObjectDelta::object).cloned();
             self.push(key, ObjectDelta::Deleted(Deleted::missed(last_known)), is_initial);
@@ -166,11 +170,11 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
     }
 }
 
-/// Adds a delta; of two deletions in a row the one that was seen wins.
+/// Adds a delta; of two deletions in a row the deletion that was seen wins.
 fn merge<T>(deltas: &mut Vec<ObjectDelta<T>>, delta: ObjectDelta<T>) {
     match (deltas.last_mut(), delta) {
         (Some(ObjectDelta::Deleted(before)), ObjectDelta::Deleted(after)) => {
-            // A later tombstone was made from the queued state: it adds nothing.
+            // A later tombstone was made from the queued state and adds nothing.
             if after.certain {
                 *before = after;
             }
@@ -199,7 +203,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
     }
 
     fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn Known<K, T>) {
-        // Only the first list counts for `has_synced`, and only if nothing was queued before it.
+        // Only the first list counts for `has_synced`, and only if nothing was queued before the
+        // list.
         let is_initial = !self.is_populated;
         self.is_populated = true;
         let listed: BTreeSet<K> = list.objects.iter().map(|(key, _)| key.clone()).collect();
@@ -211,7 +216,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
             };
             self.push(key, delta, is_initial);
         }
-        // An object that could not be named may be one of the missing ones: no tombstones then.
+        // An object that could not be named may be among the missing objects: no tombstones then.
         if list.is_whole {
             self.enqueue_tombstones(&listed, known, is_initial);
         }

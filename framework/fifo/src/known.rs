@@ -1,11 +1,11 @@
-//! The objects that the consumer of a queue knows already, usually those of its store.
+//! The objects that the consumer of a queue knows already, usually those of the consumer's store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash};
 
-/// The objects that the consumer of a queue knows, as of its last finished pop.
+/// The objects that the consumer of a queue knows, as of the consumer's last finished pop.
 ///
-/// A queue compares lists with it to find deleted objects. `()` knows no objects.
+/// A queue compares lists with the known objects to find deleted objects. `()` knows no objects.
 ///
 /// Implemented for maps, for `()`, and for a consumer's own store:
 ///
@@ -29,7 +29,7 @@ pub trait Known<K, T> {
 
     /// Whether the key is known.
     ///
-    /// Override it when a check is cheaper than a copy of the object.
+    /// Override this method when a check is cheaper than a copy of the object.
     fn contains(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
@@ -82,7 +82,7 @@ impl<K: Ord + Clone, T> View<K, T> {
         Self { states: states.collect() }
     }
 
-    /// Reads one key only.
+    /// Reads a single key.
     pub(super) fn of_key(key: &K, known: &impl Known<K, T>) -> Self {
         let is_known = known.contains(key);
         Self { states: is_known.then(|| (key.clone(), known.get(key))).into_iter().collect() }

@@ -1,17 +1,17 @@
-//! client-go's queues, for programs that are ported from it or feed a cache of their own.
+//! client-go's queues, for programs that are ported from client-go or feed a cache of their own.
 //!
 //! | queue | entries per waiting key | bound | for |
 //! |---|---|---|---|
-//! | [`Fifo`] | its newest object | the keys | current states, not changes |
+//! | [`Fifo`] | the newest object | the keys | current states, not changes |
 //! | [`DeltaFifo`] | all its deltas at once | none: producers must be slower | changes by key |
-//! | [`RealFifo`] | all its deltas, none merged | as made | changes in order, across keys |
+//! | [`RealFifo`] | all deltas of the key, none merged | as made | changes in order, across keys |
 //! | [`RateLimitingQueue`] | the key | the keys | work whose retries a [`RateLimiter`] delays |
 //!
 //! The first three are [`Queue`]s: plain data without task, lock or time. [`Shared`] lets several
-//! tasks use one of them; its waiters wait for other tasks only. The last is a
+//! tasks use such a queue; waiters wait for other tasks only. The last is a
 //! [`WorkQueue`](windlass_runtime::workqueue::WorkQueue) with one of client-go's rate limiters.
 //!
-//! No other module of the framework uses this one: informers run on
+//! No other module of the framework uses these queues: informers run on
 //! `windlass_cache::delta::DeltaQueue`, and controllers retry by a
 //! [`RetryPolicy`](windlass_runtime::workqueue::RetryPolicy).
 //!
@@ -37,9 +37,9 @@
 //! ```
 //!
 //! The choice: an operator needs none of them, since its controllers have a queue of their own. A
-//! cache of another design that is fed by a reflector takes a [`DeltaFifo`]; one that must see each
-//! step, with a bound, a [`RealFifo`]. All of them are deterministic: equal calls lead to equal
-//! pops.
+//! cache of another design that is fed by a reflector takes a [`DeltaFifo`]; a cache that must see
+//! each step, with a bound, a [`RealFifo`]. All of them are deterministic: equal calls lead to
+//! equal pops.
 
 // DESIGN.md, 114: client-go's queues are a crate that no other uses
 

@@ -1,5 +1,5 @@
-//! One change of one object, as [`DeltaFifo`](super::DeltaFifo) and [`RealFifo`](super::RealFifo)
-//! hand it out.
+//! A change of an object, as [`DeltaFifo`](super::DeltaFifo) and [`RealFifo`](super::RealFifo) hand
+//! changes out.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ pub enum DeltaType {
     Updated,
     /// The object was deleted.
     Deleted,
-    /// A list shows the object; it may be new, changed or the same.
+    /// A list shows the object, which may be new, changed or the same.
     Replaced,
     /// Nothing happened; the object is delivered again.
     Sync,
-    /// A whole list as one change. Only in an atomic `RealFifo`.
+    /// A whole list as a single change. Only in an atomic `RealFifo`.
     ReplacedAll,
     /// All known objects are to be delivered again. Only in an atomic `RealFifo`.
     SyncAll,
@@ -37,10 +37,10 @@ impl fmt::Display for DeltaType {
 /// client-go's `DeletedFinalStateUnknown` is a deletion that is not certain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deleted<T> {
-    /// The last known state, if there is one.
+    /// The last known state, if there is any.
     pub last_known: Option<T>,
     /// Whether the deletion itself was seen; then `last_known` is the object's final state. If not,
-    /// a list lacked the object: it may have changed, or gone and come again under another uid,
+    /// a list lacked the object, which may have changed, or gone and come again under another uid,
     /// unseen.
     pub certain: bool,
 }
@@ -57,9 +57,9 @@ impl<T> Deleted<T> {
     }
 }
 
-/// One change of one object.
+/// A change of an object.
 ///
-/// client-go's `Delta`. A consumer applies it to its store by [`object`](Self::object):
+/// client-go's `Delta`. A consumer applies the delta to a store by [`object`](Self::object):
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
@@ -95,7 +95,7 @@ impl<T> ObjectDelta<T> {
         }
     }
 
-    /// Returns the object: its new state, or the last known state of a deleted one.
+    /// Returns the object: the new state, or the last known state of a deleted one.
     ///
     /// `None` only for a deletion without a known state.
     pub fn object(&self) -> Option<&T> {

@@ -20,14 +20,14 @@ use windlass_core::error::BoxError;
 /// - Several adds of a key before its pop hand out the latest object once, at the place of the
 ///   first.
 /// - A deletion removes the object and leaves the key's place; pops skip it, and a later add of the
-///   key uses it again.
+///   key uses the place again.
 /// - [`replace`](Queue::replace) drops objects that are not in the list.
 /// - The queue has synced when the objects of the first list were taken out, replaced or deleted;
 ///   at once when an object was added before any list.
-/// - A requeued item goes back to the end if its key is not queued; it no longer counts for
-///   `has_synced`.
+/// - A requeued item goes back to the end if its key is not queued; a requeued item no longer
+///   counts for `has_synced`.
 ///
-/// It holds at most one object and one key per key that is not taken out.
+/// The queue holds at most one object and one entry per key that is not taken out.
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
@@ -59,7 +59,7 @@ pub struct Fifo<K, T> {
     initial: usize,
 }
 
-/// The place of one key; without an object after a deletion.
+/// The place of a key; without an object after a deletion.
 struct Entry<T> {
     /// The newest state; `None` after a deletion.
     object: Option<T>,
@@ -79,7 +79,7 @@ impl<K, T> fmt::Debug for Fifo<K, T> {
 impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
     /// Creates an empty queue of objects that `key` names.
     ///
-    /// Objects are named by `key` when they are queued; one that cannot be named is refused.
+    /// Objects are named by `key` when they are queued; an object that cannot be named is refused.
     pub fn new(key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         Self {
             rules: Rules::new(key),
@@ -103,8 +103,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
         self.order.iter().filter_map(|key| Some((key, self.get(key)?)))
     }
 
-    /// Queues `object` at the end unless its key is queued already; the queued object is newer
-    /// then, and stays. Returns whether it was queued.
+    /// Queues `object` at the end unless the object's key is queued already; the queued object is
+    /// newer then, and stays. Returns whether `object` was queued.
     pub fn add_if_not_present(&mut self, key: K, object: T) -> bool {
         self.is_populated = true;
         let is_free = self.get(&key).is_none();
@@ -144,7 +144,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
         self.is_populated = true;
         match delta {
             ObjectDelta::Deleted(_) => {
-                // The place stays: a later add of the key uses it again.
+                // The place stays: a later add of the key uses the place again.
                 let entry = self.entries.get_mut(&key);
                 let object = entry.and_then(|entry| entry.object.take());
                 self.objects -= usize::from(object.is_some());
@@ -158,7 +158,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
 
     /// A list that is not whole drops nothing.
     fn enter_list(&mut self, list: Replacement<K, T>, _known: &dyn Known<K, T>) {
-        // A list that comes before the first one was taken out replaces it as the first list, too.
+        // A list that comes before the first list was taken out replaces the first list as the
+        // first list, too.
         let is_initial = !self.has_synced();
         self.is_populated = true;
         // Objects that a whole list lacks are gone; a partial list drops none.
@@ -172,7 +173,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
         }
     }
 
-    /// Does nothing: every object has its place by construction.
+    /// Does nothing: every object has a place by construction.
     fn resync(&mut self, _known: &dyn Known<K, T>) {}
 
     fn take(&mut self) -> Option<QueueItem<(K, T)>> {

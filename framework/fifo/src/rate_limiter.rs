@@ -1,11 +1,12 @@
-//! client-go's rate limiters, by its names: the delay of a key's next try.
+//! client-go's rate limiters, under client-go's names: the delay of a key's next try.
 //!
-//! A queue has a [`RetryPolicy`](windlass_runtime::workqueue::RetryPolicy) of its own, which suits operators: the state
-//! of a key is in its slot and is dropped with it. A limiter serves cases that a policy cannot
-//! express, such as a limit over all keys; a [`RateLimitingQueue`](super::RateLimitingQueue) uses
-//! it. A limiter keeps an entry per failing key until [`forget`](RateLimiter::forget).
+//! A queue has a [`RetryPolicy`](windlass_runtime::workqueue::RetryPolicy) of its own, which suits
+//! operators: the state of a key is in the key's slot and is dropped with the slot. A limiter
+//! serves cases that a policy cannot express, such as a limit over all keys; a
+//! [`RateLimitingQueue`](super::RateLimitingQueue) uses a limiter. A limiter keeps an entry per
+//! failing key until [`forget`](RateLimiter::forget).
 //!
-//! Locks: each limiter has one, held for a map access or a subtraction and never while another
+//! Locks: each limiter has a lock, held for a map access or a subtraction and never while another
 //! limiter is called.
 
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ use windlass_core::sync::Mutex;
 
 /// Decides the delay of a key's next try: client-go's `TypedRateLimiter`.
 ///
-/// A limiter of your own decides by any rule; it must not block, because the queue calls it on the
+/// A limiter of your own decides by any rule and must not block, because the queue calls it on the
 /// task that adds the key:
 ///
 /// ```
@@ -45,17 +46,19 @@ use windlass_core::sync::Mutex;
 /// assert_eq!(limiter.when(&"home".to_owned()), Duration::from_secs(5));
 /// ```
 pub trait RateLimiter<T>: Debug + Send + Sync {
-    /// Returns the delay of `key` and counts one more try of it.
+    /// Returns the delay of `key` and counts one more try of the key.
     ///
     /// Zero means at once.
     fn when(&self, key: &T) -> Duration;
 
-    /// Forgets the tries of `key`: it succeeded, or will not be tried again.
+    /// Forgets the tries of `key`: the key succeeded, or will not be tried again.
     ///
-    /// Without it the entry of a key stays for ever: call it after each success and each surrender.
+    /// Without this call the entry of a key stays for ever: call `forget` after each success and
+    /// each surrender.
     fn forget(&self, key: &T);
 
-    /// Returns the number of calls of [`when`](Self::when) for `key` since it was last forgotten.
+    /// Returns the number of calls of [`when`](Self::when) for `key` since `key` was last
+    /// forgotten.
     ///
     /// For a limit on the number of tries. Zero for limiters that keep no keys.
     fn num_requeues(&self, key: &T) -> u32;
@@ -67,11 +70,11 @@ struct Tries<T>(Mutex<HashMap<T, u32>>);
 impl<T: Hash + Eq + Clone> Tries<T> {
     /// Creates an empty map.
     fn new() -> Self {
-        // No code iterates over the map, so its random order is never visible.
+        // No code iterates over the map, so the map's random order is never visible.
         Self(Mutex::new(HashMap::new()))
     }
 
-    /// Counts a try; returns the number of tries before it.
+    /// Counts a try; returns the number of tries before this try.
     fn next(&self, key: &T) -> u32 {
         let mut tries = self.0.lock();
         // Looked up by reference first: only a new key is cloned.
@@ -105,7 +108,7 @@ impl<T> Debug for Tries<T> {
     }
 }
 
-/// `base` × 2^tries, at most `max`; each key by itself. Without jitter, as in client-go.
+/// `base` × 2^tries, at most `max`; each key apart. Without jitter, as in client-go.
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
@@ -155,7 +158,7 @@ impl<T: Hash + Eq + Clone + Debug + Send> RateLimiter<T> for ItemExponentialFail
     }
 }
 
-/// `fast` for the first tries of a key, `slow` for all later ones.
+/// `fast` for the first tries of a key, `slow` for all later tries.
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
@@ -171,7 +174,7 @@ impl<T: Hash + Eq + Clone + Debug + Send> RateLimiter<T> for ItemExponentialFail
 pub struct ItemFastSlowRateLimiter<T> {
     /// Delay of the first tries.
     fast: Duration,
-    /// Delay of the later ones.
+    /// Delay of the later tries.
     slow: Duration,
     /// Number of fast tries.
     most_fast: u32,
@@ -202,8 +205,8 @@ impl<T: Hash + Eq + Clone + Debug + Send> RateLimiter<T> for ItemFastSlowRateLim
 
 /// A token bucket over all keys together: a number of tries per second, and a burst on top.
 ///
-/// golang.org/x/time/rate's `Limiter` behind client-go's interface. It keeps no keys: `forget` has
-/// no effect.
+/// golang.org/x/time/rate's `Limiter` behind client-go's interface. The bucket keeps no keys:
+/// `forget` has no effect.
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
@@ -228,7 +231,7 @@ pub struct BucketRateLimiter {
 }
 
 impl BucketRateLimiter {
-    /// Returns a limiter of `per_second` tries a second with bursts of `burst`, at least one; the
+    /// Returns a limiter of `per_second` tries a second with bursts of `burst`, at least 1; the
     /// bucket begins full. A rate that is below one try in a thousand seconds, or is not a number,
     /// counts as that.
     pub fn new(per_second: f64, burst: u32, clock: Clock) -> Self {
@@ -246,7 +249,7 @@ impl<T> RateLimiter<T> for BucketRateLimiter {
     fn when(&self, _: &T) -> Duration {
         let now = self.clock.now();
         let mut empty = self.empty.lock();
-        // A bucket holds at most a burst, however long it was unused.
+        // A bucket holds at most a burst, however long the limiter was unused.
         let full =
             now.checked_sub(self.token_interval.saturating_mul(self.burst)).unwrap_or(*empty);
         *empty = (*empty).max(full) + self.token_interval;
@@ -265,7 +268,7 @@ impl<T> RateLimiter<T> for BucketRateLimiter {
 /// Each limiter counts the try, also those whose delay is not the longest.
 #[derive(Debug)]
 pub struct MaxOfRateLimiter<T> {
-    /// Asked in order, one after the other.
+    /// Asked in order, in sequence.
     limiters: Vec<Box<dyn RateLimiter<T>>>,
 }
 

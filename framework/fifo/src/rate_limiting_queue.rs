@@ -1,8 +1,8 @@
 //! A queue whose retries are spaced out by a rate limiter, as client-go's `RateLimitingInterface`.
 //!
-//! All other methods are those of the [`WorkQueue`] that it derefs to: `get`, `add`, `shutdown` and
-//! their siblings. Retries by the queue's own policy and by the limiter can be mixed, but count
-//! apart.
+//! All other methods are those of the [`WorkQueue`] to which the queue derefs: `get`, `add`,
+//! `shutdown` and their siblings. Retries by the queue's own policy and by the limiter can be
+//! mixed, but count apart.
 
 use std::fmt;
 use std::hash::Hash;
@@ -63,8 +63,8 @@ impl<T: Hash + Eq + Clone> RateLimitingQueue<T> {
         self.queue.add_after(key, delay);
     }
 
-    /// Forgets a key's tries: it succeeded, or will not be tried again. A key that waits in the
-    /// queue stays there.
+    /// Forgets a key's tries: the key succeeded, or will not be tried again. A key that waits in
+    /// the queue stays there.
     ///
     /// client-go's `Forget`.
     pub fn forget(&self, key: &T) {
@@ -72,7 +72,7 @@ impl<T: Hash + Eq + Clone> RateLimitingQueue<T> {
     }
 
     /// Returns the number of times that `key` was added by
-    /// [`add_rate_limited`](Self::add_rate_limited) since it was last forgotten.
+    /// [`add_rate_limited`](Self::add_rate_limited) since the key was last forgotten.
     pub fn num_requeues(&self, key: &T) -> u32 {
         self.limiter.num_requeues(key)
     }

@@ -1,6 +1,6 @@
 //! A queue in which nothing is merged: every delta of every key, in the order of arrival.
 //!
-//! For consumers that must see each step. It is bounded, so its producers must be able to wait.
+//! For consumers that must see each step. The queue is bounded, so producers must be able to wait.
 //!
 //! client-go's `RealFIFO`. Invariant: entries are only added at the end, and returned to the front,
 //! so the order of arrival is the order of pops.
@@ -15,17 +15,17 @@ use super::object_delta::{Deleted, DeltaType, ObjectDelta};
 use super::rules::Rules;
 use windlass_core::error::BoxError;
 
-/// One entry of a [`RealFifo`].
+/// An entry of a [`RealFifo`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RealDelta<K, T> {
-    /// One object changed.
+    /// An object changed.
     Object {
-        /// Its key.
+        /// The object's key.
         key: K,
         /// The change.
         delta: ObjectDelta<T>,
     },
-    /// A list as one change: no other objects exist.
+    /// A list as a single change: no other objects exist.
     ReplacedAll {
         /// The objects, in the list's order.
         objects: Vec<(K, T)>,
@@ -65,17 +65,17 @@ impl<K, T> RealDelta<K, T> {
 
 /// All deltas of all keys in the order of arrival, up to a bound.
 ///
-/// - Nothing is merged or dropped: a deleted object is handed out with its whole history.
+/// - Nothing is merged or dropped: a deleted object is handed out with the object's whole history.
 /// - When full, adding is refused ([`EnqueueError::Full`](super::EnqueueError::Full) returns the
-///   object), and waits in a [`Shared`](super::Shared). A list is taken when there is room for one
-///   entry, or when it is empty; a resync always. Either may exceed the bound by the entries that
-///   it queues.
+///   object), and waits within a [`Shared`](super::Shared). A list is taken when there is room for
+///   an entry, or when the list is empty; a resync always. Either may exceed the bound by the
+///   entries that the call queues.
 /// - [`replace`](Queue::replace) queues tombstones for objects that were queued or known and are
 ///   not listed, then a `Replaced` for each listed object. [Atomic](Self::atomic) queues hold one
 ///   `ReplacedAll` instead, and leave the comparison to the consumer.
 /// - [`resync`](Queue::resync) queues a `Sync` for each known key that has no delta, or one
 ///   `SyncAll`.
-/// - A batch holds one delta per key; see [`take_batch`](Self::take_batch).
+/// - A batch holds a single delta per key; see [`take_batch`](Self::take_batch).
 /// - A requeued delta goes back to the front, and counts for `has_synced` again: the order stays.
 ///
 /// ```
@@ -101,9 +101,9 @@ pub struct RealFifo<K, T> {
     rules: Rules<K, T>,
     /// The deltas that wait, oldest first.
     entries: VecDeque<Entry<K, T>>,
-    /// Bound on the number of entries; at least one.
+    /// Bound on the number of entries; at least 1.
     most: usize,
-    /// Whether a list is one entry.
+    /// Whether a list is a single entry.
     is_atomic: bool,
     /// Whether anything was queued: an empty queue has not synced before.
     is_populated: bool,
@@ -115,7 +115,7 @@ pub struct RealFifo<K, T> {
 struct Entry<K, T> {
     /// The change.
     delta: RealDelta<K, T>,
-    /// Whether it belongs to the first list.
+    /// Whether the entry belongs to the first list.
     is_initial: bool,
 }
 
@@ -130,8 +130,8 @@ impl<K, T> fmt::Debug for RealFifo<K, T> {
 }
 
 impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
-    /// Creates an empty queue of objects that `key` names, with room for `most` deltas (at least
-    /// one).
+    /// Creates an empty queue of objects that `key` names, with room for `most` deltas (at
+    /// least 1).
     pub fn new(
         most: usize,
         key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static,
@@ -147,7 +147,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     }
 
     /// Every object that is added, updated, deleted or listed passes `transform` once. Tombstones
-    /// and syncs do not: their objects have passed it before.
+    /// and syncs do not: their objects have passed the transform before.
     #[must_use]
     pub fn transform(
         mut self,
@@ -157,7 +157,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         self
     }
 
-    /// Makes the queue atomic: a list becomes one `ReplacedAll`, a resync one `SyncAll`.
+    /// Makes the queue atomic: a list becomes a single `ReplacedAll`, a resync a single `SyncAll`.
     ///
     /// For consumers that replace their store as a whole. Default: no.
     #[must_use]
@@ -166,8 +166,9 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         self
     }
 
-    /// Queues a bookmark: the source has reached `resource_version`. A full queue ignores it, as
-    /// the next bookmark supersedes it. Returns whether it was queued.
+    /// Queues a bookmark: the source has reached `resource_version`. A full queue ignores the
+    /// bookmark, as the next bookmark supersedes it. Returns whether the bookmark was
+    /// queued.
     ///
     /// For consumers that resume a watch at their last version.
     pub fn bookmark(&mut self, resource_version: &str) -> bool {
@@ -186,17 +187,17 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         self.entries.iter().map(|entry| &entry.delta)
     }
 
-    /// Takes out a run of deltas that can be applied as one step: at most `most` (at least one), of
+    /// Takes out a run of deltas that can be applied in one step: at most `most` (at least 1), of
     /// distinct keys, all or none of them of the first list. An entry that concerns more than one
     /// object comes alone. `None` when no entry waits.
     ///
-    /// A consumer that locks its store once for each batch handles a long list with few locks.
+    /// A consumer that locks the store once for each batch handles a long list with few locks.
     pub fn take_batch(&mut self, most: usize) -> Option<QueueItem<Vec<RealDelta<K, T>>>> {
         let first = self.take()?;
         let is_initial = first.is_initial;
         let mut keys: BTreeSet<K> = first.item.key().cloned().into_iter().collect();
         let mut item = vec![first.item];
-        // The entry concerns all objects: it is a batch by itself.
+        // The entry concerns all objects: it is a batch of its own.
         if keys.is_empty() {
             return Some(QueueItem { item, is_initial });
         }
@@ -205,7 +206,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
             let Some(key) = next.delta.key().filter(|_| next.is_initial == is_initial) else {
                 break;
             };
-            // A second delta of a key starts the next batch: one step cannot apply both.
+            // A second delta of a key starts the next batch: a step cannot apply both.
             if !keys.insert(key.clone()) {
                 break;
             }
@@ -214,14 +215,15 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         Some(QueueItem { item, is_initial })
     }
 
-    /// Puts a batch back to the front, in its order.
+    /// Puts a batch back to the front, in the same order.
     pub fn give_back_batch(&mut self, taken: QueueItem<Vec<RealDelta<K, T>>>) {
         for item in taken.item.into_iter().rev() {
             self.give_back(QueueItem { item, is_initial: taken.is_initial });
         }
     }
 
-    /// Takes out a batch as [`take_batch`](Self::take_batch) does and passes it to `process`.
+    /// Takes out a batch as [`take_batch`](Self::take_batch) does and passes the batch to
+    /// `process`.
     pub fn pop_batch<E>(
         &mut self,
         most: usize,
@@ -241,7 +243,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     }
 
     /// Returns the entries at the end that name no object: resyncs and empty lists, which a full
-    /// queue takes, too. One of each kind is enough, as otherwise they would grow without bound.
+    /// queue takes, too. A single entry of each kind is enough; without merging, such entries would
+    /// grow without bound.
     fn trailing_without_object(&mut self) -> impl Iterator<Item = &mut RealDelta<K, T>> {
         let has_no_object = |delta: &RealDelta<K, T>| match delta {
             RealDelta::SyncAll => true,
@@ -252,8 +255,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         entries.take_while(move |delta| has_no_object(delta))
     }
 
-    /// Merges an empty list into an equal one that waits, which gets the new version. Returns false
-    /// if there is none.
+    /// Merges an empty list into an equal list that waits, which gets the new version. Returns
+    /// false if no equal list waits.
     fn relist(&mut self, is_whole: bool, version: &Arc<str>) -> bool {
         let before = self.trailing_without_object().find_map(|delta| match delta {
             RealDelta::ReplacedAll { is_whole: was_whole, resource_version, .. }
@@ -266,7 +269,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         before.map(|before| *before = version.clone()).is_some()
     }
 
-    /// Whether another resync would be redundant: one waits, or no object is left to deliver.
+    /// Whether another resync would be redundant: a resync waits already, or no object is left to
+    /// deliver.
     fn is_synced_last(&mut self) -> bool {
         self.trailing_without_object().any(|delta| {
             matches!(delta, RealDelta::SyncAll | RealDelta::ReplacedAll { is_whole: true, .. })
@@ -295,7 +299,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         let (queued, last) = self.last_deltas();
         let mut missing = Vec::new();
         for key in queued {
-            // A key whose last delta is a deletion needs no other.
+            // A key whose last delta is a deletion needs no other delta.
             let state = last.get(&key).and_then(|delta| delta.state());
             if let Some(state) = state.filter(|_| !listed.contains(&key)) {
                 let deleted = Deleted::missed(Some(state.clone()));
@@ -331,7 +335,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         self.is_populated = true;
         let Replacement { objects, is_whole, resource_version } = list;
         if self.is_atomic {
-            // A full queue takes empty lists, too: equal ones merge, so that it stays bounded.
+            // A full queue takes empty lists, too: equal lists merge, so that the queue stays
+            // bounded.
             if objects.is_empty() && self.relist(is_whole, &resource_version) {
                 return;
             }

@@ -27,7 +27,7 @@ type TransformFn<T> = Arc<dyn Fn(T) -> Result<T, BoxError> + Send + Sync>;
 pub struct Rules<K, T> {
     /// Names an object.
     key: KeyFn<K, T>,
-    /// Trims an object after it was named.
+    /// Trims an object after the object was named.
     transform: Option<TransformFn<T>>,
 }
 
@@ -51,7 +51,7 @@ impl<K: fmt::Debug, T> Rules<K, T> {
         Self { key: Arc::new(key), transform: None }
     }
 
-    /// Adds a transform, which every object passes once, after its key was read.
+    /// Adds a transform, which every object passes once, after the object's key was read.
     ///
     /// An error of `transform` refuses the object, which is then gone.
     #[must_use]
@@ -76,14 +76,14 @@ impl<K: fmt::Debug, T> Rules<K, T> {
             None => Ok((key, object)),
             Some(transform) => match transform(object) {
                 Ok(object) => Ok((key, object)),
-                // The transform has consumed the object: only its key is left.
+                // The transform has consumed the object: only the key is left.
                 Err(source) => Err(EnqueueError::Transform { key: format!("{key:?}"), source }),
             },
         }
     }
 }
 
-/// Error of an object that a queue did not take. Returns the object where it still exists.
+/// Error of an object that a queue did not take. Returns the object if the object still exists.
 ///
 /// [`into_object`](Self::into_object) returns the object of all variants but
 /// [`Transform`](Self::Transform).
@@ -109,7 +109,7 @@ pub enum EnqueueError<T> {
 }
 
 impl<T> EnqueueError<T> {
-    /// Returns the object, unless a transform has consumed it.
+    /// Returns the object, unless a transform has consumed the object.
     pub fn into_object(self) -> Option<T> {
         match self {
             Self::Key { object, .. } | Self::Full(object) | Self::Closed(object) => Some(object),

@@ -1,11 +1,12 @@
-//! The wrapper with which several tasks use one queue: waiting, waking, closing.
+//! The wrapper with which several tasks share a queue: waiting, waking, closing.
 //!
-//! Producers never wait for a consumer's processing, only for room. One item is processed at a
+//! Producers never wait for a consumer's processing, only for room. A single item is processed at a
 //! time, outside of the lock. While a list or a resync is compared with the consumer's store, the
-//! effects of the item in process count as done already, so its objects do not seem unknown.
+//! effects of the item in process count as done already, so the item's objects do not seem unknown.
 //!
-//! Lock order: the queue's lock is the only one. The key function, the transform, the consumer's
-//! store and the processing all run without it; only the queue's own methods run under it.
+//! Lock order: the queue's lock is the only lock. The key function, the transform, the consumer's
+//! store and the processing all run without the lock; only the queue's own methods run under the
+//! lock.
 
 // DESIGN.md, 29: `fifo::Shared` counts an item in processing as processed
 
@@ -21,7 +22,7 @@ use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::{EnqueueError, Rules};
 use windlass_core::sync::{Mutex, Notify};
 
-/// A queue for several tasks. Share it in an [`Arc`].
+/// A queue for several tasks. Share the queue in an [`Arc`].
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
@@ -54,7 +55,7 @@ pub struct Shared<Q: Queue> {
     rules: Rules<Q::Key, Q::Object>,
     /// The queue, and the item in process.
     state: Mutex<State<Q>>,
-    /// One permit: an item can be popped.
+    /// A permit: an item can be popped.
     filled: Notify,
     /// Notifies all tasks that wait for room.
     room: Notify,
@@ -79,19 +80,19 @@ struct State<Q: Queue> {
 /// States by key; `None` for deleted objects.
 type States<Q> = BTreeMap<<Q as Queue>::Key, Option<<Q as Queue>::Object>>;
 
-/// The item that is being processed, and the guard of its processing.
+/// The item that is being processed, and the guard of the processing.
 pub(super) type TakenItem<'a, Q, P> = (QueueItem<P>, Popping<'a, Q>);
 
-/// The item in process: its effect once it is done.
+/// The item in process: the item's effect once processing is done.
 struct InProcess<Q: Queue> {
     /// Whether the item belongs to the first list.
     is_initial: bool,
-    /// States of the item's objects once it is done.
+    /// States of the item's objects once processing is done.
     states: States<Q>,
 }
 
 impl<Q: Queue> State<Q> {
-    /// Whether the first list was taken out and none of its items is in process.
+    /// Whether the first list was taken out and none of the list's items is in process.
     fn has_synced(&self) -> bool {
         let is_in_flight = self.in_process.as_ref().is_some_and(|in_process| in_process.is_initial);
         self.queue.has_synced() && !is_in_flight
@@ -133,9 +134,9 @@ impl<Q: Queue> Shared<Q> {
         &self.name
     }
 
-    /// Returns the number of waiting items, without one that is being processed.
+    /// Returns the number of waiting items, without an item that is being processed.
     ///
-    /// A number of the past as soon as it is returned: other tasks add and pop.
+    /// The number is out of date as soon as it is returned: other tasks add and pop.
     pub fn len(&self) -> usize {
         self.state.lock().queue.len()
     }
@@ -170,7 +171,7 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// Returns the end of the wait in `synced`, if it is over.
+    /// Returns the end of the wait in `synced`, if the wait is over.
     fn look_synced(&self) -> Option<Result<(), Closed>> {
         let state = self.state.lock();
         if state.has_synced() {
@@ -179,8 +180,8 @@ impl<Q: Queue> Shared<Q> {
         state.is_closed.then(|| Err(self.closed()))
     }
 
-    /// Closes the queue: it accepts nothing more, and all waiters are woken. Queued items can still
-    /// be popped.
+    /// Closes the queue: the queue accepts nothing more, and all waiters are woken. Queued items
+    /// can still be popped.
     ///
     /// Idempotent. An item in process is not interrupted.
     pub fn close(&self) {
@@ -197,7 +198,7 @@ impl<Q: Queue> Shared<Q> {
     /// The object was refused.
     ///
     /// # Cancel safety
-    /// Safe: dropped while it waits, nothing is queued and the object is gone.
+    /// Safe: dropped during the wait, nothing is queued and the object is gone.
     pub async fn add(&self, object: Q::Object) -> Result<(), EnqueueError<Q::Object>> {
         self.enter(object, ObjectDelta::Added).await
     }
@@ -248,7 +249,7 @@ impl<Q: Queue> Shared<Q> {
     /// [`Queue::replace`]. Waits for room in a bounded queue.
     ///
     /// # Cancel safety
-    /// Safe: dropped while it waits, nothing is queued.
+    /// Safe: dropped during the wait, nothing is queued.
     pub async fn replace(
         &self,
         list: Vec<Q::Object>,
@@ -296,15 +297,15 @@ impl<Q: Queue> Shared<Q> {
         .await
     }
 
-    /// Waits for an item, passes it to `process` outside of the lock, and returns the outcome; see
-    /// [`Outcome`]. One item is processed at a time, even with several consumers. If `process`
-    /// panics the item counts as processed, and the panic goes on.
+    /// Waits for an item, passes the item to `process` outside of the lock, and returns the
+    /// outcome; see [`Outcome`]. A single item is processed at a time, even with several consumers.
+    /// If `process` panics the item counts as processed, and the panic goes on.
     ///
     /// # Errors
     /// The queue is closed, and nothing waits.
     ///
     /// # Cancel safety
-    /// Safe: no item is lost when the future is dropped while it waits.
+    /// Safe: no item is lost when the future is dropped while the call waits.
     pub async fn pop<E>(
         &self,
         process: impl FnOnce(&Q::Popped, bool) -> Outcome<E>,
@@ -335,7 +336,7 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// Queues an object; returns it when there is no room.
+    /// Queues an object; returns the object when there is no room.
     fn try_enter(
         &self,
         (key, object): Admitted<Q>,
@@ -373,13 +374,13 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// One attempt of `compare`; false without room.
+    /// A single attempt of `compare`; false without room.
     fn try_compare(
         &self,
         read: impl Fn() -> View<Q::Key, Q::Object>,
         step: impl FnOnce(&mut State<Q>, &mut View<Q::Key, Q::Object>),
     ) -> Result<bool, Closed> {
-        // Registered before the read: an item that is processed during it is overlaid below.
+        // Registered before the read: an item that is processed during the read is overlaid below.
         let Some(_reading) = self.read()? else { return Ok(false) };
         // Without the lock: the consumer's store is foreign code and may be slow.
         let mut view = read();
@@ -391,7 +392,7 @@ impl<Q: Queue> Shared<Q> {
         if !state.queue.has_room() {
             return Ok(false);
         }
-        // The read may have missed items that were processed meanwhile, and the one in process.
+        // The read may have missed items that were processed meanwhile, and the item in process.
         view.overlay(&state.settled);
         if let Some(in_process) = &state.in_process {
             view.overlay(&in_process.states);
@@ -445,7 +446,7 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// One attempt of `taken`; `None` if there is nothing to take.
+    /// A single attempt of `taken`; `None` if there is nothing to take.
     fn try_take<P>(
         &self,
         take: impl Fn(&mut Q) -> Option<QueueItem<P>>,
@@ -456,11 +457,11 @@ impl<Q: Queue> Shared<Q> {
         let taken = if state.in_process.is_none() { take(&mut state.queue) } else { None };
         if let Some(taken) = taken {
             // Recorded in the same step as the take: a list that is compared in between would find
-            // the object neither queued nor known, and take it for deleted.
+            // the object neither queued nor known, and take the object for deleted.
             let states = states(&taken.item).into_iter().collect();
             state.in_process = Some(InProcess { is_initial: taken.is_initial, states });
             drop(state);
-            // All producers: each checks for room itself.
+            // All producers: each checks for room on its own.
             self.room.notify_waiters();
             return Ok(Some((taken, Popping { shared: self, is_over: false })));
         }
@@ -495,7 +496,7 @@ impl<Q: Queue> Drop for StoreReadGuard<'_, Q> {
     }
 }
 
-/// Guard of an item in process; if it is dropped early, the item counts as processed.
+/// Guard of an item in process; if the guard is dropped early, the item counts as processed.
 pub(super) struct Popping<'a, Q: Queue> {
     shared: &'a Shared<Q>,
     is_over: bool,
@@ -522,7 +523,8 @@ impl<Q: Queue> Shared<Q> {
     /// Ends the processing of the item in process.
     fn processed(&self, step: impl FnOnce(&mut Q)) {
         let mut state = self.state.lock();
-        // A reader may have read the store before this item changed it: it overlays these states.
+        // A reader may have read the store before this item changed the store: the reader overlays
+        // these states.
         if let Some(in_process) = state.in_process.take()
             && state.readers > 0
         {

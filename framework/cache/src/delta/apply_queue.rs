@@ -1,9 +1,9 @@
-//! Queue between the producers of deltas and the one task that applies them.
+//! Queue between the producers of deltas and the single task that applies them.
 //!
 //! Producers add to a bounded, key-compressing queue. The *apply permit* is the right to apply: at
-//! most one task holds it, so batches are applied one after the other, in order. A producer that
-//! finds the permit free and the queue empty may take the permit and apply its own batch without
-//! the hop to another task.
+//! most one task holds the permit, so batches are applied in sequence, in order. A producer that
+//! finds the permit free and the queue empty may take the permit and apply a batch without the hop
+//! to another task.
 //!
 //! No wake-up is lost: when the permit is released while deltas are queued, or after another task
 //! was refused the permit, the task that waits in [`filled`](ApplyQueue::filled) is woken.
@@ -19,7 +19,7 @@ use windlass_core::sync::{Mutex, Notify};
 /// Number of waiting deltas from which on producers wait, by default.
 const MOST_WAITING: usize = 4096;
 
-/// A bounded, ordered queue between several producers and one applier at a time.
+/// A bounded, ordered queue between several producers and a single applier at a time.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -48,7 +48,7 @@ const MOST_WAITING: usize = 4096;
 /// ```
 pub struct ApplyQueue<T, M> {
     state: Mutex<State<T, M>>,
-    /// One permit: a task should look at the queue.
+    /// A permit: a task should look at the queue.
     filled: Notify,
     /// Notifies all tasks that wait for room.
     drained: Notify,
@@ -60,7 +60,7 @@ struct State<T, M> {
     queue: DeltaQueue<T, M>,
     /// Whether a task holds the permit.
     is_taken: bool,
-    /// Whether a task was refused the permit, or called `wake`, while it was held.
+    /// Whether a task was refused the permit, or called `wake`, while the permit was held.
     is_wanted: bool,
 }
 
@@ -93,16 +93,16 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
         }
     }
 
-    /// Adds a batch. It is added even when there is no room, so the bound may be exceeded by one
-    /// batch of each producer; producers wait in [`room`](Self::room). The iterator and the deltas'
-    /// [`DeltaItem`] run under the queue's lock: they must not call back into it.
+    /// Adds a batch. The batch is added even without room, so each producer may exceed the bound by
+    /// a batch; producers wait in [`room`](Self::room). The iterator and the deltas' [`DeltaItem`]
+    /// run under the queue's lock: they must not call back into the queue.
     pub fn push(&self, batch: impl IntoIterator<Item = Delta<T, M>>) {
         let mut state = self.state.lock();
         for delta in batch {
             state.queue.push(delta);
         }
-        // The holder of the permit wakes the waiter itself when it releases the permit with deltas
-        // in the queue.
+        // The holder of the permit wakes the waiter on releasing the permit with deltas in the
+        // queue.
         let is_taken = state.is_taken;
         // Released before the wake-up: the woken task takes the same lock.
         drop(state);
@@ -115,7 +115,7 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
     pub fn wake(&self) {
         let mut state = self.state.lock();
         let is_taken = state.is_taken;
-        // While the permit is held, its release passes the wake-up on.
+        // While the permit is held, the release of the permit passes the wake-up on.
         state.is_wanted |= is_taken;
         drop(state);
         if !is_taken {
@@ -124,7 +124,7 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
     }
 
     /// Waits until deltas are queued that no holder of the permit has taken, or until
-    /// [`wake`](Self::wake). May return without a reason. For one task at a time.
+    /// [`wake`](Self::wake). May return without a reason. For a single task at a time.
     ///
     /// # Cancel safety
     /// Safe: a wake-up that comes meanwhile is kept for the next call.
@@ -148,13 +148,13 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
         }
     }
 
-    /// Takes the apply permit, if it is free. Does not wait; if another task holds the permit, the
-    /// task in [`filled`](Self::filled) is woken when it is released.
+    /// Takes the apply permit, if the permit is free. Does not wait; if another task holds the
+    /// permit, the task in [`filled`](Self::filled) is woken on the release.
     #[must_use = "the permit is released at once when it is dropped"]
     pub fn try_permit(&self) -> Option<ApplyPermit<'_, T, M>> {
         let mut state = self.state.lock();
         if state.is_taken {
-            // The holder wakes the waiter when it releases the permit, so this refusal is not
+            // The holder wakes the waiter on releasing the permit, so this refusal is not
             // forgotten.
             state.is_wanted = true;
             return None;
@@ -164,13 +164,14 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
     }
 
     /// Takes out about `most` deltas, and returns also the number that was dropped because they
-    /// were not newer. For a queue with one applier that uses no permits; see [`ApplyPermit::take`].
+    /// were not newer. For a queue with a single applier that uses no permits; see
+    /// [`ApplyPermit::take`].
     pub fn take(&self, most: usize) -> (Vec<Delta<T, M>>, u64) {
         let mut state = self.state.lock();
         let taken = state.queue.take(most);
         let dropped = state.queue.take_dropped();
         drop(state);
-        // All producers, with the lock released: each checks the length itself.
+        // All producers, with the lock released: each checks the length.
         self.drained.notify_waiters();
         (taken, dropped)
     }
@@ -186,8 +187,8 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
     }
 }
 
-/// The right to apply deltas. Released when dropped; then the task in [`ApplyQueue::filled`] is woken if
-/// deltas are queued or if another task was refused the permit meanwhile.
+/// The right to apply deltas. Released when dropped; then the task in [`ApplyQueue::filled`] is
+/// woken if deltas are queued or if another task was refused the permit meanwhile.
 #[must_use = "the permit is released at once when it is dropped"]
 pub struct ApplyPermit<'a, T: DeltaItem, M> {
     apply_queue: &'a ApplyQueue<T, M>,
@@ -202,7 +203,7 @@ impl<T: DeltaItem, M> fmt::Debug for ApplyPermit<'_, T, M> {
 
 impl<'a, T: DeltaItem, M> ApplyPermit<'a, T, M> {
     /// Whether no delta is queued. Then a batch in hand may be applied without being queued:
-    /// everything that its producer pushed before has been applied.
+    /// everything that the producer pushed before has been applied.
     pub fn is_empty(&self) -> bool {
         self.apply_queue.is_empty()
     }
@@ -213,10 +214,11 @@ impl<'a, T: DeltaItem, M> ApplyPermit<'a, T, M> {
         self.apply_queue.take(most)
     }
 
-    /// Ends the permit if no delta is queued; otherwise returns it, so that the holder goes on.
+    /// Ends the permit if no delta is queued; otherwise returns the permit, so that the holder goes
+    /// on.
     pub fn finish(mut self) -> Option<Self> {
-        // Checked and released under one lock: `push` adds either before the check, or after the
-        // release, and then it wakes the waiter itself.
+        // Checked and released under a single lock: `push` adds either before the check, or after
+        // the release, and then `push` wakes the waiter.
         let mut state = self.apply_queue.state.lock();
         if !state.queue.is_empty() {
             drop(state);

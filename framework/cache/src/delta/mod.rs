@@ -2,8 +2,8 @@
 //! them.
 //!
 //! [`DeltaQueue`] keeps at most a deletion and a state of each waiting key, so the number of keys
-//! bounds it; it is plain data without task, lock or time. [`ApplyQueue`] lets several tasks use
-//! one: its waiters wait for other tasks only.
+//! bounds the queue, which is plain data without task, lock or time. [`ApplyQueue`] lets several
+//! tasks use such a queue: waiters wait for other tasks only.
 //!
 //! Not included: client-go's queues, which hand out every change; they are in `windlass::fifo`.
 

@@ -1,14 +1,14 @@
 //! The ordered queue that informers run on.
 //!
 //! A reflector may read faster than the store applies. [`DeltaQueue`] keeps keys in the order in
-//! which they first came and at most two deltas of each (a deletion, then the successor), so its
-//! size is bounded by the number of objects however often they change.
+//! which they first came and at most two deltas of each (a deletion, then the successor), so the
+//! number of objects bounds the queue's size, however often objects change.
 //!
 //! The queue never blocks, never loses a deletion, and knows nothing about watches, tasks or JSON.
 //!
 //! Invariant: the number of every slot with a key is in `by_key` under the key's hash; the slot of
-//! number `n` is at `n - first` in `order`. So a key is found without a copy of it, and taking from
-//! the front moves no other slot.
+//! number `n` is at `n - first` in `order`. So a key is found without a copy, and taking from the
+//! front moves no other slot.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -29,8 +29,8 @@ pub trait DeltaItem {
     /// The key of the object.
     fn key(&self) -> &ObjectKey;
 
-    /// Compares the ages of two states of one object. `None` if they do not compare; then the state
-    /// that came later wins.
+    /// Compares the ages of two states of an object. `None` if the ages do not compare; then the
+    /// state that came later wins.
     fn order(&self, other: &Self) -> Option<Ordering>;
 
     /// Merges a later arrival `again`, which is not newer, into this state: the object was seen
@@ -38,25 +38,26 @@ pub trait DeltaItem {
     fn seen_again(&mut self, again: &Self);
 }
 
-/// One entry of the queue.
+/// An entry of the queue.
 ///
 /// Deltas of different keys keep the order of their keys' first deltas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta<T, M> {
     /// The object is in this state.
     Put(T),
-    /// The object is gone; this is its last state.
+    /// The object is gone; the value is the last state.
     Delete(T),
-    /// A mark in the stream itself: all deltas that were queued before it happened before it.
+    /// A mark in the stream: all deltas that were queued before the mark happened before the mark.
     StreamMark(M),
 }
 
-/// Deltas of many keys: ordered and merged by key. The producer bounds it by [`len`](Self::len).
+/// Deltas of many keys: ordered and merged by key. The producer bounds the queue by
+/// [`len`](Self::len).
 ///
-/// - A key keeps the place of its first delta; later deltas are merged there.
+/// - A key keeps the place of the key's first delta; later deltas are merged there.
 /// - The newest state wins; a state that is not newer is dropped and counted.
-/// - A deletion replaces the states before it, and is handed out before the state after it. Only a
-///   newer deletion replaces a deletion.
+/// - A deletion replaces the earlier states, and is handed out before the later state. Only a newer
+///   deletion replaces a deletion.
 /// - A mark is never merged.
 ///
 /// Adding and taking cost O(1) and copy no key.
@@ -98,7 +99,7 @@ pub struct DeltaQueue<T, M> {
     first: u64,
     /// The numbers of the slots with a key, by the key's hash. Never iterated.
     by_key: HashTable<u64>,
-    /// Hashes keys; random, because the order of the queue does not depend on it.
+    /// Hashes keys; random, because the order of the queue does not depend on the hashes.
     hasher: RandomState,
     /// Number of deltas in all slots.
     deltas: usize,
@@ -108,7 +109,7 @@ pub struct DeltaQueue<T, M> {
 
 /// A place in the order: the deltas of a key, or a mark.
 enum Slot<T, M> {
-    /// The deltas of one key, with its hash.
+    /// The deltas of a key, with the key's hash.
     Key {
         hash: u64,
         pending: Pending<T>,
@@ -137,7 +138,7 @@ impl<T> Pending<T> {
         }
     }
 
-    /// As `newest`, to merge into it.
+    /// As `newest`, to merge into that delta.
     fn newest_mut(&mut self) -> Option<&mut T> {
         match self {
             Self::Put(state) | Self::Delete(state) | Self::Both(_, state) => Some(state),
@@ -184,8 +185,8 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
         self.deltas == 0
     }
 
-    /// Adds a delta and merges it with those of its key. A state that is older than the queued one
-    /// is dropped and counted.
+    /// Adds a delta and merges the delta with those of the key. A state that is older than the
+    /// queued state is dropped and counted.
     pub fn push(&mut self, delta: Delta<T, M>) {
         match delta {
             Delta::Put(state) => self.put(state),
@@ -224,14 +225,14 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
         let Some(pending) = self.pending(hash, last.key()) else {
             return self.enter(hash, Pending::Delete(last));
         };
-        // A deletion may carry the version of the last state, so only an older one is dropped.
+        // A deletion may carry the version of the last state, so only an older deletion is dropped.
         if let Some(newest) = pending.newest()
             && last.order(newest) == Some(Ordering::Less)
         {
             self.dropped += 1;
             return;
         }
-        // A deletion and its successor become one deletion: one delta less.
+        // A deletion and its successor become a single deletion: one delta less.
         let fewer = usize::from(matches!(pending, Pending::Both(..)));
         *pending = Pending::Delete(last);
         self.deltas -= fewer;
@@ -258,7 +259,7 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
         }
     }
 
-    /// Takes out the first deltas: `most` of them if there are that many, and one more if the last
+    /// Takes out the first deltas: `most` of them if there are that many, and another if the last
     /// key has two.
     pub fn take(&mut self, most: usize) -> Vec<Delta<T, M>> {
         let mut taken = Vec::with_capacity(self.deltas.min(most.saturating_add(1)));
@@ -269,7 +270,7 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
             match slot {
                 Slot::StreamMark(mark) => taken.push(Delta::StreamMark(mark)),
                 Slot::Key { hash, pending } => {
-                    // Merging ends here: a later delta of the key gets a slot of its own.
+                    // Merging ends here: a later delta of the key gets a new slot.
                     if let Ok(entry) = self.by_key.find_entry(hash, |other| *other == number) {
                         entry.remove();
                     }
@@ -285,7 +286,7 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
             }
         }
         self.deltas -= taken.len();
-        // The burst of a first list must not pin its memory.
+        // The burst of a first list must not retain that memory.
         if self.order.is_empty() && self.order.capacity() > KEPT_ENTRIES {
             self.order.shrink_to(KEPT_ENTRIES);
             self.by_key = HashTable::new();
@@ -428,7 +429,7 @@ mod tests {
         assert_eq!(told(&queue.take(2)), "+c3");
     }
 
-    /// The naive model: every event is kept, and applied one by one.
+    /// The naive model: every event is kept, and applied separately.
     #[derive(Default)]
     struct Model {
         live: BTreeMap<ObjectKey, State>,
@@ -464,8 +465,9 @@ mod tests {
     }
 
     proptest! {
-        /// G-C6 (each listener is notified after any change): whatever is merged, the final state
-        /// is the model's, and a deletion of an earlier object is handed out before its successor.
+        /// G-C6 (each listener is notified after any change): regardless of merging, the final
+        /// state is the model's, and a deletion of an earlier object is handed out before the
+        /// successor.
         #[test]
         fn it_ends_where_every_single_event_would_have_ended(
             events in proptest::collection::vec((0_u8..4, any::<bool>(), 1_u32..40), 1..60)

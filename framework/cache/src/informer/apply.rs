@@ -1,8 +1,8 @@
 //! Applies a batch of deltas to the store, notifies the listeners, and notes the marks that were
 //! reached.
 //!
-//! The task that holds the apply permit does this: the task that read the batch off the network if
-//! nothing is queued before it, else the informer's own task.
+//! The task that holds the apply permit runs this code: the task that read the batch off the
+//! network if nothing is queued before that batch, else the informer's task.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use super::progress::Synced;
 use crate::reflector::{ApplyQueue, BatchSink, StoreDelta};
 use crate::store::{BatchOutcome, Event};
 
-/// Most deltas applied under one lock.
+/// Most deltas applied under a single lock.
 pub(super) const BATCH: usize = 128;
 /// A batch that takes longer than this, with more than `SLOW_DEPTH` changes waiting, is logged: the
 /// figures of client-go's queue.
@@ -35,7 +35,7 @@ impl BatchSink for Core {
                     self.deliver(std::mem::replace(batch, rest), 0);
                 }
                 // The next batch is usually as long: growing the buffer step by step costs more
-                // than its events.
+                // than the events.
                 let next = Vec::with_capacity(batch.len());
                 self.deliver(std::mem::replace(batch, next), 0);
             }
@@ -49,13 +49,12 @@ impl BatchSink for Core {
 }
 
 impl Core {
-    /// Applies a batch and delivers its events. To be called only while the apply permit
-    /// is held.
+    /// Applies a batch and delivers the events. To be called only while the apply permit is held.
     pub(super) fn deliver(&self, batch: Vec<StoreDelta>, merged: u64) {
         let began = self.environment.clock.now();
         let depth = batch.len() + self.apply_queue.len();
-        // Set before the store changes and cleared after the last delivery: a reader of `is_delivered`
-        // in between must not take the new content for delivered.
+        // Set before the store changes and cleared after the last delivery: a reader of
+        // `is_delivered` in between must not take the new content for delivered.
         self.is_delivering.store(true, Ordering::SeqCst);
         let applied = self.store.apply(batch);
         let members = self.listeners.members();
@@ -86,14 +85,14 @@ impl Core {
         );
     }
 
-    /// Records the marks of a batch, after its events were delivered.
+    /// Records the marks of a batch, after the batch's events were delivered.
     fn record_marks(&self, applied: &BatchOutcome, members: &[Arc<Listener>]) {
         if applied.marks.is_empty() {
             return;
         }
         self.progress.reach(&applied.marks, self.environment.clock.now());
         if self.progress.has_just_settled() {
-            // The marks go into the mailboxes first: a cache counts as synced once its listeners
+            // The marks go into the mailboxes first: a cache counts as synced once the listeners
             // have the first lists.
             members.iter().for_each(|member| member.mark_synced());
             self.progress.set_synced();
@@ -173,7 +172,7 @@ mod tests {
         vec![Delta::Put(Observed { object, run: ListGeneration::default(), is_initial: false })]
     }
 
-    /// No other task has to run for it.
+    /// No other task has to run for that.
     #[tokio::test(start_paused = true)]
     async fn a_batch_that_nothing_is_before_is_applied_where_it_was_read() {
         let (_registry, core) = idle_core();
@@ -193,7 +192,7 @@ mod tests {
         assert_eq!((core.store.seen_len(), core.apply_queue.len()), (0, 2));
     }
 
-    /// One value for each pop, of the time that processing takes, without the wait before it (as
+    /// A value for each pop, of the time that processing takes, without the wait before the pop (as
     /// upstream).
     #[tokio::test]
     async fn mechanism_33_the_time_that_a_batch_takes_is_measured_once_for_each_batch() {
@@ -228,7 +227,7 @@ mod tests {
         assert!(!metrics.encode().contains(labels), "an informer that is gone has no series");
     }
 
-    /// A pop that takes long while others wait is logged (upstream traces it).
+    /// A pop that takes long while others wait is logged (upstream traces such a pop).
     #[tokio::test(start_paused = true)]
     async fn mechanism_21_a_batch_that_took_long_is_logged_with_its_first_object_and_the_time() {
         let (_registry, core) = idle_core();

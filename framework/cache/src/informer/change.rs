@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::store::{Cached, Event};
 use windlass_core::resource::{ObjectKey, Resource};
 
-/// One change of an object, with its old and its new state.
+/// A change of an object, with the old and the new state.
 ///
 /// A listener that is slower than the cache receives fewer, larger steps: `old` is then the state
-/// that it received last, and `new` the latest. A deletion is never left out, and precedes the
-/// successor's addition.
+/// that the listener received last, and `new` the latest. A deletion is never left out, and
+/// precedes the successor's addition.
 ///
-/// client-go's `ResourceEventHandler` has a function for each variant; its
+/// client-go's `ResourceEventHandler` has a function for each variant; client-go's
 /// `DeletedFinalStateUnknown` is the flag of [`Deleted`](Self::Deleted).
 #[derive(Clone, Debug)]
 pub enum Change<K> {
@@ -19,12 +19,12 @@ pub enum Change<K> {
     Added {
         /// The object.
         new: Cached<K>,
-        /// Whether it is part of the first list, or of the content that a late listener receives
-        /// first.
+        /// Whether the addition is part of the first list, or of the content that a late listener
+        /// receives first.
         is_initial: bool,
     },
-    /// A cached object has another version; or the same one is delivered again, when a listener's
-    /// resync period is over: see [`is_resync`](Self::is_resync).
+    /// A cached object has another version; or the same version is delivered again, when a
+    /// listener's resync period is over: see [`is_resync`](Self::is_resync).
     Updated {
         /// The state before.
         old: Cached<K>,
@@ -33,11 +33,11 @@ pub enum Change<K> {
     },
     /// The object is gone.
     Deleted {
-        /// The last state that the cache held. A slow listener may not have received it, nor any
-        /// state of the object.
+        /// The last state that the cache held. A slow listener may not have received that state,
+        /// nor any state of the object.
         last: Cached<K>,
-        /// Whether the deletion itself was missed (it was found by a relist, or by a successor of
-        /// the same name): `last` may be stale.
+        /// Whether the deletion was missed (and found by a relist, or by a successor of the same
+        /// name): `last` may be stale.
         final_state_unknown: bool,
     },
 }

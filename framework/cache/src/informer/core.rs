@@ -1,6 +1,6 @@
-//! The untyped part of an informer: its state, and the task that runs it.
+//! The untyped part of an informer: the state, and the task that runs the informer.
 //!
-//! Tasks of one informer: a reflector for each scope, the task that applies batches, and one for
+//! Tasks of an informer: a reflector for each scope, the task that applies batches, and a task for
 //! each listener. All end with `stop`; a reflector that panics ends alone, and the status says so.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ use windlass_core::environment::Environment;
 /// Longest interval between two measurements of the ages.
 const MEASURED_EVERY: Duration = Duration::from_secs(5);
 
-/// One scope of an informer.
+/// A scope of an informer.
 pub(super) struct Scope {
     pub(super) namespace: Option<Arc<str>>,
     /// The API of the kind in this scope.
@@ -40,13 +40,13 @@ pub(super) struct Scope {
 pub(crate) struct Core {
     /// Name in logs, probes and metrics.
     pub(super) name: String,
-    /// Options by which it was made; they do not change.
+    /// Options from the creation; they do not change.
     pub(super) options: CacheOptions,
     /// The cache.
     pub(crate) store: Arc<store::Core>,
     /// Queue between the reflectors and the task that applies batches.
     pub(super) apply_queue: ApplyQueue,
-    /// One for each namespace, or one for all.
+    /// One scope for each namespace, or a single scope for all.
     pub(super) scopes: Vec<Scope>,
     /// Progress of the first lists, and the newest version.
     pub(super) progress: Progress,
@@ -54,16 +54,16 @@ pub(crate) struct Core {
     pub(super) listeners: Listeners,
     /// Whether the store shows a batch that listeners have not received whole.
     pub(super) is_delivering: AtomicBool,
-    /// Whether a reflector's task ended by a panic; its scope is no longer read.
+    /// Whether a reflector's task ended by a panic; the scope of that task is no longer read.
     pub(super) has_panicked: AtomicBool,
     /// Metric series of this informer.
     pub(super) meter: Meter,
     pub(super) environment: Environment,
-    /// Time of its creation, from which a silence counts before the first data.
+    /// Time of the informer's creation, from which a silence counts before the first data.
     pub(super) made_at: Instant,
     /// Findings about the server, shared with all informers of the registry.
     capabilities: Arc<ServerCapabilities>,
-    /// Stops the informer and its reflectors.
+    /// Stops the informer and the reflectors.
     pub(super) stop: CancellationToken,
     /// Set once the informer validates eagerly.
     pub(super) validator: OnceLock<Validator>,
@@ -71,14 +71,14 @@ pub(crate) struct Core {
     pub(super) budget: ReportBudget,
     /// Whether another component reports objects that do not decode.
     pub(super) is_reported_elsewhere: AtomicBool,
-    /// Whether its readers wait for its first list on their own, so that no other controller has
+    /// Whether the readers wait for the first list on their own, so that no other controller has
     /// to.
     pub(super) is_awaited: AtomicBool,
-    /// Whether the program itself requested it: its readers are unknown, so every controller waits
-    /// for it, even if `is_awaited`.
+    /// Whether the program requested the informer: the readers are unknown, so every controller
+    /// waits for the cache, even if `is_awaited`.
     pub(super) is_requested: AtomicBool,
-    /// Whether it is optional only because some of its readers can do without it: the others wait for
-    /// its first list.
+    /// Whether the cache is optional only because some readers can do without the cache: the others
+    /// wait for the first list.
     pub(super) is_preferred_optional: AtomicBool,
 }
 
@@ -147,7 +147,7 @@ impl Core {
     }
 
     /// Returns whether a reader waits for the first list, which has not come; `is_dispensable` is
-    /// whether the reader can do without it.
+    /// whether the reader can do without the cache.
     pub(super) fn is_pending_for(&self, is_dispensable: bool) -> bool {
         // Relaxed: the flag guards no data.
         let is_required = !is_dispensable && self.is_preferred_optional.load(Ordering::Relaxed);
@@ -161,8 +161,8 @@ impl Core {
             .any(|scope| scope.namespace.is_none() || scope.namespace.as_deref() == namespace)
     }
 
-    /// Returns whether the cache shows every object of its namespaces, because no selector limits
-    /// it.
+    /// Returns whether the cache shows every object of the informer's namespaces, because no
+    /// selector limits the cache.
     pub(super) fn is_whole(&self) -> bool {
         self.options.labels.is_none() && self.options.fields.is_none()
     }
@@ -178,7 +178,7 @@ impl Core {
     /// Adds a listener.
     pub(super) fn listen(&self, listener: Arc<Listener>) {
         self.listeners.add(listener);
-        // The informer's task delivers the content to it.
+        // The informer's task delivers the content to the new listener.
         self.apply_queue.wake();
     }
 
@@ -206,13 +206,13 @@ impl Core {
         self.scopes.iter().enumerate().map(reflector).collect()
     }
 
-    /// Runs the informer until its stop. The informer has ended when this future is dropped, too.
+    /// Runs the informer until the stop. The informer has ended when this future is dropped, too.
     pub(crate) async fn run(self: Arc<Self>) {
         let ending = InformerGuard(self);
         let core = &ending.0;
         let mut tasks = JoinSet::new();
         // Attended before the reflectors start: listeners from before the start receive the first
-        // list as it comes.
+        // list on arrival.
         core.attend(&mut tasks);
         for (at, reflector) in core.reflectors().into_iter().enumerate() {
             let stop = core.stop.clone();
@@ -224,7 +224,7 @@ impl Core {
         }
         while !core.stop.is_cancelled() {
             if core.attend(&mut tasks) {
-                // Yields: a flood of one informer must not keep others from running.
+                // Yields: a flood of an informer must not keep others from running.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -247,7 +247,7 @@ impl Core {
     /// Handles the work of the informer's own task: new listeners, resyncs, and a batch of queued
     /// deltas. Returns whether there may be more.
     fn attend(&self, tasks: &mut JoinSet<()>) -> bool {
-        // If another task holds the permit, this task is woken when that one releases it.
+        // If another task holds the permit, this task is woken on the release.
         let Some(permit) = self.apply_queue.try_permit() else { return false };
         for listener in self.attach_listeners() {
             if listener.is_queued() {
@@ -283,9 +283,9 @@ impl Core {
 }
 
 /// Reports the end of a reflector's task by a panic; the informer is not synced any more. A
-/// reflector returns only when it is stopped. Its task is dropped only where everything ends at
-/// once: with the operator's task or with the runtime, which drops tasks in any order. Therefore
-/// only a panic is reported.
+/// reflector returns only when stopped. The task is dropped only where everything ends at once:
+/// with the operator's task or with the runtime, which drops tasks in any order. Therefore only a
+/// panic is reported.
 pub(super) struct PanicGuard {
     core: Arc<Core>,
     scope: usize,
@@ -310,7 +310,7 @@ impl Drop for PanicGuard {
     }
 }
 
-/// Ends the informer when its task ends or is dropped.
+/// Ends the informer when the task ends or is dropped.
 struct InformerGuard(Arc<Core>);
 
 impl Drop for InformerGuard {

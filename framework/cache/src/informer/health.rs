@@ -11,8 +11,8 @@ use super::progress::Synced;
 use crate::reflector::State;
 use windlass_core::resource::{ObjectKey, ResourceInfo};
 
-/// The content of one cache, as the watches have shown it; own writes that the watches have not
-/// shown are left out.
+/// The content of a cache, as shown by the watches; own writes that the watches have not shown are
+/// left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheView {
     /// The kind.
@@ -31,24 +31,24 @@ pub struct CacheView {
     pub is_delivered: bool,
 }
 
-/// Status of one informer, for readiness and debug dumps.
+/// Status of an informer, for readiness and debug dumps.
 ///
-/// A view of one moment; the fields are read one after the other, so they may differ by a change.
+/// A view of a single moment; the fields are read in sequence, so they may differ by a change.
 #[derive(Clone, Debug)]
 pub struct InformerStatus {
-    /// Name: the resource, and the options that distinguish it from others: `pods`,
+    /// Name: the resource, and the options that distinguish the informer from others: `pods`,
     /// `pods (app=web)`.
     pub name: String,
     /// The kind.
     pub info: ResourceInfo,
-    /// Whether the operator can be ready without it.
+    /// Whether the operator can be ready without the cache.
     pub is_optional: bool,
     /// Whether the first list has been applied and handed to listeners. False while the kind is
     /// absent, and after a panic of a task that reads the kind.
     pub synced: bool,
     /// Whether the API server does not serve the kind at present.
     pub is_absent: bool,
-    /// Present activity or wait; the last error, if one is in force.
+    /// Present activity or wait; the last error, if any is in force.
     pub state: String,
     /// Objects in the cache, those included that do not decode.
     pub objects: usize,
@@ -70,12 +70,12 @@ pub struct InformerStatus {
     pub listeners: Vec<ListenerStatus>,
 }
 
-/// Status of one listener.
+/// Status of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerStatus {
-    /// Name; the place of its registration, unless it was given a name.
+    /// Name; the place of the registration, unless the listener was given a name.
     pub name: String,
-    /// Whether it has received the first lists whole.
+    /// Whether the listener has received the first lists whole.
     pub synced: bool,
     /// Objects with changes that wait to be delivered.
     pub waiting: usize,
@@ -107,7 +107,7 @@ impl Core {
 
     /// Returns the informer's status.
     pub(super) fn status(&self) -> InformerStatus {
-        // One time for all ages of the status.
+        // A single time for all ages of the status.
         let now = self.environment.clock.now();
         let queued = self.listeners.all().into_iter();
         let queued = queued.filter(|listener| listener.is_queued() && !listener.is_internal());
@@ -142,8 +142,8 @@ impl Core {
         self.progress.newest_at().map(|at| now.saturating_duration_since(at))
     }
 
-    /// Returns the time of the last data from the server, of the scope for which it is longest ago;
-    /// `None` when a scope never received any.
+    /// Returns the time of the last data from the server, of the scope with the longest silence;
+    /// `None` when a scope never received data.
     fn last_data_at(&self) -> Option<Instant> {
         let received = self.scopes.iter().map(|scope| scope.status.freshness().heard);
         received.min().flatten()
@@ -155,7 +155,7 @@ impl Core {
         now.saturating_duration_since(self.last_data_at().unwrap_or(self.made_at))
     }
 
-    /// Returns the reason for which the cache is not synced, if it is not.
+    /// Returns the reason for which the cache is not synced, if there is such a reason.
     pub(super) fn missing(&self) -> Option<String> {
         match self.progress.now() {
             Synced::Done => None,

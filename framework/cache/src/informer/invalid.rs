@@ -14,20 +14,20 @@ use super::{Validate, registry};
 use crate::store::{Event, Object};
 use windlass_core::resource::{ObjectRef, Resource};
 
-/// Reports that one informer may make at once.
+/// Reports that an informer may make at once.
 const BURST: u32 = 50;
-/// Time that earns one more report.
+/// Time that earns another report.
 const REFILL: Duration = Duration::from_secs(10);
 
-/// A cached object that does not decode into its type.
+/// A cached object that does not decode into the type.
 ///
 /// Such an object was written before a schema was tightened, or by a newer version of the program;
-/// the cache keeps it, so that it is not taken for deleted.
+/// the cache keeps the object, so that the object is not taken for deleted.
 #[derive(Clone, Debug)]
 pub struct InvalidObject {
     /// The object.
     pub object: ObjectRef,
-    /// Its resourceVersion.
+    /// The object's resourceVersion.
     pub version: String,
     /// The error, with the path of the field. Never contains a value of a Secret.
     pub message: Arc<str>,
@@ -39,7 +39,7 @@ impl fmt::Display for InvalidObject {
     }
 }
 
-/// Function that receives reports of objects that do not decode. It must not block.
+/// Function that receives reports of objects that do not decode. The function must not block.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -53,12 +53,12 @@ impl fmt::Display for InvalidObject {
 /// ```
 pub type InvalidReport = Arc<dyn Fn(&InvalidObject) + Send + Sync>;
 
-/// Decodes an object to find out whether it decodes.
+/// Decodes an object to find out whether decoding succeeds.
 pub(super) type Validator = fn(&Arc<Object>);
 
-/// Number of reports that one informer may still make.
+/// Number of reports that an informer may still make.
 pub(super) struct ReportBudget {
-    /// Reports left, and the time from which on the next one is earned.
+    /// Reports left, and the time from which on the next report is earned.
     left: Mutex<(u32, Option<Instant>)>,
     was_exceeded: AtomicBool,
 }
@@ -70,7 +70,7 @@ impl Default for ReportBudget {
 }
 
 impl ReportBudget {
-    /// Spends one report of the token bucket; false when none is left.
+    /// Spends a report of the token bucket; false when none is left.
     fn spend(&self, now: Instant) -> bool {
         let mut bucket = self.left.lock();
         let (left, since) = &mut *bucket;
@@ -117,7 +117,7 @@ impl Core {
         }
     }
 
-    /// Reports one object, within the budget.
+    /// Reports an object, within the budget.
     fn report(&self, report: &InvalidReport, object: &Arc<Object>, message: &Arc<str>) {
         if self.is_reported_elsewhere.load(Ordering::Relaxed) {
             return;
@@ -139,12 +139,12 @@ impl Core {
         });
     }
 
-    /// Notes that the informer is read as `K`, which starts the validation if it is eager.
+    /// Notes that the informer is read as `K`, which starts the validation if validation is eager.
     pub(super) fn read_as<K: Resource>(self: &Arc<Self>) {
         if K::static_info().is_none() || self.options.validate != Validate::Eager {
             return;
         }
-        // An informer has one validator, of the first type that reads it.
+        // An informer has a single validator, of the first type that reads the cache.
         if self.validator.set(validator::<K>).is_ok() {
             self.validate();
         }

@@ -1,4 +1,4 @@
-//! The gauges and the histogram of one informer, looked up once.
+//! The gauges and the histogram of an informer, looked up once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,23 +32,23 @@ pub(super) struct Measurement<'a> {
     pub(super) waiting: usize,
 }
 
-/// The owner of a registry's series. An informer may be asked for again before the last one of its
-/// name has ended: both feed the same series. Informers of another registry have series of their
-/// own.
+/// The owner of a registry's series. An informer may be asked for again before the last informer of
+/// that name has ended: both feed the same series. Informers of another registry have separate
+/// series.
 #[derive(Default)]
 pub(super) struct SeriesOwner;
 
 impl SeriesOwner {
-    /// Returns a number that no other living owner has: its address.
+    /// Returns a number that no other living owner has: the address.
     fn owner(self: &Arc<Self>) -> usize {
         Arc::as_ptr(self).addr()
     }
 }
 
-/// Label values: the informer's name; group, version and plural of its kind.
+/// Label values: the informer's name; group, version and plural of the kind.
 type Labels = [String; 4];
 
-/// The series of one informer.
+/// The series of an informer.
 pub(super) struct Meter {
     metrics: Metrics,
     labels: Labels,
@@ -120,8 +120,8 @@ impl Meter {
         }
     }
 
-    /// Removes the series of an informer that has ended, unless another one of its name feeds them
-    /// by now.
+    /// Removes the series of an informer that has ended, unless another informer of the same name
+    /// feeds the series by now.
     pub(super) fn forget(&self) {
         // `leave` must be called once per `enter`, and both the end and the drop call this.
         if self.is_over.swap(true, Ordering::Relaxed) {

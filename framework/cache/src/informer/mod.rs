@@ -2,16 +2,16 @@
 //! scope per process.
 //!
 //! A kind is listed, watched and cached once, however many controllers read it, and for as long as
-//! the cache is in use. Each listener has a task and a mailbox of its own, merged by key: a slow
+//! the cache is in use. Each listener has a separate task and mailbox, merged by key: a slow
 //! listener costs as many entries as objects changed meanwhile, and delays neither the others nor
-//! the watch. Kinds run independently: one that is absent, refused or broken delays no other.
+//! the watch. Kinds run independently: a kind that is absent, refused or broken delays no other.
 //!
 //! Listeners have no order among each other and no priorities.
 //!
-//! Data flow: reflectors (one for each scope) push deltas into the `apply_queue`; the informer's task
-//! applies them to the store and passes the resulting events to the listeners; each listener's task
-//! calls the user's function. A reader sees a change before the listeners do, so a listener that
-//! reads the store finds at least the state that it was called for.
+//! Data flow: reflectors (one for each scope) push deltas into the `apply_queue`; the informer's
+//! task applies them to the store and passes the resulting events to the listeners; each listener's
+//! task calls the user's function. A reader sees a change before the listeners do, so a listener
+//! that reads the store finds at least the state of the call.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -47,8 +47,9 @@ pub use listener::{Listen, Registration};
 pub use options::{CacheOptions, Validate};
 pub use registry::{InformerRegistry, Selection, Sources};
 
-/// The shared cache of one kind; cheap to clone. The informer runs while an `Informer`, or a
-/// [`Store`] or [`Registration`] made of it, is held; dropping the last of them stops it.
+/// The shared cache of a kind; cheap to clone. The informer runs while an `Informer`, or a
+/// [`Store`] or [`Registration`] made of it, is held; dropping the last of these stops the
+/// informer.
 ///
 /// client-go's `SharedIndexInformer`.
 ///
@@ -80,7 +81,7 @@ pub use registry::{InformerRegistry, Selection, Sources};
 /// # }
 /// ```
 pub struct Informer<K> {
-    /// Counts as a user: the informer runs while one exists.
+    /// Counts as a user: the informer runs while a user exists.
     informer_ref: Arc<InformerRef>,
     kind: PhantomData<fn() -> K>,
 }
@@ -105,7 +106,8 @@ impl<K> Informer<K> {
 }
 
 impl<K: Resource> Informer<K> {
-    /// Returns the cache. It stays up to date for as long as it, or a clone of it, is held.
+    /// Returns the cache. The cache stays up to date for as long as the store, or a clone of the
+    /// store, is held.
     ///
     /// Before the first list the store is empty: await [`synced`](Self::synced) before drawing
     /// conclusions from an absence.
@@ -122,15 +124,15 @@ impl<K: Resource> Informer<K> {
         self.informer_ref.core().status()
     }
 
-    /// Calls `listener` for each change, in order, never concurrently, on a task of its own while
+    /// Calls `listener` for each change, in order, never concurrently, on a separate task while
     /// [`InformerRegistry::run`] runs. A late listener first receives every cached object.
     ///
     /// A listener may be slow: changes that arrive meanwhile are merged by key, so that each call
-    /// leads from the state of an object that the listener received last to the present one;
+    /// leads from the state of an object that the listener received last to the present state;
     /// deletions are never left out. The first call that takes longer than 10 ms blocks a thread of
     /// the runtime; from then on the listener's calls are made on threads that may block, so that
-    /// it delays no other task. For asynchronous work send the key, or the [`Change`], into a
-    /// channel. A panic is caught, logged and counted, and the next change follows.
+    /// the listener delays no other task. For asynchronous work send the key, or the [`Change`],
+    /// into a channel. A panic is caught, logged and counted, and the next change follows.
     #[track_caller]
     pub fn on_change(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) -> Registration {
         self.listen().on_change(listener)
@@ -157,15 +159,15 @@ impl<K: Resource> Informer<K> {
         self.informer_ref.core().store.keep_applied_fields(manager);
     }
 
-    /// Whether objects are kept with everything that an apply could set: no transform changes them, and
-    /// more than their metadata is kept.
+    /// Whether objects are kept with everything that an apply could set: no transform changes them,
+    /// and more than their metadata is kept.
     #[doc(hidden)]
     pub fn keeps_intents(&self) -> bool {
         self.informer_ref.core().store.keeps_intents()
     }
 
-    /// Returns a function that says whether the first list has been applied; it does not keep the
-    /// cache running.
+    /// Returns a function that says whether the first list has been applied; the function does not
+    /// keep the cache running.
     #[doc(hidden)]
     pub fn sync_probe(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
         let core = Arc::clone(self.informer_ref.core());
@@ -173,15 +175,15 @@ impl<K: Resource> Informer<K> {
     }
 
     /// Waits until the first list has been applied and handed over to the listeners;
-    /// [`Registration::synced`] waits until a listener has processed it. A kind that the API server
-    /// does not serve counts as listed, and empty.
+    /// [`Registration::synced`] waits until a listener has processed the list. A kind that the API
+    /// server does not serve counts as listed, and empty.
     ///
     /// Waits for ever while the kind cannot be listed; [`status`](Self::status) names the reason.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`] if the informer stopped first.
     /// # Cancel safety
-    /// Safe: dropping it loses nothing.
+    /// Safe: dropping the future loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
         match self.informer_ref.core().progress.settled().await {
             Synced::Done => Ok(()),
@@ -196,15 +198,15 @@ impl<K: Resource> Informer<K> {
     }
 
     /// Records a write of this process, whose answer was `object`: reads of the store show the
-    /// object at once, until the watch shows it or a later state, for at most 10 s. The object
+    /// object at once, until the watch shows this or a later state, for at most 10 s. The object
     /// carries the resourceVersion of the answer. Objects outside the informer's namespaces are
     /// ignored, and all of them when the cache is limited by a selector.
     ///
-    /// Fields that `K` lacks cannot be shown: they read as absent until the watch shows them. Of a
-    /// projection, labels that it skips and index values of fields that it lacks stay as they were,
-    /// and its objects are ignored when the kind has a [transform](CacheOptions::transform) that is
-    /// a function, since that needs the whole object. [`wrote_answer`](Self::wrote_answer) has no
-    /// such limits.
+    /// Fields that `K` lacks cannot be shown and read as absent until the watch shows these fields.
+    /// Of a projection, labels that the projection skips and index values of missing fields stay
+    /// unchanged, and the projection's objects are ignored when the kind has a
+    /// [transform](CacheOptions::transform) that is a function, since that function needs the whole
+    /// object. [`wrote_answer`](Self::wrote_answer) has no such limits.
     ///
     /// ```
     /// # extern crate windlass_cache as windlass;
@@ -242,10 +244,9 @@ impl<K: Resource> Informer<K> {
         Ok(())
     }
 
-    /// Records a write as [`wrote`](Self::wrote), by the API server's answer as it was received:
-    /// the JSON of the whole object ([`Response::raw`](windlass_client::client::Response::raw)). All fields
-    /// of the answer are shown, also those that `K` lacks. A
-    /// `Context` does this with each of its writes.
+    /// Records a write as [`wrote`](Self::wrote), by the API server's answer as received: the JSON
+    /// of the whole object ([`Response::raw`](windlass_client::client::Response::raw)). All fields
+    /// of the answer are shown, also those that `K` lacks. A `Context` does this with each write.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the answer is not an object of the kind, or has no name or
@@ -267,11 +268,11 @@ impl<K: Resource> Informer<K> {
         Ok(())
     }
 
-    /// Shows the answer to a dry run, as [`wrote_answer`](Self::wrote_answer), until it is
-    /// [withdrawn](Self::withdraw); returns its key. `None` for an object that the cache does not
-    /// show.
+    /// Shows the answer to a dry run, as [`wrote_answer`](Self::wrote_answer), until
+    /// [withdrawn](Self::withdraw); returns the object's key. `None` for an object that the cache
+    /// does not show.
     ///
-    /// The version in the answer is ignored: that of an update is the old one.
+    /// The version in the answer is ignored: that of an update is the old version.
     ///
     /// # Errors
     /// As [`wrote_answer`](Self::wrote_answer).

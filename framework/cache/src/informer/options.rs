@@ -11,15 +11,15 @@ pub(super) const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 
 /// Time at which an object that does not decode is detected.
 ///
-/// An object that does not decode is never dropped: it stays in the cache, counts in its size, and
-/// reads return an error.
+/// An object that does not decode is never dropped: the object stays in the cache, counts in the
+/// size, and reads return an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Validate {
-    /// When it is read; an object that is never read costs nothing. The default.
+    /// When the object is read; an object that is never read costs nothing. The default.
     #[default]
     Lazy,
-    /// Soon after it was received: a task of the informer decodes every new version, with at most a
-    /// quarter of one core and never in the way of the watch.
+    /// Soon after the object was received: a task of the informer decodes every new version, with
+    /// at most a quarter of a core and never in the way of the watch.
     Eager,
 }
 
@@ -54,7 +54,7 @@ pub struct CacheOptions {
     pub(crate) representation: Representation,
     /// Time at which objects that do not decode are detected.
     pub(crate) validate: Validate,
-    /// Change of each object before it is cached.
+    /// Change of each object before caching.
     pub(crate) transform: Option<Transform>,
     /// Selector of labels in the server's notation; `None` for all.
     pub(crate) labels: Option<String>,
@@ -64,7 +64,7 @@ pub struct CacheOptions {
     pub(crate) namespaces: Option<Vec<String>>,
     /// Resync period of listeners that set none.
     pub(crate) resync: Option<Duration>,
-    /// Whether readiness and starts do without it.
+    /// Whether readiness and starts do without the cache.
     pub(crate) is_optional: bool,
     /// Options of the reflectors.
     pub(crate) reading: ReflectorOptions,
@@ -95,8 +95,8 @@ impl CacheOptions {
         self
     }
 
-    /// Sets the change of each object before it is cached; default none. Two options are equal only
-    /// if they share one transform, so clone it rather than make it twice.
+    /// Sets the change of each object before caching; default none. Two options are equal only if
+    /// they share the same transform, so clone a transform rather than make it twice.
     pub fn transform(mut self, transform: Transform) -> Self {
         self.transform = Some(transform);
         self
@@ -116,7 +116,7 @@ impl CacheOptions {
     /// Limits the cache to objects with these field values, such as `spec.nodeName=worker-3`; the
     /// fields that can be selected depend on the kind. Default: all.
     ///
-    /// The server refuses fields that it cannot select; the cache then stays unfilled, and its
+    /// The server refuses fields that cannot be selected; the cache then stays unfilled, and the
     /// status names the refusal.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.fields = Some(selector.into()).filter(|selector| !selector.is_empty());
@@ -126,7 +126,7 @@ impl CacheOptions {
     /// Limits the cache to these namespaces, with a watch of each; an empty list means all.
     /// Default: those of the registry. Ignored for cluster-scoped kinds.
     ///
-    /// Each namespace costs a watch of its own; for most of a cluster's namespaces, watch all.
+    /// Each namespace costs a separate watch; for most of a cluster's namespaces, watch all.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.namespaces = Some(sorted(namespaces.into_iter().map(Into::into).collect()));
         self
@@ -142,17 +142,18 @@ impl CacheOptions {
         self
     }
 
-    /// Makes the cache optional: the operator starts and is ready without it, when the kind is not
-    /// served, may not be read, or the server does not answer. Default: it is required.
+    /// Makes the cache optional: the operator starts and is ready without the cache, when the kind
+    /// is not served, may not be read, or the server does not answer. Default: the cache is
+    /// required.
     ///
-    /// Readers find an empty store while it is absent.
+    /// Readers find an empty store while the kind is absent.
     pub fn optional(mut self) -> Self {
         self.is_optional = true;
         self
     }
 
-    /// Sets the longest event of a watch, or item of a list, in bytes. A longer one is dropped, and
-    /// the object keeps its last known state. Default 16 MiB.
+    /// Sets the longest event of a watch, or item of a list, in bytes. A longer event is dropped,
+    /// and the object keeps the last known state. Default 16 MiB.
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.reading = self.reading.frame_limit(bytes);
         self
@@ -168,14 +169,15 @@ impl CacheOptions {
     /// Returns these options, restricted to the representations that `K` allows.
     pub(super) fn fitting<K: Resource>(self) -> Self {
         if K::projection().is_some() && self.representation != Representation::Typed {
-            // A projection is always compact: its bytes are few, and it needs more than metadata.
+            // A projection is always compact: the bytes are few, and a projection needs more than
+            // metadata.
             return self.representation(Representation::default());
         }
         self
     }
 
     /// Returns the options that distinguish a cache from another of the same kind, as
-    /// ` (app=web, in a and b)`; `projection` is the type that it caches instead of whole objects.
+    /// ` (app=web, in a and b)`; `projection` is the cached type instead of whole objects.
     pub(super) fn suffix(&self, projection: Option<&str>) -> String {
         let mut parts: Vec<String> =
             self.labels.iter().chain(&self.fields).map(String::clone).collect();

@@ -14,13 +14,13 @@ use windlass_core::sync::OrderedWatch;
 pub(crate) enum Synced {
     /// At least one scope has not been listed.
     Pending,
-    /// Every scope was listed, or its kind is not served; the listeners have the content.
+    /// Every scope was listed, or the kind is not served; the listeners have the content.
     Done,
     /// The informer stopped.
     Stopped,
 }
 
-/// Progress of one scope.
+/// Progress of a scope.
 #[derive(Clone, Debug, Default)]
 struct Reached {
     /// A list was applied, and the kind was not found absent since.
@@ -100,7 +100,7 @@ impl Progress {
         self.sync.get()
     }
 
-    /// Returns whether every scope is listed, and its kind is served.
+    /// Returns whether every scope is listed, and the kind is served.
     pub(super) fn is_listed(&self) -> bool {
         self.now() != Synced::Stopped && self.scopes.lock().iter().all(|scope| scope.is_listed)
     }
@@ -115,7 +115,7 @@ impl Progress {
         newest.map(Arc::clone).unwrap_or_default()
     }
 
-    /// Returns the time of the newest version, of the scope for which it is longest ago; `None`
+    /// Returns the time of the newest version, of the scope with the oldest such time; `None`
     /// before the first lists.
     pub(super) fn newest_at(&self) -> Option<Instant> {
         let scopes = self.scopes.lock();

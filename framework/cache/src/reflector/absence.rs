@@ -23,7 +23,8 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Checks a 404, which may come from a proxy, or from a server that is just starting.
     pub(super) async fn check_not_found(&mut self, end: AttemptEnd) -> AttemptEnd {
         let AttemptEnd::Absent(why) = end else { return end };
-        // Read before the query, which may take long: one 404 must not become old by it.
+        // Read before the query, which may take long: a single 404 must not become old by the
+        // query.
         let now = self.environment.clock.now();
         let not_found = self.machine.not_found(now);
         if not_found == NotFound::Confirmed {
@@ -32,8 +33,8 @@ impl<T: ReflectorSink> Reflector<T> {
         not_found.judge(self.served().await, why)
     }
 
-    /// Asks the source whether the kind is served; `None` when it gives no answer in time.
-    /// Borrows no sink, which need not be shared between threads.
+    /// Asks the source whether the kind is served; `None` when the source gives no answer in time.
+    /// Borrows no sink, because sinks need not be shared between threads.
     fn served(&self) -> impl Future<Output = Option<Served>> {
         self.environment.clock.timeout(NO_PROGRESS, self.source.is_served())
     }

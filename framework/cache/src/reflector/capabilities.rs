@@ -1,7 +1,7 @@
-//! Findings about one server, shared by all its reflectors.
+//! Findings about a server, shared by all reflectors of that server.
 //!
-//! The findings are hints: a wrong one costs a request and never an object. Each lock is held for a
-//! comparison only, and never while reflectors are notified.
+//! The findings are hints: a wrong finding costs a request and never an object. Each lock is held
+//! for a comparison only, and never while reflectors are notified.
 
 // DESIGN.md, 31: A server's refusal of streaming lists is cached for an hour
 // DESIGN.md, 99: Signs of a restored store lead to a check or to a list
@@ -14,19 +14,20 @@ use tokio::time::Instant;
 use windlass_core::sync::{Mutex, Notify};
 
 /// Time for which a refusal of streaming lists counts: servers are upgraded, and features switched
-/// on, under operators that run for months. Another attempt costs a server that refuses one small
-/// request an hour, and 30 s once on one that gives no answer.
+/// on, under operators that run for months. Another attempt costs a server that refuses a small
+/// request an hour, and costs 30 s once on a server that gives no answer.
 pub(super) const REFUSAL_COUNTS: Duration = Duration::from_secs(3600);
-/// Shortest interval between two notices that the store was set back: the reflectors of all
-/// kinds detect it within a moment, and each of them checks again after a notice of another one.
+/// Shortest interval between two notices that the store was set back: the reflectors of all kinds
+/// detect it within a moment, and each reflector checks again after a notice of another.
 const PASSED_ON: Duration = Duration::from_secs(60);
 
-/// Capabilities that one server lacks, and the state of its store.
+/// Capabilities that a server lacks, and the state of the server's store.
 #[derive(Debug, Default)]
 pub(crate) struct ServerCapabilities {
-    /// Time of its last refusal of a streaming list.
+    /// Time of the last refusal of a streaming list.
     refused: Mutex<Option<Instant>>,
-    /// Time at which its store was last found to be set back, and a version that it had before.
+    /// Time at which the server's store was last found to be set back, and an earlier version of
+    /// the store.
     set_back: Mutex<Option<(Instant, Arc<str>)>>,
     /// Notified when reflectors have hints to check.
     check_request: Notify,
@@ -43,8 +44,8 @@ impl ServerCapabilities {
         *self.refused.lock() = Some(now);
     }
 
-    /// Notes that the store had `version` and no longer has it. Most kinds share one store: the
-    /// kind with the newest position detects this for all.
+    /// Notes that the store had `version` and no longer has that version. Most kinds share a store:
+    /// the kind with the newest position detects this for all.
     pub(super) fn found_set_back(&self, now: Instant, version: &str) {
         {
             let mut set_back = self.set_back.lock();
@@ -57,15 +58,15 @@ impl ServerCapabilities {
         self.request_check();
     }
 
-    /// Returns the time at which its store was last found to be set back, and a version that it had
-    /// before.
+    /// Returns the time at which the server's store was last found to be set back, and an earlier
+    /// version of the store.
     pub(super) fn set_back(&self) -> Option<(Instant, Arc<str>)> {
         self.set_back.lock().clone()
     }
 
     /// Makes every reflector check whether the store was set back.
     pub(crate) fn request_check(&self) {
-        // Waiters only: a reflector that is busy checks its own hints at its next attempt.
+        // Waiters only: a reflector that is busy checks the hints at the next attempt.
         self.check_request.notify_waiters();
     }
 

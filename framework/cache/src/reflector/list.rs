@@ -1,4 +1,4 @@
-//! A list in pages, the handling of its items, and the beginning and end of every list.
+//! A list in pages, the handling of the list's items, and the beginning and end of every list.
 
 use super::machine::{AttemptEnd, During, ListFigures, ListVerdict, judge};
 use super::sink::{RawObject, ReflectorSink};
@@ -24,7 +24,7 @@ impl<T: ReflectorSink> Reflector<T> {
         match self.list_pages(version, limit).await {
             Ok(()) => Ok(()),
             // B4 (lists that expire before they end): the position between two pages has expired. A
-            // list without a limit does not depend on its duration.
+            // list without a limit does not depend on the duration.
             Err(ListFailure { end: AttemptEnd::Stale { why, .. }, is_later: true }) => {
                 tracing::warn!(
                     resource = self.subject.what,
@@ -38,7 +38,7 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Reads all pages of one list.
+    /// Reads all pages of a list.
     async fn list_pages(
         &mut self,
         version: Option<String>,
@@ -49,7 +49,7 @@ impl<T: ReflectorSink> Reflector<T> {
         let mut asked = version;
         loop {
             let is_later = continue_token.is_some();
-            // Only the first page names a version; later ones follow the token.
+            // Only the first page names a version; later pages follow the token.
             let page = Read::Page { resource_version: asked.take(), limit, continue_token };
             let meta = self.page(page).await.map_err(|end| ListFailure { end, is_later })?;
             if meta.continue_token.is_none() {
@@ -63,7 +63,7 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Reads one page and hands its items over as they arrive; returns the list's metadata.
+    /// Reads a single page and hands the items over on arrival; returns the list's metadata.
     async fn page(&mut self, page: Read) -> Result<ListMeta, AttemptEnd> {
         let (clock, what) = (self.environment.clock.clone(), self.subject.what.clone());
         let source = std::sync::Arc::clone(&self.source);
@@ -82,7 +82,7 @@ impl<T: ReflectorSink> Reflector<T> {
         reader.finish().map_err(judged)
     }
 
-    /// Handles one item of a page.
+    /// Handles an item of a page.
     fn item(&mut self, part: RawItem<'_>) {
         self.machine.count_item();
         let scan = match part {
@@ -151,7 +151,7 @@ impl<T: ReflectorSink> Reflector<T> {
         let cause = self.machine.list_begins(version, self.environment.clock.now());
         let labels = [self.subject.resource.as_str(), cause];
         self.environment.metrics.count(&names::INFORMER_RELISTS, &labels, 1);
-        // An absent or refused kind stays in its state until the list succeeds: no log line per
+        // An absent or refused kind stays in the state until the list succeeds: no log line per
         // attempt.
         if matches!(self.status.get(), State::Idle | State::Watching) {
             self.status.set(State::Listing);
@@ -161,7 +161,7 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Ends a list that is complete as of `version`.
     pub(super) fn end_list(&mut self, version: &str) -> Result<(), AttemptEnd> {
         let now = self.environment.clock.now();
-        // The phase ends here, and with it the items that were not counted yet.
+        // The phase ends here, so the items that were not counted yet are counted.
         self.count_items();
         let progress = match self.machine.judge_list(version, || self.sink.was_set_back()) {
             ListVerdict::Complete(progress) => progress,

@@ -1,4 +1,4 @@
-//! Reflectors: keep one kind in one scope up to date with its source by list, watch, resume and
+//! Reflectors: keep a kind in a single scope up to date with the source by list, watch, resume and
 //! relist.
 //!
 //! The first view and each later list is a consistent read, by a streaming list if the server
@@ -6,20 +6,20 @@
 //! classified (`AttemptEnd`) and answered by resuming, by listing again, or by waiting.
 //!
 //! A [`Reflector`] reads from a [`ListWatch`] and fills a [`ReflectorSink`]. Informers consist of
-//! reflectors; a single one keeps a [`Store`](crate::store::Store) or any other target up to date.
-//! A [`Pager`] is a list without a watch.
+//! reflectors; a single reflector keeps a [`Store`](crate::store::Store) or any other target up to
+//! date. A [`Pager`] is a list without a watch.
 //!
-//! A reflector knows no listeners and decodes no object. Its decisions are in `machine`, which has no
-//! I/O; the other files send the requests, read the bytes and report what follows.
+//! A reflector knows no listeners and decodes no object. The decisions are in `machine`, which has
+//! no I/O; the other files send the requests, read the bytes and report the results.
 //!
 //! | failure | answer |
 //! |---|---|
 //! | 410, or a compacted version | list anew |
 //! | connection broken, 5xx, 429 | resume after a pause; `Retry-After` counts |
 //! | 401, 403 | retry with pauses, and name the missing right |
-//! | 404 | look for the kind; give its objects up when it is certainly not served |
+//! | 404 | look for the kind; give the kind's objects up when the kind is certainly not served |
 //! | an object that is too large | keep the object's last state |
-//! | a panic of the source | count it as a failed attempt |
+//! | a panic of the source | count the panic as a failed attempt |
 
 mod absence;
 mod capabilities;

@@ -41,7 +41,7 @@ const MAX_WATCH_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 pub struct ReflectorOptions {
     /// Items per page; `None` for the default of each kind of list.
     pub(crate) page_size: Option<u32>,
-    /// Whether the first list may be an old one.
+    /// Whether the first list may be an old list.
     pub(crate) stale_ok: bool,
     /// Whether streaming lists are tried.
     pub(crate) streaming: bool,
@@ -80,7 +80,7 @@ impl Default for ReflectorOptions {
 
 impl ReflectorOptions {
     /// Returns the time after which a silent watch has been given up: the server was asked to end
-    /// it earlier.
+    /// the watch earlier.
     pub(crate) fn longest_silence(&self) -> Duration {
         self.min_watch_timeout.saturating_mul(2).saturating_add(NO_PROGRESS)
     }
@@ -94,17 +94,17 @@ impl ReflectorOptions {
     /// Default: 500 for consistent lists, and no limit for lists that name a version, which servers
     /// answer from memory.
     ///
-    /// Pages bound the memory of one answer, here and in the server; the objects of all pages are
-    /// kept in any case.
+    /// Pages bound the memory of a single answer, here and in the server; the objects of all pages
+    /// are kept in any case.
     #[must_use]
     pub fn page_size(mut self, items: u32) -> Self {
         self.page_size = Some(items);
         self
     }
 
-    /// Allows any first view that the server has in memory, which may be an old one: objects that
-    /// were deleted meanwhile are seen, and newer ones are not, until the watch has caught up. This
-    /// spares the server a read of its storage. Later lists are at least as new as the newest
+    /// Allows any first view that the server has in memory, which may be an old view: objects that
+    /// were deleted meanwhile are seen, and newer objects are not, until the watch has caught up.
+    /// This spares the server a read of its storage. Later lists are at least as new as the newest
     /// version seen. Default: every list is a consistent read.
     #[must_use]
     pub fn stale_ok(mut self, stale_ok: bool) -> Self {
@@ -112,31 +112,32 @@ impl ReflectorOptions {
         self
     }
 
-    /// Sets whether lists are streamed if the server supports that. Default: true; servers that do
-    /// not support it are detected, remembered, and listed in pages.
+    /// Sets whether lists are streamed if the server supports that. Default: true; servers without
+    /// support are detected, remembered, and listed in pages.
     ///
-    /// A streamed list needs memory for one object at a time, and the watch that follows needs no
-    /// request of its own.
+    /// A streamed list needs memory for a single object at a time, and the watch that follows needs
+    /// no separate request.
     #[must_use]
     pub fn streaming(mut self, streaming: bool) -> Self {
         self.streaming = streaming;
         self
     }
 
-    /// Sets the largest object in bytes; the new state of a larger one is dropped and logged.
+    /// Sets the largest object in bytes; the new state of a larger object is dropped and logged.
     /// Default: 16 MiB.
     ///
     /// etcd refuses objects of more than 1.5 MiB by default, so only aggregated servers send larger
-    /// ones.
+    /// objects.
     #[must_use]
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.frame_limit = bytes;
         self
     }
 
-    /// Sets the shortest timeout of a watch. Each watch asks the server to end it after a time
-    /// between this and twice this, so that clients spread over servers. Default and minimum: 5
-    /// min; a shorter time is raised to the minimum, and a longer one than a day is cut to a day.
+    /// Sets the shortest timeout of a watch. Each watch asks the server to end the watch after a
+    /// time between this and twice this, so that clients spread over servers. Default and minimum:
+    /// 5 min; a shorter time is raised to the minimum, and a time longer than a day is cut to a
+    /// day.
     #[must_use]
     pub fn min_watch_timeout(mut self, timeout: Duration) -> Self {
         self.min_watch_timeout = timeout.clamp(MIN_WATCH_TIMEOUT, MAX_WATCH_TIMEOUT);
@@ -144,7 +145,7 @@ impl ReflectorOptions {
     }
 
     /// Sets the bounds of the first and of the longest pause after a failure; the bound doubles in
-    /// between, and the pause is a random part of it. Default: 800 ms and 30 s.
+    /// between, and the pause is a random part of the bound. Default: 800 ms and 30 s.
     #[must_use]
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.first_pause = first;
@@ -152,15 +153,15 @@ impl ReflectorOptions {
         self
     }
 
-    /// Sets the time without a failure after which the next failure counts as a first one. Default:
-    /// 2 min.
+    /// Sets the time without a failure after which the next failure counts as a first failure.
+    /// Default: 2 min.
     #[must_use]
     pub fn backoff_reset(mut self, quiet: Duration) -> Self {
         self.quiet = quiet;
         self
     }
 
-    /// Sets the interval of resyncs, at which the target is asked to deliver its content again
+    /// Sets the interval of resyncs, at which the target is asked to deliver the content again
     /// ([`ReflectorSink::resync`](super::ReflectorSink::resync)); at least 1 s. Default: never.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
@@ -182,7 +183,7 @@ mod tests {
     use super::*;
 
     /// Records that wait for a watch must outlive every silent watch: the server ends a watch
-    /// within twice its shortest timeout, and has half a minute more.
+    /// within twice the shortest timeout, and has half a minute more.
     #[test]
     fn a_watch_may_be_silent_for_twice_its_least_time_and_half_a_minute() {
         let seconds = Duration::from_secs;

@@ -1,4 +1,4 @@
-//! The reflector: its state and its loop.
+//! The reflector: the state and the loop.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use windlass_core::metrics::names;
 use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::{Resource, ResourceInfo};
 
-/// A failure of a reflector, and its consequences.
+/// A failure of a reflector, and the consequences.
 ///
 /// Passed to the handler of [`Reflector::on_error`], once for each failed attempt.
 #[derive(Clone, Debug)]
@@ -35,9 +35,9 @@ pub struct ReflectorError {
 /// A handler of failures.
 pub(super) type ErrorHandler = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
 
-/// Keeps a [`ReflectorSink`] up to date with one kind in one scope of a source, until it is stopped.
+/// Keeps a [`ReflectorSink`] up to date with a kind in a single scope of a source, until stopped.
 ///
-/// Informers consist of reflectors. A single one serves a cache of another design:
+/// Informers consist of reflectors. A single reflector serves a cache of another design:
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -72,7 +72,7 @@ pub struct Reflector<T> {
     pub(super) source: Arc<dyn ListWatch>,
     /// Receives the objects.
     pub(super) sink: T,
-    /// Options; they change only before it runs.
+    /// Options; they change only before the run.
     pub(super) options: ReflectorOptions,
     /// Clock, randomness and metrics.
     pub(super) environment: Environment,
@@ -82,7 +82,7 @@ pub struct Reflector<T> {
     pub(super) capabilities: Arc<ServerCapabilities>,
     /// Handler of failures.
     pub(super) on_error: Option<ErrorHandler>,
-    /// Decides about the next request, its pause, and what lists and watches mean.
+    /// Decides about the next request, the pause, and the meaning of lists and watches.
     pub(super) machine: Machine,
     /// Suspicion that the server's store was set back, checked beside the watch.
     pub(super) rollback: RollbackCheck<VersionRead>,
@@ -111,7 +111,7 @@ impl Reflector<DeltaWriter> {
 }
 
 impl Reflector<StoreTarget> {
-    /// Returns a reflector that fills a store of its own, and that store.
+    /// Returns a reflector that fills a store of the reflector's own, and that store.
     pub fn into_store<K: Resource>(
         info: ResourceInfo,
         source: Arc<dyn ListWatch>,
@@ -140,8 +140,7 @@ impl<T: ReflectorSink> Reflector<T> {
         Self::from_parts(info, None, source, sink, deps)
     }
 
-    /// Creates a reflector from its parts; the machine draws from the randomness of the
-    /// environment.
+    /// Creates a reflector from parts; the machine draws from the randomness of the environment.
     fn from_parts(
         info: ResourceInfo,
         namespace: Option<Arc<str>>,
@@ -165,7 +164,8 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Sets its name in logs, errors and its [`Status`]. Default: the resource, such as `pods`.
+    /// Sets the reflector's name in logs, errors and the [`Status`]. Default: the resource, such as
+    /// `pods`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.subject.what = name.into();
@@ -184,7 +184,7 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Sets clock, randomness and metrics.
     ///
-    /// Default: the system's. A test sets one with a seed, and a paused clock.
+    /// Default: the system's. A test sets an environment with a seed, and a paused clock.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
@@ -198,8 +198,8 @@ impl<T: ReflectorSink> Reflector<T> {
         self
     }
 
-    /// Sets a handler that is called after each failure, before the pause that follows. It must not
-    /// block. Its panics are caught and logged.
+    /// Sets a handler that is called after each failure, before the pause that follows. The handler
+    /// must not block. The handler's panics are caught and logged.
     ///
     /// ```
     /// # extern crate windlass_cache as windlass;
@@ -222,14 +222,14 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Runs until `stop`, which ends any request or pause under way. No failure and no panic of the
-    /// source ends it.
+    /// source ends the run.
     ///
-    /// A reflector runs once: make another one to start anew. The sink keeps its content at the
-    /// end.
+    /// A reflector runs once: make another reflector to start anew. The sink keeps the content at
+    /// the end.
     ///
     /// # Cancel safety
     /// Dropping the future ends the reflector as `stop` does, except for the [`State::Stopped`] of
-    /// its status.
+    /// the status.
     pub async fn run(mut self, stop: CancellationToken) {
         let status = Arc::clone(&self.status);
         tokio::select! {
@@ -246,7 +246,7 @@ impl<T: ReflectorSink> Reflector<T> {
         self.resync_at = self.options.resync.map(|period| self.environment.clock.after(period));
         loop {
             let mut open_for = Duration::ZERO;
-            // A panic of the source costs one attempt, not the reflector.
+            // A panic of the source costs a single attempt, not the reflector.
             let end = caught(self.attempt_and_check(&mut open_for))
                 .await
                 .unwrap_or_else(|panic| AttemptEnd::Panicked(panic_text(&*panic)));
@@ -254,15 +254,15 @@ impl<T: ReflectorSink> Reflector<T> {
             self.sink.hand_over().await;
             if let Some(pause) = self.finish_attempt(end, open_for) {
                 // The consequences (an absent kind, a new epoch) must reach readers before the
-                // pause, not after it.
+                // pause, not afterwards.
                 self.sink.hand_over().await;
                 self.pause(pause).await;
             }
         }
     }
 
-    /// Waits before the next attempt; ends early for an absent kind when a caller knows that it was
-    /// created.
+    /// Waits before the next attempt; ends early for an absent kind when a caller knows of the
+    /// kind's creation.
     async fn pause(&mut self, pause: Duration) {
         tokio::select! {
             biased;
@@ -272,8 +272,8 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Makes an attempt and returns its end; a 404 is checked first. `open_for` becomes the time
-    /// for which its stream was open, which counts even if the check panics.
+    /// Makes an attempt and returns the end; a 404 is checked first. `open_for` becomes the time
+    /// for which the stream was open, which counts even if the check panics.
     async fn attempt_and_check(&mut self, open_for: &mut Duration) -> AttemptEnd {
         let end = self.attempt(open_for).await;
         self.check_not_found(end).await

@@ -1,10 +1,11 @@
 //! Detection of a server's store that was set back: restored from a backup, or emptied.
 //!
-//! A kube-apiserver answers a watch from a version that its store has not reached by 200 and
-//! silence. A reflector that resumes from its position would then follow nothing, and show objects
-//! that are gone. After a lost connection, as soon as a watch is open again, one object is
-//! therefore listed as a consistent read: the version of that list is one that the store has. The
-//! watch does not wait for this read, and a server that cannot be reached is not asked.
+//! A kube-apiserver answers a watch from a version that the store has not reached by 200 and
+//! silence. A reflector that resumes from the last position would then follow nothing, and show
+//! objects that are gone. After a lost connection, as soon as a watch is open again, a single
+//! object is therefore listed as a consistent read: the version of that list is a version that the
+//! store has. The watch does not wait for this read, and a server that cannot be reached is not
+//! asked.
 //!
 //! Only versions are compared. Once they have passed the position again, this read detects nothing;
 //! the book (`cache/reflector.md`) lists the other hints.
@@ -30,7 +31,7 @@ use windlass_core::metrics::names;
 /// Deadline of a version read.
 const VERSION_READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A read of the store's version: its result is the version of a list, read to its end.
+/// A read of the store's version: the result is the version of a list that is read to the end.
 pub(super) type VersionRead = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
 impl RollbackCheck<VersionRead> {
@@ -45,8 +46,8 @@ impl RollbackCheck<VersionRead> {
     }
 }
 
-/// Reads the version of the store by a list of one object, because a limit of 0 means a list of
-/// all.
+/// Reads the version of the store by a list of a single object, because a limit of 0 means a list
+/// of all.
 async fn newest(
     source: Arc<dyn ListWatch>,
     clock: Clock,
@@ -68,7 +69,7 @@ async fn newest(
 }
 
 impl<T: ReflectorSink> Reflector<T> {
-    /// Begins the version read that is due at `now`, if there is one.
+    /// Begins the version read that is due at `now`, if any is due.
     pub(super) fn begin_check(&mut self, now: Instant) {
         let Some(position) = self.machine.resume() else { return };
         if self.rollback.due().is_none_or(|due| due > now) {
@@ -95,8 +96,8 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Begins a new epoch, because the store is at `version` although it had `known` (B8: versions
-    /// that go back): everything is read and delivered anew.
+    /// Begins a new epoch, because the store is at `version` although `known` was reached before
+    /// (B8: versions that go back): everything is read and delivered anew.
     pub(super) fn set_back(&mut self, version: &str, known: &str) -> AttemptEnd {
         let now = self.environment.clock.now();
         tracing::warn!(
@@ -116,8 +117,8 @@ impl<T: ReflectorSink> Reflector<T> {
         AttemptEnd::NewEpoch
     }
 
-    /// Takes in the hints of others: own writes with older versions than the cached ones, and
-    /// reflectors of other kinds on the same server that found its store set back.
+    /// Takes in the hints of others: own writes with older versions than the cached versions, and
+    /// reflectors of other kinds on the same server that found the store set back.
     pub(super) fn heed(&mut self) {
         let now = self.environment.clock.now();
         if self.status.take_rollback_hint() {

@@ -1,4 +1,4 @@
-//! Status of a reflector, for readiness; one log line per change.
+//! Status of a reflector, for readiness; a log line per change.
 
 use std::fmt;
 
@@ -50,9 +50,9 @@ impl fmt::Display for State {
     }
 }
 
-/// Times of the last data from a reflector's server. The age of its view is the time since
-/// [`advanced`](Self::advanced); for a kind without changes servers send a bookmark about once a
-/// minute.
+/// Times of the last data from a reflector's server. The age of the reflector's view is the time
+/// since [`advanced`](Self::advanced); for a kind without changes servers send a bookmark about
+/// once a minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freshness {
     /// Time of the last bytes, of a list or of a watch.
@@ -61,15 +61,15 @@ pub struct Freshness {
     pub advanced: Option<Instant>,
 }
 
-/// The state of one reflector, readable from any task.
+/// The state of a reflector, readable from any task.
 ///
-/// Written by the reflector only. The state is set after the data that it speaks of was handed
-/// over: a task that sees [`State::Watching`] finds the first list in the sink.
+/// Written by the reflector only. The state is set after the data in question was handed over: a
+/// task that sees [`State::Watching`] finds the first list in the sink.
 #[derive(Debug)]
 pub struct Status {
     /// Description for the log: `websites.example.dev in "shop"`.
     what: String,
-    /// The present state, with its waiters.
+    /// The present state, with the waiters.
     state: OrderedWatch<State>,
     /// Times of the last data; held for a copy only.
     freshness: Mutex<Freshness>,
@@ -122,14 +122,14 @@ impl Status {
     /// ```
     ///
     /// # Cancel safety
-    /// Safe: dropping it loses nothing.
+    /// Safe: dropping the future loses nothing.
     pub async fn wait_for(&self, mut wanted: impl FnMut(&State) -> bool + Send) -> State {
         self.state.wait_for(|state| wanted(state) || *state == State::Stopped).await
     }
 
     /// Ends the pause before the next discovery of an absent kind, which may have been created.
     pub(crate) fn end_pause(&self) {
-        // No permit is kept: a reflector that is not looking for its kind needs no wake-up later.
+        // No permit is kept: a reflector that is not looking for the kind needs no wake-up later.
         self.end_pause.notify_waiters();
     }
 
@@ -144,7 +144,7 @@ impl Status {
         self.rollback_hint.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether a hint was recorded since the last call, and clears it.
+    /// Returns whether a hint was recorded since the last call, and clears the hint.
     pub(super) fn take_rollback_hint(&self) -> bool {
         // Relaxed: the flag guards no data. The load spares the usual case, no hint, the write of a
         // swap.
@@ -161,7 +161,7 @@ impl Status {
         }
     }
 
-    /// Sets the state, and logs it if it is of another kind than before.
+    /// Sets the state, and logs a state of another kind than before.
     pub(crate) fn set(&self, state: State) {
         let before = self.state.set(state.clone());
         // Another text of the same state is logged at the debug level only.
@@ -173,7 +173,7 @@ impl Status {
             State::Degraded(_) | State::Retrying(_) | State::Absent(_) => {
                 tracing::warn!(resource = %self.what, %state, "cache");
             }
-            // Another attempt: only its success is logged at the usual level.
+            // Another attempt: only the success is logged at the usual level.
             State::Listing => tracing::debug!(resource = %self.what, %state, "cache"),
             _ => tracing::info!(resource = %self.what, %state, "cache"),
         }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(tokio::join!(never, stop).0, State::Stopped);
     }
 
-    /// An operator's log at its usual level shows the end of trouble, and not each attempt.
+    /// An operator's log at the usual level shows the end of trouble, and not each attempt.
     #[test]
     fn that_it_reads_again_is_no_news_and_that_it_follows_again_is() {
         let (log, _guard) = Captured::at(tracing::Level::INFO);

@@ -1,4 +1,4 @@
-//! Timing of one watch: deadlines, silence and the time of its end.
+//! Timing of a watch: deadlines, silence and the time of the end.
 
 use std::time::Duration;
 
@@ -9,12 +9,13 @@ use super::NO_PROGRESS;
 /// A watch that ended within this time without progress counts as a failure, not as an end.
 pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
 /// A watch that ends earlier before its timeout than this plus a sixty-fourth of the timeout was
-/// not ended by its own timer: clocks differ, and the server's timer began when the request
+/// not ended by the watch's own timer: clocks differ, and the server's timer began when the request
 /// arrived.
 const EARLY: Duration = Duration::from_secs(1);
 /// Interval of warnings that the end of a streaming list is missing.
 ///
-/// Long enough for the list of a large kind on a healthy server; the list is not ended by it.
+/// Long enough for the list of a large kind on a healthy server; the list is not ended by this
+/// interval.
 const MISSING_END_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Times of a watch's events, and of the next check when nothing arrives.
@@ -38,7 +39,7 @@ pub(super) struct Stream {
     pub(super) progress: usize,
     /// Whether any frame has come. A server sends bookmarks about once a minute.
     has_received: bool,
-    /// Whether it has sent something or stayed open, so that it counts as healthy.
+    /// Whether the stream has sent something or stayed open, and so counts as healthy.
     pub(super) is_confirmed: bool,
 }
 
@@ -58,8 +59,8 @@ impl Stream {
         }
     }
 
-    /// Notes a frame that ended at `now`. During a list only its objects are progress: a server
-    /// that does not know streaming lists may send changes for ever.
+    /// Notes a frame that ended at `now`. During a list only the list's objects are progress: a
+    /// server that does not know streaming lists may send changes for ever.
     pub(super) fn frame(&mut self, now: Instant, is_object: bool) {
         self.has_received = true;
         if is_object || !self.is_listing {
@@ -67,11 +68,11 @@ impl Stream {
         }
     }
 
-    /// Notes the state after a read at `now`: whether a frame is incomplete, and whether it is
-    /// another one than before.
+    /// Notes the state after a read at `now`: whether a frame is incomplete, and whether that frame
+    /// differs from the frame before.
     pub(super) fn partial(&mut self, now: Instant, is_inside: bool, is_another: bool) {
-        // A frame that ended and another that began in one read is progress: the new one has its
-        // own half a minute.
+        // A frame that ended and another that began in the same read is progress: the new frame has
+        // a new half minute.
         let begun = self.partial_since.filter(|_| !is_another);
         self.partial_since = is_inside.then(|| begun.unwrap_or(now));
     }
@@ -85,11 +86,11 @@ impl Stream {
 
     /// Returns the deadline of the next frame.
     ///
-    /// A stream whose deadline has passed hangs: the caller drops it and opens another.
+    /// A stream whose deadline has passed hangs: the caller drops the stream and opens another.
     pub(super) fn deadline(&self) -> Instant {
         let patience = match self.is_listing {
             true => NO_PROGRESS,
-            // A watch may be silent until the server's own timer ends it.
+            // A watch may be silent until the server's own timer ends the watch.
             false => self.timeout.saturating_add(NO_PROGRESS),
         };
         let deadline = self.last_frame + patience;
@@ -99,8 +100,8 @@ impl Stream {
 
     /// Returns the time of the next check without a frame.
     ///
-    /// It is no later than the moment at which a stream that stays open counts as healthy, so that
-    /// the status changes then without a frame.
+    /// The time is no later than the moment at which a stream that stays open counts as healthy, so
+    /// that the status changes then without a frame.
     pub(super) fn wake(&self) -> Instant {
         let mut wake = self.deadline();
         if !self.is_confirmed {
@@ -123,12 +124,12 @@ impl Stream {
         now.saturating_duration_since(self.last_frame)
     }
 
-    /// Returns whether the watch was ended by its own timer, after it had sent something. Any other
-    /// end may be that of a server whose store is set back before it restarts, and silence may come
+    /// Returns whether the watch was ended by the watch's own timer, after some data. Any other end
+    /// may be that of a server whose store is set back before the restart, and silence may come
     /// from such a server.
     pub(super) fn was_orderly(&self, now: Instant) -> bool {
-        // The server's timer runs by its own clock: the tolerance grows with the
-        // timeout, as the difference of two clocks does.
+        // The server's timer runs by the server's clock: the tolerance grows with the timeout, as
+        // the difference of two clocks does.
         let slack = EARLY + self.timeout / 64;
         self.has_received && now.saturating_duration_since(self.opened) + slack >= self.timeout
     }

@@ -6,7 +6,7 @@ use super::expect::Expected;
 use windlass_client::client::Verb;
 use windlass_core::resource::ResourceInfo;
 
-/// One kind in one scope.
+/// A kind in a single scope.
 #[derive(Debug)]
 pub(super) struct Subject {
     pub(super) info: ResourceInfo,

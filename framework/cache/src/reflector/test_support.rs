@@ -21,7 +21,7 @@ pub(crate) enum ScriptedResponse {
     Status(u16, &'static str),
     /// 429 with `Retry-After`.
     SlowDown(Duration),
-    /// A body in pieces, then its end.
+    /// A body in pieces, then the end.
     Body(Vec<String>),
     /// A body in pieces, then silence.
     Hang(Vec<String>),
@@ -42,7 +42,7 @@ impl From<ScriptedResponse> for super::MemoryResponse {
     }
 }
 
-/// A server whose watches follow its writes.
+/// A server whose watches follow the server's writes.
 pub(crate) struct Server(pub(crate) MemorySource);
 
 impl fmt::Debug for Server {
@@ -64,7 +64,7 @@ impl Server {
         Arc::new(Self(source))
     }
 
-    /// Answers by `script` from now on, where it returns an answer; its first argument is the
+    /// Answers by `script` from now on, where `script` returns an answer; the first argument is the
     /// number of the request.
     pub(crate) fn script(
         &self,

@@ -1,4 +1,4 @@
-//! A watch, with or without the current state as its first part (a streaming list).
+//! A watch, with or without the current state as the first part (a streaming list).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ enum WatchInput {
 }
 
 impl<T: ReflectorSink> Reflector<T> {
-    /// Follows changes until the stream that `read` asks for ends; returns its end. `open_for`
-    /// becomes the time for which it was open.
+    /// Follows changes until the stream that `read` asks for ends; returns the end. `open_for`
+    /// becomes the time for which the stream was open.
     pub(super) async fn watch(&mut self, read: Read, open_for: &mut Duration) -> AttemptEnd {
         let (during, timeout) = match &read {
             Read::Watch { timeout, .. } => (During::Watch, *timeout),
@@ -68,12 +68,12 @@ impl<T: ReflectorSink> Reflector<T> {
         [relist_at, resync, check].into_iter().flatten().fold(stream.wake(), Instant::min)
     }
 
-    /// Reads the stream until it ends, and checks it in between.
+    /// Reads the stream until the end, with checks in between.
     async fn follow(&mut self, chunks: &mut Chunks, stream: &mut Stream) -> AttemptEnd {
         let clock = self.environment.clock.clone();
         let mut frames = FrameDecoder::with_limit(self.options.frame_limit);
-        // The timer stays armed while pieces arrive, and may fire early: arming it anew for each
-        // piece would cost more than most pieces do.
+        // The timer stays armed while pieces arrive, and may fire early: arming the timer anew for
+        // each piece would cost more than most pieces do.
         let mut armed = self.wake(stream);
         let mut timer = pin!(clock.sleep_until(armed));
         let capabilities = Arc::clone(&self.capabilities);
@@ -122,7 +122,8 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Handles a piece; further pieces that are available at once are read and handed over with it.
+    /// Handles a piece; further pieces that are available at once are read and handed over with the
+    /// piece.
     async fn arrived(
         &mut self,
         first: Option<Result<Bytes, Error>>,
@@ -148,7 +149,7 @@ impl<T: ReflectorSink> Reflector<T> {
         let has_advanced = stream.progress > before;
         self.status.heard(now, has_advanced);
         self.count_items();
-        // One mark per read, not per event.
+        // A single mark per read, not per event.
         if has_advanced && let Some(version) = self.machine.resume() {
             self.sink.reached(StreamProgress::Reached, version);
         }
@@ -172,7 +173,7 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Reads one piece.
+    /// Reads a piece.
     fn read(
         &mut self,
         piece: &Bytes,
@@ -226,7 +227,7 @@ impl<T: ReflectorSink> Reflector<T> {
         Ok(())
     }
 
-    /// Asks the target for a resync and schedules the next one.
+    /// Asks the target for a resync and schedules the next resync.
     async fn resync(&mut self, stream: &mut Stream) -> Result<(), AttemptEnd> {
         self.resync_at = self.options.resync.map(|period| self.environment.clock.after(period));
         if self.sink.should_resync()
@@ -239,7 +240,7 @@ impl<T: ReflectorSink> Reflector<T> {
         Ok(())
     }
 
-    /// Sets the healthy state once the watch has proved itself. A watch that is closed at once was
+    /// Sets the healthy state once the watch has proved healthy. A watch that is closed at once was
     /// never healthy, and the state must not flap.
     fn confirm(&self, stream: &mut Stream) {
         if !stream.is_confirmed && !stream.is_listing {
@@ -282,7 +283,7 @@ impl<T: ReflectorSink> Reflector<T> {
         AttemptEnd::Failed(format!("the watch of {what} brought no complete frame for {quiet} s"))
     }
 
-    /// Handles one frame.
+    /// Handles a frame.
     fn frame(
         &mut self,
         part: RawItem<'_>,
@@ -315,7 +316,7 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Handles an event whose object is too large, by its beginning.
+    /// Handles an event whose object is too large, by the beginning.
     fn large_event(&mut self, line: &[u8], stream: &mut Stream) -> Result<(), Malformed> {
         let frame = Frame::of_beginning(line)?;
         let scan = MetadataScan::of_beginning(frame.object)?;
@@ -329,7 +330,7 @@ impl<T: ReflectorSink> Reflector<T> {
         Ok(())
     }
 
-    /// Handles an event. The outer error is a frame that cannot be read, the inner one the end of
+    /// Handles an event. The outer error is a frame that cannot be read, the inner error the end of
     /// the watch.
     fn event(
         &mut self,
@@ -393,7 +394,7 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Drops a repeated frame. A frame from before the position at which the watch began need not
-    /// be sent by any server; a server that was set back may send it.
+    /// be sent by any server; a server that was set back may send such a frame.
     fn repeated(&mut self, version: &str, now: Instant) {
         self.dropped("not_newer");
         if self.machine.is_before_stream(version) {

@@ -1,13 +1,13 @@
 //! The cache: objects by key and by index, always consistent.
 //!
 //! Objects are stored as the compact bytes that came over the wire; an object's [`MetadataRef`] is
-//! a view on them. Typed values cost ten times the memory of their bytes and most are never read,
-//! so an object is decoded on its first read and the value is shared for as long as a reader holds
-//! it. Indexes on field paths do not decode either.
+//! a view on these bytes. Typed values cost ten times the memory of their bytes and most are never
+//! read, so an object is decoded on the first read and the value is shared for as long as a reader
+//! holds it. Indexes on field paths do not decode either.
 //!
 //! Writes of this process are overlaid on the state that the watch has shown, for at most 10 s, so
-//! that a reconcile sees its own writes. The store does no I/O and runs no tasks: the informer
-//! feeds it.
+//! that a reconcile sees the own writes. The store does no I/O and runs no tasks: the informer
+//! feeds the store.
 
 // DESIGN.md, 110: The store is layers of folders
 

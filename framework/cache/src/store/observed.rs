@@ -9,7 +9,7 @@ use super::version::order;
 use crate::delta::DeltaItem;
 use windlass_core::resource::ObjectKey;
 
-/// One pass over a scope: a list and the watch that follows it. Run numbers count up. A new epoch
+/// A single pass over a scope: a list and the following watch. Run numbers count up. A new epoch
 /// begins when the server's versions went backwards; versions of two epochs do not compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListGeneration {
@@ -19,14 +19,14 @@ pub struct ListGeneration {
     pub number: u32,
 }
 
-/// An object as a reflector received it.
+/// An object as received by a reflector.
 #[derive(Clone, Debug)]
 pub struct Observed {
     #[doc(hidden)]
     pub object: Arc<Object>,
     #[doc(hidden)]
     pub run: ListGeneration,
-    /// The first list showed it.
+    /// The first list showed the object.
     #[doc(hidden)]
     pub is_initial: bool,
 }
@@ -51,9 +51,9 @@ impl DeltaItem for Observed {
 /// A milestone of a scope's stream, in order with the stream's objects.
 #[derive(Clone, Debug)]
 pub struct StreamMark {
-    /// The reflector that sent it.
+    /// The reflector that sent the mark.
     pub(crate) scope: usize,
-    /// Its namespace; `None` for all.
+    /// The reflector's namespace; `None` for all.
     pub(crate) namespace: Option<Arc<str>>,
     pub(crate) run: ListGeneration,
     pub(crate) resource_version: Arc<str>,
@@ -77,18 +77,18 @@ impl StreamMark {
 pub enum MarkKind {
     /// Everything up to this version was delivered.
     Reached,
-    /// The list is complete: objects that it did not show are gone.
+    /// The list is complete: objects that the list did not show are gone.
     Listed,
-    /// The list is complete but for items whose name could not be read: objects that it did not
-    /// show stay.
+    /// The list is complete but for items whose name could not be read: objects that the list did
+    /// not show stay.
     ListedInPart,
-    /// The kind is not served: all its objects are gone.
+    /// The kind is not served: all objects of the kind are gone.
     Absent,
     /// The server's versions went backwards: earlier own writes cannot be waited for.
     NewEpoch,
 }
 
-/// A change of one object.
+/// A change of an object.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The store did not have the object.
@@ -109,7 +109,7 @@ pub enum Event {
     Deleted {
         /// Last cached state.
         last: Arc<Object>,
-        /// A list did not show the object: its last state was not seen.
+        /// A list did not show the object: the last state was not seen.
         final_state_unknown: bool,
     },
 }
@@ -132,7 +132,7 @@ pub struct BatchOutcome {
     pub events: Vec<Event>,
     /// Marks in order; the events of all deltas before a mark are in `events`.
     pub(crate) marks: Vec<StreamMark>,
-    /// States that were not newer than the cached ones.
+    /// States that were not newer than the cached states.
     pub(crate) dropped: u64,
     /// Dropped states; freed with this value, outside of the lock.
     pub(in crate::store) stale: Vec<Observed>,
@@ -153,7 +153,7 @@ impl Drop for BatchOutcome {
 }
 
 impl BatchOutcome {
-    /// Counts a state that was not newer, and keeps it to be freed outside of the lock.
+    /// Counts a state that was not newer, and keeps that state to be freed outside of the lock.
     pub(in crate::store) fn drop_stale(&mut self, seen: Observed) {
         self.dropped += 1;
         self.stale.push(seen);

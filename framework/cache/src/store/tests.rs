@@ -124,14 +124,14 @@ fn a_deleted_object_is_not_brought_back_by_an_older_frame() {
     assert_eq!(put(&core, &config_map("a", "v", 13)), ["+a/v@13"]);
 }
 
-/// B10 (deleted and created again under one name), G-C4 (one deletion, before the successor's
+/// B10 (deleted and created again under the same name), G-C4 (one deletion, before the successor's
 /// addition).
 #[test]
 fn an_object_deleted_and_recreated_is_told_as_deleted_then_added() {
     let core = core();
     put(&core, &config_map("a", "u1", 1));
     assert_eq!(put(&core, &config_map("a", "u2", 5)), ["?a/u1@1", "+a/u2@5"]);
-    // An older incarnation cannot replace the newer one.
+    // An older incarnation cannot replace the newer incarnation.
     assert!(put(&core, &config_map("a", "u1", 4)).is_empty());
     assert!(delete(&core, &config_map("a", "u1", 4)).is_empty());
 }

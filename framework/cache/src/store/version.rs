@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// Returns the order of two versions of one kind. Decimal integers compare by value, whatever their
-/// length; other texts can only be equal, or unordered (`None`).
+/// Returns the order of two versions of the same kind. Decimal integers compare by value,
+/// regardless of length; other texts can only be equal, or unordered (`None`).
 pub(crate) fn order(a: &str, b: &str) -> Option<Ordering> {
     if is_number(a) && is_number(b) {
         return Some(a.len().cmp(&b.len()).then_with(|| a.cmp(b)));

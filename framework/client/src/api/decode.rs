@@ -62,11 +62,11 @@ struct RawList<'a> {
     #[serde(default)]
     metadata: ListMeta,
     #[serde(borrow, default)]
-    // Raw: each object is decoded by itself, so that one bad object does not hide the others.
+    // Raw: each object is decoded separately, so that a bad object does not hide the others.
     items: Option<Vec<&'a RawValue>>,
 }
 
-/// The parts of an undecodable item that its error names.
+/// The parts of an undecodable item that the error names.
 #[derive(Deserialize)]
 struct ItemIdentity<'a> {
     #[serde(borrow, default)]
@@ -89,9 +89,9 @@ pub(crate) struct Page<K> {
     pub(crate) items: Vec<Result<K, Error>>,
     /// Version of the collection.
     pub(crate) resource_version: String,
-    /// Token of the next page; `None` on the last one.
+    /// Token of the next page; `None` on the last page.
     pub(crate) continue_token: Option<String>,
-    /// Approximate number of objects on later pages, if the server sends it.
+    /// Approximate number of objects on later pages, if the server sends the number.
     pub(crate) remaining: Option<u64>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn page<K: Resource>(
     })
 }
 
-/// Decodes the list in the answer to `what`; one undecodable object is an error.
+/// Decodes the list in the answer to `what`; an undecodable object is an error.
 pub(crate) fn list<K: Resource>(
     what: &str,
     body: &[u8],
@@ -128,11 +128,11 @@ pub(crate) fn list<K: Resource>(
     })
 }
 
-/// Decodes one item of a list or of a watch.
+/// Decodes an item of a list or of a watch.
 pub(crate) fn item<K: Resource>(what: &str, item: &str, info: &ResourceInfo) -> Result<K, Error> {
     let decoded: Result<K, _> = times::from_slice(item.as_bytes());
     let mut object = decoded.map_err(|error| {
-        // The name may decode although the object does not: the error contains it.
+        // The name may decode although the object does not: the error contains the name.
         let name = serde_json::from_str::<ItemIdentity<'_>>(item).map(|item| item.metadata);
         let part = match name {
             Ok(ItemMetadata { name, namespace }) if namespace.is_empty() => format!("\"{name}\""),

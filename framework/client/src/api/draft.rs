@@ -1,5 +1,5 @@
-//! A [`Prepared`] under construction for a kind: no type parameters, the first mistake is kept until
-//! the end.
+//! A [`Prepared`] under construction for a kind: no type parameters, the first mistake is kept
+//! until the end.
 //!
 //! This module adds the parts that depend on the kind: path, wording of error texts, body, and
 //! whether the request may be repeated. The checks of paths are those of
@@ -35,7 +35,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// A target; without a kind every request of it is refused.
+    /// A target; without a kind every request of the target is refused.
     pub(crate) fn new(client: Client, info: Option<ResourceInfo>, namespace: Option<&str>) -> Self {
         let info = info.unwrap_or(ResourceInfo {
             group: "".into(),
@@ -44,7 +44,7 @@ impl Target {
             plural: "".into(),
             scope: Scope::Namespaced,
         });
-        // Objects of a cluster-scoped kind have no namespace, whatever the client's is.
+        // Objects of a cluster-scoped kind have no namespace, whatever the client's namespace is.
         let namespace = namespace.filter(|_| info.scope == Scope::Namespaced).map(str::to_owned);
         Self { client, info, namespace, metadata: false }
     }
@@ -65,7 +65,7 @@ impl Target {
 pub(crate) struct Draft {
     pub(crate) target: Arc<Target>,
     /// The request so far: verb, method, query, body, timeout, and whether a second execution does
-    /// no harm. Path, headers and description follow when it is finished.
+    /// no harm. Path, headers and description follow when the draft is finished.
     pub(super) prepared: Prepared,
     pub(super) namespace: Option<String>,
     pub(super) name: Option<String>,
@@ -85,7 +85,7 @@ pub(crate) struct Draft {
 /// A function that is called with the answer of an executed request.
 pub(super) type OnAnswer = Arc<dyn Fn(&Bytes) + Send + Sync>;
 
-/// Shows only the length of the body: it may be a Secret.
+/// Shows only the length of the body: the body may be a Secret.
 impl fmt::Debug for Draft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Draft")
@@ -106,7 +106,7 @@ pub(crate) fn json<T: Serialize>(object: &T) -> serde_json::Result<Vec<u8>> {
 }
 
 impl Draft {
-    /// A request with its first checks: the kind is known, the namespace is not empty.
+    /// A request with the first checks: the kind is known, the namespace is not empty.
     fn new(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: Option<&str>) -> Self {
         let info = &target.info;
         let mut draft = Self {
@@ -136,19 +136,19 @@ impl Draft {
     /// A request about the whole collection.
     pub(crate) fn collection(target: &Arc<Target>, verb: Verb) -> Self {
         let mut draft = Self::new(target, verb, target.namespace.as_deref(), None);
-        // API servers delete collections in one namespace only.
+        // API servers delete collections in a single namespace only.
         if verb == Verb::DeleteCollection && draft.lacks_namespace(target.namespace.as_deref()) {
             draft.refuse("a collection is deleted in one namespace; use Client::namespace");
         }
         draft
     }
 
-    /// A request about one object.
+    /// A request about a single object.
     pub(crate) fn named(target: &Arc<Target>, verb: Verb, name: &str) -> Self {
         Self::placed(target, verb, target.namespace.as_deref(), name)
     }
 
-    /// A request about one object in this namespace.
+    /// A request about a single object in this namespace.
     fn placed(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: &str) -> Self {
         let mut draft = Self::new(target, verb, namespace, Some(name));
         if name.is_empty() {
@@ -165,14 +165,14 @@ impl Draft {
         self.target.info.scope == Scope::Namespaced && namespace.is_none()
     }
 
-    /// A creation of the object with this metadata, by its name or generated name.
+    /// A creation of the object with this metadata, by name or generated name.
     pub(crate) fn create(
         target: &Arc<Target>,
         metadata: &ObjectMeta,
         body: serde_json::Result<Vec<u8>>,
     ) -> Self {
         let namespace = namespace_of(target, metadata.namespace.as_deref());
-        // No name in the path of a creation: the body has it.
+        // No name in the path of a creation: the body has the name.
         let mut draft = Self::new(target, Verb::Create, namespace, None);
         draft.needs_content();
         let text = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
@@ -180,7 +180,7 @@ impl Draft {
             (Some(name), _) => {
                 draft.noun = noun(&target.info, namespace, Some(&name));
             }
-            // The name is not known yet: the prefix stands for it in error texts.
+            // The name is not known yet: the prefix stands for the name in error texts.
             (None, Some(prefix)) => {
                 draft.noun = noun(&target.info, namespace, Some(&format!("{prefix}*")));
             }
@@ -194,7 +194,7 @@ impl Draft {
         draft
     }
 
-    /// A replacement of the object with this metadata; repeatable when it names a version.
+    /// A replacement of the object with this metadata; repeatable when the metadata name a version.
     pub(crate) fn replace(
         target: &Arc<Target>,
         metadata: &ObjectMeta,
@@ -212,9 +212,9 @@ impl Draft {
         draft
     }
 
-    /// A patch; repeatable when it depends on a version.
+    /// A patch; repeatable when the patch depends on a version.
     pub(crate) fn patch(target: &Arc<Target>, name: &str, patch: Patch) -> Self {
-        // An apply needs type and name in its body.
+        // An apply needs type and name in the body.
         if let Patch::Apply(intent) = patch {
             return Self::apply(target, name, Ok(intent));
         }
@@ -223,7 +223,7 @@ impl Draft {
         draft
     }
 
-    /// A request about a subresource of one object.
+    /// A request about a subresource of a single object.
     pub(crate) fn part(target: &Arc<Target>, verb: Verb, name: &str, subresource: &str) -> Self {
         let mut draft = Self::named(target, verb, name);
         draft.metadata = false;
@@ -249,7 +249,7 @@ impl Draft {
         let named = metadata_text(&object, "name");
         let namespace = namespace_of(target, own.as_deref()).map(str::to_owned);
         let mut draft = Self::placed(target, Verb::Apply, namespace.as_deref(), name);
-        // A mistake in the intent itself is reported first.
+        // A mistake in the intent is reported first.
         draft.mistake = mistake.or(draft.mistake);
         draft.check_agreement(own.as_deref());
         if named.is_some_and(|named| named != name) {
@@ -268,14 +268,15 @@ impl Draft {
         draft
     }
 
-    /// Refuses a write of metadata alone: it would remove everything else from the object.
+    /// Refuses a write of metadata alone: such a write would remove everything else from the
+    /// object.
     fn needs_content(&mut self) {
         if self.metadata {
             self.refuse("only metadata is at hand; patch or apply it");
         }
     }
 
-    /// Notes a mistake; the first one is reported.
+    /// Notes a mistake; the first mistake is reported.
     pub(crate) fn refuse(&mut self, mistake: impl Into<String>) {
         self.mistake.get_or_insert_with(|| mistake.into());
     }
@@ -290,7 +291,7 @@ impl Draft {
         }
     }
 
-    /// Sets an encoded object as the body, completed with its type.
+    /// Sets an encoded object as the body, completed with the object's type.
     fn object_body(&mut self, body: serde_json::Result<Vec<u8>>) {
         match body.map(|body| typed(body, &self.target.info)) {
             Ok(body) => self.prepared.body = body,
@@ -298,12 +299,12 @@ impl Draft {
         }
     }
 
-    /// Sets the body as it is.
+    /// Sets the body unchanged.
     pub(crate) fn set_json(&mut self, body: &Value) {
         self.prepared.body = body.to_string().into();
     }
 
-    /// Sets any value as the body; repeatable when it replaces a version that it names.
+    /// Sets any value as the body; repeatable when the value names the version to replace.
     pub(crate) fn any_body(&mut self, body: &impl Serialize) {
         match serde_json::to_value(body) {
             Ok(body) => {
@@ -315,14 +316,14 @@ impl Draft {
         }
     }
 
-    /// Sets a patch as the body, with its format.
+    /// Sets a patch as the body, with the patch's format.
     pub(crate) fn patch_body(&mut self, patch: &Patch) {
         self.prepared.repeatable |= patch.is_repeatable();
         self.form = Some(patch.form());
         self.prepared.body = patch.body().to_string().into();
     }
 
-    /// Sets a query parameter; a later value replaces an earlier one.
+    /// Sets a query parameter; a later value replaces an earlier value.
     pub(crate) fn set(&mut self, key: &'static str, value: impl Into<String>) {
         self.unset(key);
         self.prepared.push_parameter(key, value);
@@ -348,7 +349,7 @@ impl Draft {
         next
     }
 
-    /// Turns the request into one about the status.
+    /// Turns the request into a request about the status.
     pub(crate) fn set_status(&mut self) {
         if self.subresource.as_deref().is_some_and(|other| other != "status") {
             self.refuse("a subresource has no status of its own");
@@ -358,7 +359,7 @@ impl Draft {
         self.subresource = Some("status".to_owned());
     }
 
-    /// Marks the request as harmless when it is executed twice.
+    /// Marks the request as harmless when executed twice.
     pub(crate) fn repeatable(&mut self) {
         self.prepared.repeatable = true;
     }
@@ -379,7 +380,7 @@ impl Draft {
 
     /// Asks the server to store nothing.
     pub(crate) fn dry_run(&mut self) {
-        // Nothing is stored, so that it may be repeated.
+        // Nothing is stored, so that the request may be repeated.
         self.set("dryRun", "All");
         self.prepared.repeatable = true;
     }

@@ -1,6 +1,6 @@
-//! Typed verbs. Each returns a request, which is sent when it is awaited.
+//! Typed verbs. Each returns a request, which is sent when awaited.
 //!
-//! Types exist at the edge only: a call is built as plain data and its answer is decoded at the
+//! Types exist at the edge only: a call is built as plain data and the answer is decoded at the
 //! end, so that a kind costs little code. A request that cannot be sent (an empty name, a name with
 //! a slash, a namespaced object without a namespace) fails as [`ErrorKind::Usage`] before anything
 //! is sent. Typed, dynamic and metadata-only objects go through the same [`Api`].
@@ -9,28 +9,28 @@
 //!
 //! | need | call |
 //! |---|---|
-//! | one object, or an error | [`Api::get`] |
-//! | one object, or `None` | [`Api::get_opt`] |
-//! | its metadata only | [`Api::get_metadata`]; for all calls [`Api::metadata`] |
-//! | all objects, of one version | [`Api::list`], awaited |
-//! | all objects one by one, in little memory | [`Api::list`] and [`List::stream`] |
-//! | one page | [`List::limit`], [`List::continue_token`] |
+//! | a single object, or an error | [`Api::get`] |
+//! | a single object, or `None` | [`Api::get_opt`] |
+//! | only the metadata of an object | [`Api::get_metadata`]; for all calls [`Api::metadata`] |
+//! | all objects, of a single version | [`Api::list`], awaited |
+//! | all objects in sequence, in little memory | [`Api::list`] and [`List::stream`] |
+//! | a single page | [`List::limit`], [`List::continue_token`] |
 //! | changes, for the life of a watch | [`Api::watch`] |
 //! | changes, over lost connections | [`Watch::resuming`] |
 //! | a cache of a kind | an informer |
 //! | a new object | [`Api::create`] |
-//! | your fields set, whatever the object was | [`Api::apply`], [`Api::apply_status`] |
+//! | your fields set, whatever the object was before | [`Api::apply`], [`Api::apply_status`] |
 //! | your applied fields, read back | [`owned_fields`] |
 //! | updated fields turned into applied ones | [`upgrade_to_apply`] |
-//! | the whole object, unless another writer changed it | [`Api::replace`] |
+//! | the whole object, unless another writer changed the object | [`Api::replace`] |
 //! | some fields | [`Api::patch`] |
 //! | exactly your changes to a copy | [`Api::patcher`] |
-//! | its status instead | [`Write::status`] |
+//! | the status instead | [`Write::status`] |
 //! | a wanted state, created if missing | [`Api::create_or_update`], [`Api::create_or_patch`] |
 //! | read, change, write until no conflict is left | [`retry_on_conflict`] |
-//! | one object deleted | [`Api::delete`], [`Api::wait_deleted`] |
+//! | a single object deleted | [`Api::delete`], [`Api::wait_deleted`] |
 //! | many objects deleted | [`Api::delete_collection`] |
-//! | to wait until it is ready | [`Api::wait_for`] |
+//! | to wait until an object is ready | [`Api::wait_for`] |
 //! | another number of replicas | [`Api::scale`] |
 //! | a Pod moved away, budgets respected | [`Api::evict`] |
 //! | the output of a container | [`Api::log`] |
@@ -85,17 +85,17 @@ use windlass_core::resource::{
 
 /// Future of a request's result.
 ///
-/// Boxed, so that a request in a larger future costs one pointer there. Dropping it cancels the
-/// request.
+/// Boxed, so that a request in a larger future costs a pointer there. Dropping the future cancels
+/// the request.
 pub type ApiFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// The APIs of kinds.
 impl Client {
     /// Returns the API of a kind, in all namespaces.
     ///
-    /// For one object of a namespaced kind the namespace is needed: use
-    /// [`namespace`](Self::namespace). A client that is restricted to a namespace has its API in
-    /// that one. Nothing is sent.
+    /// For a single object of a namespaced kind the namespace is needed: use
+    /// [`namespace`](Self::namespace). A client that is restricted to a namespace has the API in
+    /// that namespace. Nothing is sent.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -111,7 +111,7 @@ impl Client {
         Api::new(self.clone(), K::static_info(), self.bound_namespace())
     }
 
-    /// Returns the API of a kind in one namespace. For a cluster-scoped kind the namespace is
+    /// Returns the API of a kind in a single namespace. For a cluster-scoped kind the namespace is
     /// ignored.
     ///
     /// An empty namespace makes every call fail as [`Usage`](windlass_core::ErrorKind::Usage); for
@@ -138,7 +138,7 @@ impl Client {
     }
 }
 
-/// One kind in one namespace or in all; cheap to clone.
+/// A kind in a single namespace or in all; cheap to clone.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -155,8 +155,8 @@ impl Client {
 /// # }
 /// ```
 ///
-/// Setters on the returned requests override the client's defaults for one call. Requests own their
-/// parts: they may be stored, moved to another task and awaited there.
+/// Setters on the returned requests override the client's defaults for a single call. Requests own
+/// their parts and may be stored, moved to another task and awaited there.
 pub struct Api<K> {
     /// Kind, namespace and client, shared with the requests.
     target: Arc<Target>,
@@ -184,8 +184,8 @@ impl<K: Resource> Api<K> {
         Self { target: Arc::new(Target::new(client, info, namespace)), _kind: PhantomData }
     }
 
-    /// Returns the kind. All its parts are empty for a kind that only a value knows, if it was
-    /// asked for without one: every call then fails as
+    /// Returns the kind. All parts are empty for a kind that only a value knows, if the API was
+    /// asked for without a value: every call then fails as
     /// [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage).
     ///
     /// From [`Resource::static_info`], or from [`Client::dynamic`].
@@ -195,14 +195,14 @@ impl<K: Resource> Api<K> {
 
     /// Returns the namespace; `None` for all of them, or for a kind without namespaces.
     ///
-    /// A restricted client names its namespace here.
+    /// A restricted client returns the namespace of the restriction.
     pub fn in_namespace(&self) -> Option<&str> {
         self.target.namespace.as_deref()
     }
 
     /// Returns the client that sends the requests.
     ///
-    /// A clone of it shares connections, credentials and limits.
+    /// A clone of the client shares connections, credentials and limits.
     pub fn client(&self) -> &Client {
         &self.target.client
     }
@@ -210,7 +210,7 @@ impl<K: Resource> Api<K> {
     /// Returns an `Api` for the same kind and namespace, metadata only.
     ///
     /// Reads and watches ask the server to leave the rest out, which saves most of the work for
-    /// large objects on both sides. Servers that cannot do it send whole objects, of which the
+    /// large objects on both sides. Servers without this ability send whole objects, of which the
     /// metadata is kept. Creating and replacing fail as
     /// [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage).
     ///
@@ -227,7 +227,7 @@ impl<K: Resource> Api<K> {
         Api { target: Arc::new(self.target.metadata()), _kind: PhantomData }
     }
 
-    /// Returns an `Api` for the namespace of `object`, if this one is for all namespaces.
+    /// Returns an `Api` for the namespace of `object`, if `self` is for all namespaces.
     fn near(&self, object: &K) -> Self {
         match object.namespace().filter(|_| self.target.namespace.is_none()) {
             Some(namespace) if self.target.info.scope == Scope::Namespaced => {
@@ -239,10 +239,10 @@ impl<K: Resource> Api<K> {
         }
     }
 
-    /// Reads one object. [`Get::opt`] returns `None` for one that does not exist.
+    /// Reads a single object. [`Get::opt`] returns `None` for an object that does not exist.
     ///
-    /// The newest state, by a consistent read, unless [`Get::resource_version`]
-    /// accepts an older one.
+    /// The newest state, by a consistent read, unless [`Get::resource_version`] accepts an older
+    /// state.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -257,7 +257,7 @@ impl<K: Resource> Api<K> {
         Get::new(Draft::named(&self.target, Verb::Get, name), decode::object)
     }
 
-    /// Reads one object; `None` when it does not exist.
+    /// Reads a single object; `None` when the object does not exist.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -279,7 +279,7 @@ impl<K: Resource> Api<K> {
         self.get(name).opt().await
     }
 
-    /// Reads one object's metadata; see [`metadata`](Self::metadata).
+    /// Reads a single object's metadata; see [`metadata`](Self::metadata).
     ///
     /// For checks of existence, labels and owners of large objects. Errors and cancel safety are
     /// those of [`Get`].
@@ -288,11 +288,11 @@ impl<K: Resource> Api<K> {
         Get::new(draft.only_metadata(), decode::object)
     }
 
-    /// Reads the collection, page by page, unless a [limit](List::limit) asks for one page; or as a
-    /// [stream](List::stream).
+    /// Reads the collection, page by page, unless a [limit](List::limit) asks for a single page; or
+    /// as a [stream](List::stream).
     ///
-    /// 500 objects a page by default. The pages together are of one version of the collection: if
-    /// the server forgets that version in between, the list begins anew as one answer.
+    /// 500 objects a page by default. The pages together are of a single version of the collection:
+    /// if the server forgets that version in between, the list begins anew as a single answer.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -309,8 +309,8 @@ impl<K: Resource> Api<K> {
 
     /// Follows changes of the collection.
     ///
-    /// One connection, which the server ends after some minutes; [`Watch::resuming`] goes on from
-    /// the last version. A cache of a kind is the task of an informer.
+    /// A single connection, which the server ends after some minutes; [`Watch::resuming`] goes on
+    /// from the last version. A cache of a kind is the task of an informer.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -332,12 +332,13 @@ impl<K: Resource> Api<K> {
         Watch::new(Draft::collection(&self.target, Verb::Watch))
     }
 
-    /// Creates `object`, by its name or `generateName`; the answer carries the generated name.
+    /// Creates `object`, by name or `generateName`; the answer carries the generated name.
     ///
     /// The errors are those of [`Write`], and
     /// [`AlreadyExists`](windlass_core::ErrorKind::AlreadyExists) when the name is taken. A
-    /// creation whose answer is lost is [`Ambiguous`](windlass_core::ErrorKind::Ambiguous): it is
-    /// not repeated, because with a `generateName` a repetition would create a second object.
+    /// creation whose answer is lost is [`Ambiguous`](windlass_core::ErrorKind::Ambiguous): the
+    /// creation is not repeated, because with a `generateName` a repetition would create a second
+    /// object.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -360,12 +361,14 @@ impl<K: Resource> Api<K> {
         )
     }
 
-    /// Replaces the object of the same name. With a resourceVersion, which must be the stored one
-    /// (otherwise [`Conflict`](windlass_core::ErrorKind::Conflict)). Without one most built-in kinds
-    /// are replaced whatever is stored, and custom resources are refused.
+    /// Replaces the object of the same name. With a resourceVersion, which must be the stored
+    /// version (otherwise [`Conflict`](windlass_core::ErrorKind::Conflict)). Without a
+    /// resourceVersion most built-in kinds are replaced whatever is stored, and custom resources
+    /// are refused.
     ///
-    /// Fields that are absent in `object` are removed from the stored one. With a resourceVersion
-    /// the call is repeated after lost answers, since a second execution would be refused.
+    /// Fields that are absent in `object` are removed from the stored object. With a
+    /// resourceVersion the call is repeated after lost answers, since a second execution would be
+    /// refused.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -391,7 +394,7 @@ impl<K: Resource> Api<K> {
         )
     }
 
-    /// Patches an object, in one of the formats of [`Patch`].
+    /// Patches an object, in a format of [`Patch`].
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -411,11 +414,11 @@ impl<K: Resource> Api<K> {
     /// Server-side apply of `intent`, which contains only the fields that this field manager wants.
     /// Missing `apiVersion`, `kind` and name are added; `managedFields` are left out.
     ///
-    /// A field that an earlier apply of this manager set and this one leaves out is removed, unless
-    /// another manager owns it as well. A field that another manager owns is a
-    /// [`Conflict`](windlass_core::ErrorKind::Conflict), until [`Write::force`] takes it over. The
-    /// object is created if it does not exist. An apply may be repeated, and is, after every
-    /// failure that leaves its fate unknown.
+    /// A field that an earlier apply of this manager set and this apply leaves out is removed,
+    /// unless another manager owns the field as well. A field that another manager owns is a
+    /// [`Conflict`](windlass_core::ErrorKind::Conflict), until [`Write::force`] takes the field
+    /// over. The object is created if there is none. An apply may be repeated, and is, after every
+    /// failure that leaves the fate of the apply unknown.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -440,10 +443,11 @@ impl<K: Resource> Api<K> {
         self.apply(name, intent).status()
     }
 
-    /// Deletes an object; the answer says whether it is gone or [waits](Deleted::Terminating).
+    /// Deletes an object; the answer says whether the object is gone or
+    /// [waits](Deleted::Terminating).
     ///
     /// The kind decides which finalizers and grace period hold an object;
-    /// [`wait_deleted`](Self::wait_deleted) waits for its end.
+    /// [`wait_deleted`](Self::wait_deleted) waits for the object's end.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -461,10 +465,10 @@ impl<K: Resource> Api<K> {
         Delete::new(Draft::named(&self.target, Verb::Delete, name))
     }
 
-    /// Deletes the objects that the selectors match, in one namespace; all of them without a
+    /// Deletes the objects that the selectors match, in a single namespace; all objects without a
     /// selector.
     ///
-    /// One request; the server deletes the objects one after the other, and is not atomic.
+    /// A single request; the server deletes the objects in sequence, not atomically.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -479,7 +483,8 @@ impl<K: Resource> Api<K> {
     }
 }
 
-/// Subresources. The API server decides which kind has which; its 404 and 405 are explained.
+/// Subresources. The API server decides which kind has which subresource; the server's 404 and 405
+/// are explained.
 impl<K: Resource> Api<K> {
     /// Any subresource of an object, with bodies of type `T`; `serde_json::Value` accepts any body.
     /// For the status, [`Write::status`] is shorter.
@@ -519,7 +524,7 @@ impl<K: Resource> Api<K> {
         self.subresource(name, "scale")
     }
 
-    /// Evicts a Pod: deletes it if the disruption budgets allow it.
+    /// Evicts a Pod: deletes the Pod if the disruption budgets allow the deletion.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;

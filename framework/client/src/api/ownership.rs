@@ -1,8 +1,8 @@
-//! Field ownership: the applied fields of one manager, and the way from updates to applies.
+//! Field ownership: the applied fields of a manager, and the way from updates to applies.
 //!
-//! `metadata.managedFields` holds for each manager the tree of fields that it set (`FieldsV1`: `f:`
-//! for a field, `k:` for the item of a list by its keys, `v:` for a member of a set). Both
-//! functions read that tree and need no schema.
+//! `metadata.managedFields` holds for each manager the tree of fields that the manager set
+//! (`FieldsV1`: `f:` for a field, `k:` for the item of a list by keys, `v:` for a member of a set).
+//! Both functions read that tree and need no schema.
 //!
 //! Not included: sending; the results go to [`Api::apply`](super::Api::apply) and
 //! [`Api::patch`](super::Api::patch).
@@ -17,10 +17,10 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt};
 
 /// Returns the fields of `object` that `manager` has applied, as an intent that can be changed and
-/// applied again; client-go calls it `ExtractX`.
+/// applied again; client-go calls this function `ExtractX`.
 ///
 /// `subresource` is empty for the object itself, otherwise for example `status`. `None` when the
-/// manager has applied nothing there; fields that it wrote by other means do not count.
+/// manager has applied nothing there; fields that the manager wrote by other means do not count.
 ///
 /// A field that the manager owns and that is gone meanwhile is left out. The intent carries the
 /// object's `apiVersion`, `kind`, name and namespace.
@@ -77,11 +77,11 @@ pub fn owned_fields<K: Resource>(
 /// Returns a patch that turns fields written by the managers `from` into applied fields of the
 /// manager `to`, so that a later apply can remove them; client-go's `csaupgrade`.
 ///
-/// It takes the fields of creates, updates and patches. `None` when there is nothing to change.
-/// The patch fails as a conflict when the object was written in between.
+/// The patch takes over the fields of creates, updates and patches. `None` when there is nothing to
+/// change. The patch fails as a conflict when the object was written in between.
 ///
-/// For an operator that changes from replacing to applying: without it a field that an earlier
-/// version set by an update is never removed.
+/// For an operator that changes from replacing to applying: without the upgrade a field that an
+/// earlier version set by an update is never removed.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -112,7 +112,7 @@ pub fn upgrade_to_apply<K: Resource>(
     let applied = entries.iter().position(|entry| {
         is(&entry.manager, to) && is(&entry.operation, "Apply") && within(entry, subresource)
     });
-    // Without applied fields of `to`, the first entry of an old manager becomes its entry.
+    // Without applied fields of `to`, the first entry of an old manager becomes the entry of `to`.
     let target = applied.unwrap_or_else(|| {
         entries[first_old].manager = Some(to.to_owned());
         entries[first_old].operation = Some("Apply".to_owned());
@@ -180,7 +180,7 @@ fn pick(value: &Value, fields: &Map<String, Value>) -> Value {
     }
 }
 
-/// An item of a list, if `fields` names it; with the keys that identify it.
+/// An item of a list, if `fields` names the item; with the identifying keys.
 fn pick_item(item: &Value, fields: &Map<String, Value>) -> Option<Value> {
     fields.iter().find_map(|(key, below)| {
         if let Some(member) = key.strip_prefix("v:") {
@@ -192,7 +192,7 @@ fn pick_item(item: &Value, fields: &Map<String, Value>) -> Option<Value> {
             return None;
         }
         let mut picked = pick(item, below.as_object()?);
-        // An apply identifies the item by its keys, owned or not.
+        // An apply identifies the item by the keys, owned or not.
         picked.as_object_mut()?.extend(keys);
         Some(picked)
     })

@@ -15,7 +15,7 @@ use crate::client::PatchType;
 /// | [`Merge`](Self::Merge) | replaced | `null` | with `metadata.resourceVersion` |
 /// | [`Json`](Self::Json) | by index | `remove` | with a `test` of `/metadata/resourceVersion` |
 /// | [`Strategic`](Self::Strategic) | merged by key | `$patch`, `null` | with `metadata.resourceVersion` |
-/// | [`Apply`](Self::Apply) | merged by key | leaving it out | always |
+/// | [`Apply`](Self::Apply) | merged by key | leaving the field out | always |
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -49,7 +49,7 @@ impl Patch {
         }
     }
 
-    /// The format of the patch, which decides its content type.
+    /// The format of the patch, which decides the content type.
     pub(crate) fn form(&self) -> PatchType {
         match self {
             Self::Merge(_) => PatchType::Merge,
@@ -59,8 +59,8 @@ impl Patch {
         }
     }
 
-    /// Whether sending it twice does no harm: an apply repeats itself, other formats must contain
-    /// the version that they depend on.
+    /// Whether sending the patch twice does no harm: an apply may be repeated, other formats must
+    /// contain the version on which they depend.
     pub(crate) fn is_repeatable(&self) -> bool {
         match self {
             Self::Merge(body) | Self::Strategic(body) => has_version(body),
@@ -75,14 +75,14 @@ impl Patch {
     }
 }
 
-/// Shows only the length of the body: it may be part of a Secret.
+/// Shows only the length of the body: the body may be part of a Secret.
 impl fmt::Debug for Patch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Patch({:?}, {} bytes)", self.form(), self.body().to_string().len())
     }
 }
 
-/// Whether the object names the version that it depends on.
+/// Whether the object names the version on which a write of the object depends.
 pub(crate) fn has_version(object: &Value) -> bool {
     object
         .pointer("/metadata/resourceVersion")

@@ -1,8 +1,8 @@
-//! Completes a draft as a [`Prepared`], sends it and decodes the answer.
+//! Completes a draft as a [`Prepared`], sends the request and decodes the answer.
 //!
 //! A draft is completed for each attempt of a call anew, so that a refused metadata-only form can
 //! be asked for again in the other form. A draft with a mistake never becomes a [`Prepared`]: no
-//! request is sent for it.
+//! request is sent for such a draft.
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -15,7 +15,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ResourceInfo, Scope};
 
 const JSON: &str = "application/json";
-/// Accepts metadata alone; the whole object from servers that cannot do it.
+/// Accepts metadata alone; the whole object from servers without this ability.
 const METADATA: &str =
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 /// The same for lists.
@@ -66,7 +66,7 @@ impl Draft {
         }
     }
 
-    /// Returns the path, or the mistake in one of its parts.
+    /// Returns the path, or the mistake in a part of the path.
     fn path(&self) -> Result<String, String> {
         let info = &self.target.info;
         let mut address = Address::default();
@@ -100,7 +100,7 @@ impl Draft {
         let part = self.subresource.as_ref().map(|part| format!("/{part}"));
         let kind = format!("{}{}", self.target.info.kind, part.unwrap_or_default());
         prepared.extra.kind = Some(kind.into());
-        // Of its own: backoff managers count the failures of one request.
+        // A separate manager: backoff managers count the failures of a single request.
         prepared.extra.backoff = self.target.client.new_backoff();
         Ok(prepared)
     }
@@ -110,7 +110,8 @@ impl Draft {
         self.answered(decode).await.map(|(decoded, _)| decoded)
     }
 
-    /// As [`send`](Self::send), with the undecoded answer: a type may hold only a part of it.
+    /// As [`send`](Self::send), with the undecoded answer: a type may hold only a part of the
+    /// answer.
     pub(crate) async fn answered<T>(self, decode: Decoder<T>) -> Result<(T, Bytes), Error> {
         let (decoded, answer) = self.executed(decode).await?;
         Ok((decoded?, answer))
@@ -171,7 +172,7 @@ impl Draft {
 /// Explains a failed request to a subresource.
 fn explain(error: Error, info: &ResourceInfo, subresource: &str) -> Error {
     let kind = info.group_resource();
-    // The API server names the object when the object itself is missing.
+    // The API server names the object when the object is missing.
     let details = error.status().and_then(|status| status.details.as_ref());
     let named = details.is_some_and(|details| !details.name.is_empty());
     if error.is_method_not_supported() {
@@ -190,7 +191,7 @@ fn explain(error: Error, info: &ResourceInfo, subresource: &str) -> Error {
     }
 }
 
-/// Whether the kind comes from a definition, by the name of its group.
+/// Whether the kind comes from a definition, by the name of the group.
 fn is_custom(info: &ResourceInfo) -> bool {
     info.group.contains('.') && !info.group.ends_with(".k8s.io")
 }

@@ -2,17 +2,17 @@
 //!
 //! A call becomes one or more attempts (the module `retry` decides). Each attempt passes the layers
 //! that the user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from the
-//! clock of [`Environment`] and randomness from a fork of its generator, so that a run in memory is
-//! reproducible. Not included: the cache of discovery, and typed objects.
+//! clock of [`Environment`] and randomness from a fork of the environment's generator, so that a
+//! run in memory is reproducible. Not included: the cache of discovery, and typed objects.
 //!
-//! A request has these shapes on its way:
+//! A request has these shapes on the way:
 //!
 //! | shape | contents | made by |
 //! |---|---|---|
 //! | object, intent | a value of the caller | the caller |
 //! | [`Prepared`] | verb, path, query, headers, body | [`Request`] for any path, [`Api`] for a kind |
-//! | `Call` | a `Prepared`, its deadline and attempts | [`Client::send`], [`Client::stream`] |
-//! | [`HttpRequest`] | one attempt with credentials, as layers see it | `Call` |
+//! | `Call` | a `Prepared`, the deadline and the attempts | [`Client::send`], [`Client::stream`] |
+//! | [`HttpRequest`] | an attempt with credentials, in the view of layers | `Call` |
 //!
 //! [`Api`]: crate::api::Api
 
@@ -76,7 +76,7 @@ use windlass_core::error::Error;
 ///
 /// Clones and the handles that [`field_manager`](Self::field_manager), [`gated`](Self::gated) and
 /// others return share connections, credentials, limits and the cache of discovery; each has
-/// settings of its own. Dropping the last handle closes idle connections.
+/// separate settings. Dropping the last handle closes idle connections.
 ///
 /// | setting | default | set by |
 /// |---|---|---|
@@ -103,7 +103,7 @@ use windlass_core::error::Error;
 pub struct Client {
     /// Connections, credentials and defaults, shared by all handles.
     shared: Arc<Shared>,
-    /// Check that every write passes before it is sent.
+    /// Check that every write passes before sending.
     gate: Option<Arc<dyn WriteGate>>,
     /// Field manager of writes that name none.
     manager: Arc<str>,
@@ -114,7 +114,7 @@ pub struct Client {
     dry_run: bool,
     /// Whether requests bypass the rate limiter and the backoff that other handles share.
     is_urgent: bool,
-    /// State of a server that this process started; set by the code that started it.
+    /// State of a server that this process started; set by the code that started the server.
     new_server: Option<Arc<NewServer>>,
     /// Whether writes are periodic and logged under a target of their own, which the default log
     /// level omits.
@@ -133,9 +133,10 @@ impl Client {
     /// with blocking calls.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when nothing is configured, or it is wrong.
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when nothing is configured, or the
+    /// configuration is wrong.
     /// # Cancel safety
-    /// Safe: it sends nothing and waits for nothing.
+    /// Safe: the call sends nothing and waits for nothing.
     pub async fn infer() -> Result<Self, Error> {
         Self::new(ClientConfig::infer()?)
     }
@@ -221,7 +222,8 @@ impl Client {
     /// Returns the namespace that the client is restricted to, or that of the context, or
     /// `default`.
     ///
-    /// For programs that act where the user's context points; [`Client::all`] does not use it.
+    /// For programs that act where the user's context points; [`Client::all`] does not use this
+    /// namespace.
     pub fn default_namespace(&self) -> &str {
         self.bound_namespace().unwrap_or(&self.shared.namespace)
     }
@@ -249,11 +251,11 @@ impl Client {
     }
 
     /// Returns a handle of the same connections whose requests wait neither for a permit of the
-    /// client's limiter nor for its backoff. For requests that must not queue behind all others and
-    /// are paced by their caller: leader election.
+    /// client's limiter nor for the client's backoff. For requests that must not queue behind all
+    /// others and are paced by their caller: leader election.
     #[doc(hidden)]
     pub fn urgent(&self) -> Self {
-        // An election repeats its writes every few seconds, so they are routine as well.
+        // An election repeats writes every few seconds, so they are routine as well.
         Self { is_urgent: true, is_routine: true, ..self.clone() }
     }
 
@@ -292,7 +294,7 @@ impl Client {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Returns a handle with the settings of this one, and with connections and credentials of
+    /// Returns a handle with the settings of `self`, and with connections and credentials of
     /// `other`.
     #[doc(hidden)]
     #[must_use]
@@ -307,10 +309,10 @@ impl Client {
     }
 
     /// Returns a handle of the same connections whose writes carry `manager` as field manager
-    /// unless they name one.
+    /// unless they name a manager.
     ///
-    /// The API server records it as the owner of written fields; at most 128 characters.
-    /// [`Write::manager`](crate::api::Write::manager) overrides it for one write.
+    /// The API server records the manager as the owner of written fields; at most 128 characters.
+    /// [`Write::manager`](crate::api::Write::manager) overrides it for a single write.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -329,7 +331,7 @@ impl Client {
         self.shared.defaults.asked_timeout
     }
 
-    /// Creates a backoff manager for one request, unless the handle is urgent.
+    /// Creates a backoff manager for a single request, unless the handle is urgent.
     pub(crate) fn new_backoff(&self) -> Option<Arc<dyn BackoffManager>> {
         let backoff = self.shared.defaults.backoff.as_ref().filter(|_| !self.is_urgent);
         backoff.map(|make| make())
@@ -341,7 +343,7 @@ impl Client {
     }
 
     /// Returns the value of this type that all handles of the client share; the first call creates
-    /// it. For state of modules above the client, whose types this one does not know.
+    /// it. For state of modules above the client, whose types this module does not know.
     pub(crate) fn extension<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         Arc::clone(self.shared.extensions.lock().get_or_insert_default::<Arc<T>>())
     }
@@ -352,10 +354,11 @@ impl Client {
     /// is decided by the verb and by [`Prepared::repeatable`]; reads and applies always are.
     ///
     /// # Errors
-    /// By the answer's status; [`Ambiguous`](windlass_core::ErrorKind::Ambiguous) when it is unknown
-    /// whether a write was executed; [`Timeout`](windlass_core::ErrorKind::Timeout),
-    /// [`Connect`](windlass_core::ErrorKind::Connect) or [`Transport`](windlass_core::ErrorKind::Transport) without
-    /// an answer; [`NotLeader`](windlass_core::ErrorKind::NotLeader) when the gate refused.
+    /// By the answer's status; [`Ambiguous`](windlass_core::ErrorKind::Ambiguous) when the
+    /// execution of a write is unknown; [`Timeout`](windlass_core::ErrorKind::Timeout),
+    /// [`Connect`](windlass_core::ErrorKind::Connect) or
+    /// [`Transport`](windlass_core::ErrorKind::Transport) without an answer;
+    /// [`NotLeader`](windlass_core::ErrorKind::NotLeader) when the gate refused.
     /// # Cancel safety
     /// Dropping the future cancels the request; a write may have been executed.
     pub async fn send(&self, request: Prepared) -> Result<Response, Error> {

@@ -3,9 +3,9 @@
 //! A candidate that creates a lock waits for a lease duration, because the lock of a leader that
 //! still writes may have been deleted (D9: the Lease deleted while its holder hangs). Behind a
 //! quickstart, or in a test, no such leader can exist. The code that started the server declares
-//! this; it is never inferred. The declaration covers only the first election of a name in this
-//! process. If other processes can reach the server, it covers only the time before they could:
-//! they wait for a lease duration, too.
+//! this; the fact is never inferred. The declaration covers only the first election of a name in
+//! this process. If other processes can reach the server, the declaration covers only the time
+//! before they could: they wait for a lease duration, too.
 
 // DESIGN.md, 101: `NewServer` lets the first election on a new API server skip the creation wait
 
@@ -49,7 +49,7 @@ impl NewServer {
         self.known.lock().open_since.get_or_insert(now);
     }
 
-    /// Registers an election. Returns the last moment at which certainly no process held its lock,
+    /// Registers an election. Returns the last moment at which certainly no process held the lock,
     /// if that is known.
     #[doc(hidden)]
     pub fn claim(&self, namespace: &str, name: &str, now: ClockReading) -> Option<ClockReading> {

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use zeroize::Zeroizing;
 
 // DESIGN.md, 193: No type of the framework has the name of a kind that controllers use
-/// A token, password or key. It has no `Display`, its `Debug` prints `[redacted]`, and its memory
-/// is overwritten when it is dropped. Copies in other types (an HTTP header that is being sent, the
-/// TLS library's key) are not overwritten.
+/// A token, password or key. There is no `Display`, `Debug` prints `[redacted]`, and the memory is
+/// overwritten on drop. Copies in other types (an HTTP header that is being sent, the TLS library's
+/// key) are not overwritten.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -28,14 +28,14 @@ pub struct SecretString(Zeroizing<String>);
 impl SecretString {
     /// Wraps `value`.
     ///
-    /// The text is moved, not copied, when it is a `String`.
+    /// The text is moved, not copied, when `value` is a `String`.
     pub fn new(value: impl Into<String>) -> Self {
         Self(Zeroizing::new(value.into()))
     }
 
-    /// Returns the value, for the code that sends it.
+    /// Returns the value, for the code that sends the value.
     ///
-    /// Do not log it, and do not keep copies: they are not overwritten.
+    /// Do not log the value, and do not keep copies, which are not overwritten.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -44,7 +44,7 @@ impl SecretString {
     /// Blocks the thread.
     pub(crate) fn read(path: &Path, limit: usize) -> io::Result<Self> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(limit.min(16 << 10)));
-        // One byte beyond the limit is enough to notice a file that is too large.
+        // A single byte beyond the limit is enough to notice a file that is too large.
         File::open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > limit {
             let text = format!("it is larger than {limit} bytes");
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_secret_is_overwritten_when_it_is_dropped_and_never_printed() {
         // Freed memory cannot be inspected without `unsafe`; the trait bound shows that the type
-        // overwrites it.
+        // overwrites the memory.
         fn overwrites<T: zeroize::ZeroizeOnDrop>(_: &T) {}
         let secret = SecretString::new("canary");
         overwrites(&secret.0);

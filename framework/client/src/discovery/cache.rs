@@ -1,11 +1,12 @@
-//! The catalog of a client: read by one caller at a time, shared by all, and invalidated on demand.
+//! The catalog of a client: read by a single caller at a time, shared by all, and invalidated on
+//! demand.
 //!
 //! Reads are numbered. A caller accepts a lowest number and an oldest moment, so that
-//! "invalidated", "newer than the one I saw" and "not too old" are one comparison.
+//! "invalidated", "newer than the last one seen" and "not too old" are a single comparison.
 //!
 //! Lock order: `turn` before `state`. `state` is held for comparisons and copies only, never across
 //! an await; the caller that holds `turn` reads the server, and callers behind it check again
-//! whether that read is good enough for them before they read themselves.
+//! whether that read is good enough for them before reading.
 
 // DESIGN.md, 23: Discovery is one cache per client with numbered reads
 
@@ -29,7 +30,7 @@ const FAILED_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) struct Cache {
     /// Never held across an await.
     state: Mutex<State>,
-    /// Held by the caller that reads, so that only one read runs at a time.
+    /// Held by the caller that reads, so that a single read runs at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -50,7 +51,7 @@ struct State {
     tags: Tags,
 }
 
-/// A catalog with the number and the start time of its read.
+/// A catalog with the number and the start time of the read.
 #[derive(Clone)]
 pub(super) struct CachedCatalog {
     pub(super) number: u64,
@@ -58,7 +59,7 @@ pub(super) struct CachedCatalog {
     pub(super) catalog: Arc<Catalog>,
 }
 
-/// A failed read, for callers that share its error.
+/// A failed read, for callers that share the error.
 struct FailedRead {
     number: u64,
     at: Instant,
@@ -72,7 +73,7 @@ pub(super) struct Want {
     from: u64,
     /// Earliest accepted start of the read.
     oldest: Option<Instant>,
-    /// A failure with this number or a later one is the caller's failure too.
+    /// A failure with this number or a later number is the caller's failure too.
     shares_failure_from: u64,
     /// Whether an aged catalog is accepted after a failure.
     bends: bool,
@@ -96,7 +97,7 @@ impl Cache {
     }
 
     /// Accepts a valid catalog that is newer than read `number`. A running read is good enough, and
-    /// so is one that failed after `since`.
+    /// so is a read that failed after `since`.
     pub(super) fn want_after(&self, number: u64, since: Option<Instant>) -> Want {
         let state = self.state.lock();
         let from = state.valid_from.max(number + 1);
@@ -111,22 +112,23 @@ impl Cache {
         }
     }
 
-    /// Invalidates all reads so far, a running one included.
+    /// Invalidates all reads so far, a running read included.
     pub(super) fn invalidate(&self) {
         let mut state = self.state.lock();
         state.valid_from = state.begun + 1;
     }
 
-    /// Returns an accepted catalog, read by this caller or by another one.
+    /// Returns an accepted catalog, read by this caller or by another caller.
     pub(super) async fn get(&self, client: &Client, want: Want) -> Result<CachedCatalog, Error> {
         let clock = &client.environment().clock;
         // Without the turn: most callers find a good catalog.
         if let Some(kept) = self.state.lock().good(want, clock.now()) {
             return Ok(kept);
         }
-        // A caller that is dropped while it reads releases the turn: the next one starts anew.
+        // A caller that is dropped during a read releases the turn: the next caller starts anew.
         let turn = self.turn.lock().await;
-        // Looked up again under the turn: the caller that held it before may have read a good one.
+        // Looked up again under the turn: the caller that held the turn before may have read a good
+        // catalog.
         let (number, tags) = {
             let mut state = self.state.lock();
             if let Some(kept) = state.good(want, clock.now()) {
@@ -153,7 +155,7 @@ impl Cache {
             }
             Err(error) => state.fail(number, clock.now(), error, want),
         };
-        // Released before the turn: the next caller takes the state as soon as it has the turn.
+        // Released before the turn: the next caller takes the state right after taking the turn.
         drop(state);
         drop(turn);
         result
@@ -161,7 +163,7 @@ impl Cache {
 }
 
 impl State {
-    /// Returns the stored catalog if it satisfies `want`.
+    /// Returns the stored catalog if that catalog satisfies `want`.
     fn good(&self, want: Want, now: Instant) -> Option<CachedCatalog> {
         let kept = self.kept.as_ref().filter(|kept| kept.number >= want.from)?;
         let is_fresh = want.oldest.is_none_or(|oldest| kept.asked_at >= oldest);
@@ -172,7 +174,7 @@ impl State {
         (is_fresh || want.bends && just_failed()).then(|| kept.clone())
     }
 
-    /// A copy of the last failure, if the caller shares it; errors cannot be cloned.
+    /// A copy of the last failure, if the caller shares that failure; errors cannot be cloned.
     fn shared_failure(&self, want: Want) -> Option<Error> {
         let failed = self.failed.as_ref().filter(|f| f.number >= want.shares_failure_from)?;
         let error = Error::new(failed.error.kind(), failed.error.to_string());
@@ -183,7 +185,7 @@ impl State {
         })
     }
 
-    /// Stores a failure; returns an aged catalog if the caller accepts one.
+    /// Stores a failure; returns an aged catalog if the caller accepts such a catalog.
     fn fail(
         &mut self,
         number: u64,
@@ -193,7 +195,8 @@ impl State {
     ) -> Result<CachedCatalog, Error> {
         let error = Arc::new(error);
         self.failed = Some(FailedRead { number, at, error: Arc::clone(&error) });
-        // With the failure just stored, an aged catalog is good for callers that accept one.
+        // With the failure just stored, an aged catalog is good for callers that accept such a
+        // catalog.
         if let Some(kept) = self.good(want, at) {
             tracing::warn!(%error, "discovery failed; the cached API list stays in use");
             return Ok(kept);

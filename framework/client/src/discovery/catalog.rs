@@ -2,10 +2,10 @@
 
 use windlass_core::resource::ResourceInfo;
 
-/// Everything that an API server served at one moment.
+/// Everything that an API server served at a single moment.
 ///
-/// Lookups here send no request: [`Discovery`](super::Discovery) has the same ones, which read the
-/// server again when a name is missing.
+/// Lookups here send no request: [`Discovery`](super::Discovery) has the same lookups, which read
+/// the server again when a name is missing.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -23,18 +23,18 @@ pub struct Catalog {
 
 /// An API group.
 ///
-/// Listed although none of its versions could be read: see [`Freshness`].
+/// Listed although none of the versions could be read: see [`Freshness`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiGroup {
     /// Name; empty for the core group.
     pub name: String,
-    /// Its versions: first the one that the server prefers, then stable before beta before alpha,
-    /// and the higher number first.
+    /// The group's versions: first the version that the server prefers, then stable before beta
+    /// before alpha, and the higher number first.
     pub versions: Vec<ApiVersion>,
 }
 
-/// One version of a group.
+/// A version of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiVersion {
@@ -42,30 +42,31 @@ pub struct ApiVersion {
     pub group: String,
     /// Name, such as `v1`.
     pub name: String,
-    /// Whether it could be read.
+    /// Whether the version could be read.
     pub freshness: Freshness,
-    /// Its resources; empty when it could not be read.
+    /// The version's resources; empty when the version could not be read.
     pub resources: Vec<ApiResource>,
 }
 
 /// Whether a group version could be read.
 ///
-/// Of aggregated servers, such as a metrics server, most of all: the API server itself is read or
-/// the whole read fails.
+/// Of aggregated servers, such as a metrics server, most of all: the API server is read or the
+/// whole read fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Freshness {
-    /// It was read now.
+    /// The version was read now.
     Current,
-    /// The server behind it does not answer; the resources are from an earlier answer.
+    /// The server behind the group version does not answer; the resources are from an earlier
+    /// answer.
     Stale,
-    /// It could not be read, for this reason.
+    /// The version could not be read, for this reason.
     Failed(String),
 }
 
-/// A resource and its sub-resources.
+/// A resource and the sub-resources.
 ///
-/// A sub-resource is no resource of its own here: `pods/log` is in the
+/// A sub-resource is no separate resource here: `pods/log` is in the
 /// [`subresources`](Self::subresources) of `pods`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -81,24 +82,24 @@ pub struct ApiResource {
     pub short_names: Vec<String>,
     /// Categories, such as `all`.
     pub categories: Vec<String>,
-    /// Its sub-resources.
+    /// The resource's sub-resources.
     pub subresources: Vec<Subresource>,
 }
 
 /// A sub-resource.
 ///
-/// Its body may be of another group than the resource: the scale of a Deployment is
-/// `autoscaling/v1`.
+/// The body of a sub-resource may be of another group than the resource: the scale of a Deployment
+/// is `autoscaling/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Subresource {
     /// Name, such as `scale`.
     pub name: String,
-    /// Group of its body, such as `autoscaling`; empty for the core group.
+    /// Group of the body, such as `autoscaling`; empty for the core group.
     pub group: String,
-    /// Version of its body.
+    /// Version of the body.
     pub version: String,
-    /// Kind of its body, such as `Scale`.
+    /// Kind of the body, such as `Scale`.
     pub kind: String,
     /// Supported verbs.
     pub verbs: Vec<String>,
@@ -110,9 +111,9 @@ impl Catalog {
         &self.groups
     }
 
-    /// A group by its name; the core group's is empty.
+    /// A group by name; the core group's name is empty.
     ///
-    /// `None` when no server has it.
+    /// `None` when no server has the group.
     pub fn group(&self, name: &str) -> Option<&ApiGroup> {
         self.groups.iter().find(|group| group.name == name)
     }
@@ -127,7 +128,7 @@ impl Catalog {
         self.versions().flat_map(|version| &version.resources)
     }
 
-    /// Every resource once, in the first version of its group that has it.
+    /// Every resource once, in the first version of the group that has the resource.
     pub fn preferred(&self) -> impl Iterator<Item = &ApiResource> {
         self.groups.iter().flat_map(|group| {
             group.versions.iter().enumerate().flat_map(|(at, version)| {
@@ -142,7 +143,7 @@ impl Catalog {
 
     /// Group versions that could not be read, or not lately.
     ///
-    /// A name that is not found may be in one of these.
+    /// A name that is not found may be in such a version.
     pub fn unread(&self) -> impl Iterator<Item = &ApiVersion> {
         self.versions().filter(|version| version.freshness != Freshness::Current)
     }
@@ -179,7 +180,7 @@ impl ApiVersion {
         }
     }
 
-    /// A resource by its plural name.
+    /// A resource by the plural name.
     pub fn resource(&self, plural: &str) -> Option<&ApiResource> {
         self.resources.iter().find(|resource| resource.info.plural == plural)
     }
@@ -193,7 +194,7 @@ impl ApiResource {
         self.verbs.iter().any(|known| known == verb)
     }
 
-    /// A sub-resource by its name.
+    /// A sub-resource by name.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|subresource| subresource.name == name)
     }

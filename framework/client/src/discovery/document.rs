@@ -18,18 +18,18 @@ use windlass_core::wire::Undecodable;
 pub(super) enum Root {
     /// All groups with their resources.
     Aggregated(Vec<ApiGroup>),
-    /// Names of group versions, each to be read by itself; the preferred ones first.
+    /// Names of group versions, each to be read separately; the preferred versions first.
     Legacy(Vec<GroupVersion>),
 }
 
-/// A group version by its name.
+/// A group version by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GroupVersion {
     pub(super) group: String,
     pub(super) version: String,
 }
 
-/// A document of any form: only the fields of its kind are set.
+/// A document of any form: only the fields of the kind are set.
 #[derive(Deserialize)]
 struct Document<'a> {
     #[serde(borrow, default)]
@@ -42,7 +42,7 @@ struct Document<'a> {
     versions: Option<Vec<String>>,
 }
 
-/// Decodes the document of a root, in any of its forms.
+/// Decodes the document of a root, in any form.
 pub(super) fn root(body: &[u8]) -> Result<Root, BoxError> {
     let document: Document<'_> =
         serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
@@ -63,14 +63,14 @@ pub(super) fn root(body: &[u8]) -> Result<Root, BoxError> {
     }
 }
 
-/// Metadata of a group: its name.
+/// Metadata of a group: the name.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Meta {
     name: String,
 }
 
-/// A group in the aggregated form; its versions are decoded one by one.
+/// A group in the aggregated form; the versions are decoded separately.
 #[derive(Deserialize)]
 struct WireGroup<'a> {
     #[serde(default)]
@@ -79,7 +79,7 @@ struct WireGroup<'a> {
     versions: Option<Vec<&'a RawValue>>,
 }
 
-/// One version of a group in the aggregated form.
+/// A version of a group in the aggregated form.
 #[derive(Deserialize)]
 struct WireVersion {
     version: String,
@@ -89,13 +89,13 @@ struct WireVersion {
     resources: Option<Vec<WireResource>>,
 }
 
-/// A version by its name.
+/// A version by name.
 #[derive(Deserialize)]
 struct OnlyVersion {
     version: String,
 }
 
-/// One resource of a version in the aggregated form; absent members are empty.
+/// A resource of a version in the aggregated form; absent members are empty.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireResource {
@@ -109,7 +109,7 @@ struct WireResource {
     subresources: Option<Vec<WireSubresource>>,
 }
 
-/// One subresource in the aggregated form.
+/// A subresource in the aggregated form.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireSubresource {
@@ -206,7 +206,7 @@ fn aggregated_resource(group: &str, version: &str, wire: WireResource) -> Option
     }))
 }
 
-/// The identity of a resource; `None` when its plural is no path segment.
+/// The identity of a resource; `None` when the plural is no path segment.
 fn info(
     group: &str,
     version: &str,
@@ -273,7 +273,7 @@ fn legacy_group(item: &RawValue) -> Vec<GroupVersion> {
     }
 }
 
-/// Sorts versions: the preferred one first, the others by priority.
+/// Sorts versions: the preferred version first, the others by priority.
 fn names(group: &str, versions: Vec<String>, preferred: Option<&str>) -> Vec<GroupVersion> {
     let mut versions: Vec<String> = versions.into_iter().filter(|v| is_segment(v)).collect();
     let place = |version: &str| usize::from(Some(version) != preferred);
@@ -282,7 +282,7 @@ fn names(group: &str, versions: Vec<String>, preferred: Option<&str>) -> Vec<Gro
     versions.into_iter().map(named).collect()
 }
 
-/// Keeps the first version in its place, and sorts the others by priority.
+/// Keeps the first version in place, and sorts the others by priority.
 fn ordered(mut versions: Vec<ApiVersion>) -> Vec<ApiVersion> {
     if let Some((_, rest)) = versions.split_first_mut() {
         rest.sort_by(|a, b| by_priority(&a.name, &b.name));
@@ -290,7 +290,7 @@ fn ordered(mut versions: Vec<ApiVersion>) -> Vec<ApiVersion> {
     versions
 }
 
-/// The document of one group version in the legacy form.
+/// The document of a group version in the legacy form.
 #[derive(Deserialize)]
 struct LegacyList {
     #[serde(default)]
@@ -313,7 +313,7 @@ struct LegacyResource {
     categories: Option<Vec<String>>,
 }
 
-/// Decodes the document of one group version.
+/// Decodes the document of a group version.
 pub(super) fn group_version(of: &GroupVersion, body: &[u8]) -> Result<ApiVersion, BoxError> {
     let list: LegacyList = serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
     if list.kind != "APIResourceList" && list.resources.is_none() {

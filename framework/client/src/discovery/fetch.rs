@@ -1,4 +1,5 @@
-//! Reads the catalog: one request per root, or one per group version for servers without it.
+//! Reads the catalog: one request per root, or one per group version for servers without aggregated
+//! discovery.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +15,17 @@ use super::document::{self, GroupVersion, Root};
 use crate::client::{Client, Prepared};
 use windlass_core::error::{Error, ErrorKind};
 
-/// Deadline of one request, as in client-go.
+/// Deadline of a request, as in client-go.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(32);
-/// Deadline of one group version: a silent one holds up the others.
+/// Deadline of a group version: a silent version holds up the others.
 pub(super) const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Retries of a failed group version, as in client-go: one behind a server that is down must not
-/// use up the time and the retries of the others.
+/// Retries of a failed group version, as in client-go: a version behind a server that is down must
+/// not use up the time and the retries of the others.
 const VERSION_RETRIES: u32 = 2;
 /// Most group versions that are read at the same time.
 const AT_ONCE: usize = 8;
 
-/// Both versions of the aggregated form, and the legacy one for servers that ignore `as`.
+/// Both versions of the aggregated form, and the legacy form for servers that ignore `as`.
 const ACCEPTED: HeaderValue = HeaderValue::from_static(
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
      application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json",
@@ -38,14 +39,14 @@ pub(super) struct Tags {
     others: Option<Tagged>,
 }
 
-/// An aggregated document with its entity tag.
+/// An aggregated document with the entity tag.
 #[derive(Clone)]
 struct Tagged {
     tag: HeaderValue,
     groups: Arc<Vec<ApiGroup>>,
 }
 
-/// Result of reading one root.
+/// Result of reading a root.
 struct Brought {
     groups: Arc<Vec<ApiGroup>>,
     tag: Option<HeaderValue>,
@@ -65,7 +66,7 @@ pub(super) async fn catalog(client: &Client, tags: Tags) -> Result<(Catalog, Tag
     let (core, others) =
         tokio::join!(root(client, "/api", tags.core), root(client, "/apis", tags.others));
     let (core, others) = (core?, others?);
-    // One root is enough: a server may lack the core group.
+    // A single root is enough: a server may lack the core group.
     if !core.is_there && !others.is_there {
         let text = format!(
             "cannot discover what {} serves: it has neither /api nor /apis; is it an API server, \
@@ -80,15 +81,15 @@ pub(super) async fn catalog(client: &Client, tags: Tags) -> Result<(Catalog, Tag
 }
 
 impl Brought {
-    /// The document with its tag, for the next read.
+    /// The document with the tag, for the next read.
     fn tagged(self) -> Option<Tagged> {
         self.tag.map(|tag| Tagged { tag, groups: self.groups })
     }
 }
 
-/// Reads one of the two roots, `/api` or `/apis`: in the aggregated form if the server has it,
-/// otherwise each group version by itself. With the entity tag of an earlier read the answer may be
-/// that nothing changed.
+/// Reads a root, `/api` or `/apis`: in the aggregated form if the server has that form, otherwise
+/// each group version separately. With the entity tag of an earlier read the answer may be that
+/// nothing changed.
 async fn root(
     client: &Client,
     path: &'static str,
@@ -139,8 +140,8 @@ fn code(error: &Error) -> Option<u16> {
     error.status().map(|status| status.code)
 }
 
-/// Reads each group version by itself. A failed one is kept with the reason; a missing one is left
-/// out.
+/// Reads each group version separately. A failed version is kept with the reason; a missing version
+/// is left out.
 async fn each(client: &Client, named: Vec<GroupVersion>) -> Result<Vec<ApiGroup>, Error> {
     let mut read: BTreeMap<usize, ApiVersion> = BTreeMap::new();
     let mut running = JoinSet::new();
@@ -166,7 +167,7 @@ async fn each(client: &Client, named: Vec<GroupVersion>) -> Result<Vec<ApiGroup>
         }
     }
     let mut groups: Vec<ApiGroup> = Vec::new();
-    // In the order of the names: the first version of a group is the preferred one.
+    // In the order of the names: the first version of a group is the preferred version.
     for version in read.into_values() {
         match groups.last_mut().filter(|group| group.name == version.group) {
             Some(group) => group.versions.push(version),
@@ -176,7 +177,7 @@ async fn each(client: &Client, named: Vec<GroupVersion>) -> Result<Vec<ApiGroup>
     Ok(groups)
 }
 
-/// Reads one group version; a failure becomes a part of the catalog.
+/// Reads a group version; a failure becomes a part of the catalog.
 async fn outcome(client: &Client, named: &GroupVersion) -> Option<ApiVersion> {
     match group_version(client, named, VERSION_TIMEOUT).await {
         Ok(version) => Some(version),
@@ -189,7 +190,7 @@ async fn outcome(client: &Client, named: &GroupVersion) -> Option<ApiVersion> {
     }
 }
 
-/// Reads the document of one group version.
+/// Reads the document of a group version.
 pub(super) async fn group_version(
     client: &Client,
     named: &GroupVersion,

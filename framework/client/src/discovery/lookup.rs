@@ -1,4 +1,4 @@
-//! Finds a resource by its names, and explains a name without a match or with several.
+//! Finds a resource by any name, and explains a name without a match or with several.
 
 // DESIGN.md, 23: Discovery is one cache per client with numbered reads
 
@@ -12,7 +12,7 @@ use windlass_core::resource::ResourceInfo;
 /// Most names in an error's text; the values have all of them.
 const MOST_NAMES: usize = 8;
 
-/// The source of an error when no resource was found; [`NoMatch::of`] returns it.
+/// The source of an error when no resource was found; [`NoMatch::of`] returns that source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NoMatch {
@@ -20,11 +20,12 @@ pub struct NoMatch {
     pub wanted: String,
     /// Groups that were searched; the core group as `core`.
     pub groups: Vec<String>,
-    /// Group versions that may have it but could not be read, or not lately.
+    /// Group versions that may have the resource but could not be read, or not lately.
     pub unread: Vec<String>,
 }
 
-/// The source of an error when several groups serve the wanted name; [`Ambiguity::of`] returns it.
+/// The source of an error when several groups serve the wanted name; [`Ambiguity::of`] returns that
+/// source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ambiguity {
@@ -35,14 +36,14 @@ pub struct Ambiguity {
 }
 
 impl NoMatch {
-    /// Returns the `NoMatch` of an error, if it has one.
+    /// Returns the `NoMatch` of an error, if there is any.
     pub fn of(error: &Error) -> Option<&Self> {
         std::error::Error::source(error)?.downcast_ref()
     }
 }
 
 impl Ambiguity {
-    /// Returns the `Ambiguity` of an error, if it has one.
+    /// Returns the `Ambiguity` of an error, if there is any.
     pub fn of(error: &Error) -> Option<&Self> {
         std::error::Error::source(error)?.downcast_ref()
     }
@@ -154,7 +155,7 @@ impl Catalog {
             }
             places.push(SearchScope { group: Some(rest), version: None });
         }
-        // As in kubectl: a short name never hides a full one, nor does a kind.
+        // As in kubectl: a short name never hides a full name, nor does a kind.
         for place in &places {
             for by in [By::Name, By::Short, By::AnyKind] {
                 let found = self.matching(*place, |resource| by.means(name, resource));
@@ -182,7 +183,7 @@ impl Catalog {
         self.exactly("kind", By::Kind, kind, SearchScope { group, version })
     }
 
-    /// Returns the kind of a resource by its plural name; see
+    /// Returns the kind of a resource by the plural name; see
     /// [`Discovery::kind_for`](super::Discovery::kind_for).
     ///
     /// # Errors
@@ -196,7 +197,7 @@ impl Catalog {
         self.exactly("resource", By::Plural, plural, SearchScope { group, version })
     }
 
-    /// Finds one resource by an exact name; `word` is the kind of name in error texts.
+    /// Finds a resource by an exact name; `word` is the kind of name in error texts.
     fn exactly(
         &self,
         word: &str,
@@ -247,7 +248,7 @@ impl Catalog {
             places.iter().any(|place| SearchScope { version: None, ..*place }.takes(version))
         };
         let mut groups: Vec<String> = versions().filter(in_groups).map(group_name).collect();
-        // Versions of one group stand together.
+        // Versions of the same group stand together.
         groups.dedup();
         let is_open = |version: &&ApiVersion| {
             version.freshness != Freshness::Current && places.iter().any(|p| p.takes(version))
@@ -259,7 +260,7 @@ impl Catalog {
         };
         let last = places.last().and_then(|place| place.group);
         let hint = match (places.iter().find_map(elsewhere), groups.as_slice(), last) {
-            // An unread version may have the name: it must not be reported as absent.
+            // An unread version may have the name: the name must not be reported as absent.
             _ if !unread.is_empty() => {
                 format!("it may be served by what could not be read: {}", shortened(&unread))
             }
@@ -294,7 +295,7 @@ fn reason(version: &ApiVersion) -> String {
     }
 }
 
-/// The only match, or the one of the core group, whose names no other group can take.
+/// The only match, or the match of the core group, whose names no other group can take.
 fn single(
     found: Vec<&ApiResource>,
     wanted: impl Fn() -> String,

@@ -1,9 +1,9 @@
 //! Discovery of the groups, versions, kinds and resources of an API server, by all their names.
 //!
-//! A kind that is known at run time only needs a path before it can be read or written.
-//! [`Discovery`] asks the server once, in one request per root if it supports aggregated discovery
-//! and in one per group version otherwise, and answers from a [`Catalog`] that all clones of a
-//! client share. A group version that cannot be read never hides the others: it is reported by
+//! A kind that is known at run time only needs a path before the first read or write. [`Discovery`]
+//! asks the server once, with a request per root if the server supports aggregated discovery and
+//! with one per group version otherwise, and answers from a [`Catalog`] that all clones of a client
+//! share. A group version that cannot be read never hides the others: such a version is reported by
 //! name.
 //!
 //! Not included: a copy on disk, OpenAPI v2, and a watch of discovery (no server offers one).
@@ -41,7 +41,8 @@ const MISS_AGE: Duration = Duration::from_secs(5);
 
 /// Discovery of an API server's resources on demand; cheap to clone.
 ///
-/// Made by [`Client::discovery`]; all handles of a client and its clones share one [`Catalog`].
+/// Made by [`Client::discovery`]; all handles of a client and the handles' clones share a
+/// [`Catalog`].
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -67,7 +68,7 @@ pub struct Discovery {
 /// The kinds that the server has.
 impl Client {
     /// Returns the discovery of the kinds that the API server serves. All clones of this client
-    /// share its cache.
+    /// share the cache.
     ///
     /// Nothing is sent: the first lookup reads the server.
     pub fn discovery(&self) -> Discovery {
@@ -80,8 +81,8 @@ impl Discovery {
         Self { client, cache, max_age: DEFAULT_MAX_AGE }
     }
 
-    /// Greatest age of the catalog that this handle and its clones use. Default: 10 min, because
-    /// kinds come and go rarely, and a missing name leads to a new read in any case.
+    /// Greatest age of the catalog that this handle and clones of the handle use. Default: 10 min,
+    /// because kinds come and go rarely, and a missing name leads to a new read in any case.
     ///
     /// The read is conditional: a server whose groups did not change answers with 304 and no body.
     /// A greater age than that of another handle does not keep the other from reading.
@@ -91,11 +92,11 @@ impl Discovery {
         self
     }
 
-    /// Returns the whole catalog: from memory, or from the server if there is none in memory, or it
-    /// is [too old](Self::max_age) or was [invalidated](Self::invalidate).
+    /// Returns the whole catalog: from memory, or from the server if there is none in memory, or
+    /// the catalog is [too old](Self::max_age) or was [invalidated](Self::invalidate).
     ///
-    /// At most one read runs per client; other callers that need its result wait for it and share
-    /// it. An aged catalog that cannot be renewed stays in use, with a log line.
+    /// At most one read runs per client; other callers that need the result wait for the read and
+    /// share the result. An aged catalog that cannot be renewed stays in use, with a log line.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -112,8 +113,8 @@ impl Discovery {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode) when the answer is no
-    /// discovery document. Each request has a deadline of 32 s, or 10 s for one group version.
+    /// Those of [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode) when the answer
+    /// is no discovery document. Each request has a deadline of 32 s, or 10 s for a group version.
     /// # Cancel safety
     /// Safe: dropping the future cancels the requests; another waiting caller starts anew.
     pub async fn catalog(&self) -> Result<Arc<Catalog>, Error> {
@@ -124,7 +125,7 @@ impl Discovery {
     /// Returns the whole catalog, read after this call.
     ///
     /// For use right after a definition was installed; [`wait_served`](Self::wait_served) also
-    /// waits until it is served.
+    /// waits until the kind is served.
     ///
     /// # Errors
     /// Those of [`catalog`](Self::catalog).
@@ -143,12 +144,13 @@ impl Discovery {
     }
 
     /// Returns the resource that a user's `argument` names, by kubectl's rules: a plural, singular
-    /// or short name or a kind, in any case, alone (`deploy`), with its group (`deployments.apps`)
+    /// or short name or a kind, in any case, alone (`deploy`), with the group (`deployments.apps`)
     /// or with version and group (`deployments.v1.apps`; `pods.v1.` for the core group).
     ///
-    /// Without a version it is the one that the server prefers. Without a group the core group goes
-    /// first, so `events` and `pods` mean the same with and without a metrics server. Unlike
-    /// kubectl, it accepts no shortened group, and never picks one of several other groups.
+    /// Without a version the server's preferred version is taken. Without a group the core group
+    /// goes first, so `events` and `pods` mean the same with and without a metrics server. Unlike
+    /// kubectl, the lookup accepts no shortened group, and never chooses among several other
+    /// groups.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -171,10 +173,11 @@ impl Discovery {
     /// ```
     ///
     /// # Errors
-    /// [`NotFound`](windlass_core::ErrorKind::NotFound) when it is not served, or
-    /// [`Server`](windlass_core::ErrorKind::Server) when it may be, in a group version that could not be
-    /// read; both have a [`NoMatch`] as their source. [`Usage`](windlass_core::ErrorKind::Usage) with an
-    /// [`Ambiguity`] when several groups serve it. Those of [`catalog`](Self::catalog).
+    /// [`NotFound`](windlass_core::ErrorKind::NotFound) when the resource is not served, or
+    /// [`Server`](windlass_core::ErrorKind::Server) when the resource may be served, in a group
+    /// version that could not be read; both have a [`NoMatch`] as the source.
+    /// [`Usage`](windlass_core::ErrorKind::Usage) with an [`Ambiguity`] when several groups serve
+    /// the resource. Those of [`catalog`](Self::catalog).
     /// # Cancel safety
     /// As [`catalog`](Self::catalog).
     pub async fn find(&self, argument: &str) -> Result<ResourceInfo, Error> {
@@ -206,7 +209,7 @@ impl Discovery {
         self.lookup(|catalog| catalog.resource_for(kind, group, version)).await
     }
 
-    /// Returns the resource of an object, by its `apiVersion` and `kind`.
+    /// Returns the resource of an object, by `apiVersion` and `kind`.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -236,7 +239,7 @@ impl Discovery {
         self.resource_for(kind, Some(group), Some(version)).await
     }
 
-    /// Returns the kind of a resource by its plural name, in any group and version if they are
+    /// Returns the kind of a resource by the plural name, in any group and version if they are
     /// `None`.
     ///
     /// ```no_run
@@ -261,8 +264,8 @@ impl Discovery {
         self.lookup(|catalog| catalog.kind_for(plural, group, version)).await
     }
 
-    /// Waits until `info` is served under its path, for at most `limit`. This client's catalog has
-    /// it then, too. The first check is at once, later ones at most 5 s apart.
+    /// Waits until `info` is served under the path, for at most `limit`. This client's catalog has
+    /// the kind then, too. The first check is at once, later ones at most 5 s apart.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -282,8 +285,8 @@ impl Discovery {
         served::wait(self, &served::Wanted::of(info), limit).await.map(drop)
     }
 
-    /// Waits until a kind is served, for at most `limit`, and returns its resource; an empty group
-    /// is the core group. Otherwise as [`wait_served`](Self::wait_served).
+    /// Waits until a kind is served, for at most `limit`, and returns the kind's resource; an empty
+    /// group is the core group. Otherwise as [`wait_served`](Self::wait_served).
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -351,20 +354,21 @@ impl Discovery {
         openapi::index(&self.client).await
     }
 
-    /// Requests one OpenAPI v3 document: by its path in the [index](Self::openapi_v3), or by its
+    /// Requests an OpenAPI v3 document: by the path in the [index](Self::openapi_v3), or by the
     /// group version (`apps/v1`, `v1`). For tools: a document may have megabytes, and none is
-    /// cached here. The request contains the document's hash, so that HTTP caches can keep it.
+    /// cached here. The request contains the document's hash, so that HTTP caches can keep the
+    /// document.
     ///
     /// # Errors
-    /// [`NotFound`](windlass_core::ErrorKind::NotFound) when the index does not have it; those of
-    /// [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode).
+    /// [`NotFound`](windlass_core::ErrorKind::NotFound) when the index does not have the document;
+    /// those of [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode).
     /// # Cancel safety
     /// Safe.
     pub async fn openapi_v3_document(&self, path: &str) -> Result<serde_json::Value, Error> {
         openapi::document(&self.client, path).await
     }
 
-    /// Searches the catalog, and once more a new one if the first is old enough.
+    /// Searches the catalog, and once more in a new catalog if the first is old enough.
     async fn lookup<F>(&self, look: F) -> Result<ResourceInfo, Error>
     where
         F: Fn(&Catalog) -> Result<&ApiResource, Error>,

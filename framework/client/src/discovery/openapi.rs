@@ -46,13 +46,13 @@ impl OpenApiIndex {
         self.hashes.keys().map(String::as_str)
     }
 
-    /// Returns a document's hash, which changes with its content; `None` when there is no such
+    /// Returns a document's hash, which changes with the content; `None` when there is no such
     /// document, or the server sends no hash.
     pub fn hash(&self, path: &str) -> Option<&str> {
         self.hashes.get(path)?.as_deref()
     }
 
-    /// The path of `name`, which is a path itself or a group version.
+    /// The path of `name`, which is a path or a group version.
     fn path(&self, name: &str) -> Option<&str> {
         let name = name.trim_matches('/');
         let names = [name.to_owned(), format!("apis/{name}"), format!("api/{name}")];
@@ -78,7 +78,7 @@ pub(super) async fn index(client: &Client) -> Result<OpenApiIndex, Error> {
     Ok(OpenApiIndex::of(wire))
 }
 
-/// Reads one document, by its name in the index.
+/// Reads a document, by the name in the index.
 pub(super) async fn document(client: &Client, name: &str) -> Result<Value, Error> {
     let what = format!("read the OpenAPI document {name:?}");
     let index = index(client).await?;
@@ -90,7 +90,7 @@ pub(super) async fn document(client: &Client, name: &str) -> Result<Value, Error
         );
         Error::new(ErrorKind::NotFound, text)
     })?;
-    // The URL in the index is not used: its path would be relative to a prefix before the server's
+    // The URL in the index is not used: the path would be relative to a prefix before the server's
     // root.
     let mut request = get(format!("/openapi/v3/{path}"), &what, TIMEOUT);
     if let Some(hash) = index.hash(path) {

@@ -1,8 +1,8 @@
 //! Waits until a kind is served.
 //!
-//! A new definition is served in steps: first its group version lists the kind, and only some
+//! A new definition is served in steps: first the group version lists the kind, and only some
 //! hundred milliseconds later the aggregated document does. The wait is for both, so that a lookup
-//! right after it finds the kind.
+//! right afterwards finds the kind.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::fetch::{VERSION_TIMEOUT, group_version};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
 
-/// Bounds of the pause between two checks; it doubles in between.
+/// Bounds of the pause between two checks; the pause doubles in between.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -47,7 +47,7 @@ impl<'a> Wanted<'a> {
             Some(wanted) => {
                 let first = of_kind.next();
                 let exact = version.resources.iter().find(|r| r.info == *wanted);
-                // The kind exists under another plural or scope: its path would be wrong.
+                // The kind exists under another plural or scope: the path would be wrong.
                 if let (None, Some(other)) = (exact, first) {
                     let (plural, scope) = (&other.info.plural, other.info.scope);
                     return Err(format!("the kind is served as {plural:?} with scope {scope:?}"));
@@ -128,8 +128,8 @@ async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> Re
     let named = GroupVersion { group: wanted.group.to_owned(), version: wanted.version.to_owned() };
     let mut pause = FIRST_PAUSE;
     loop {
-        // The group version first: it lists a new kind earlier than the aggregated document, and a
-        // whole catalog is read only after it does.
+        // The group version first: that document lists a new kind earlier than the aggregated
+        // document, and a whole catalog is read only afterwards.
         match group_version(client, &named, VERSION_TIMEOUT).await {
             Ok(version) => match wanted.in_version(&version) {
                 Ok(info) => match discovery.refresh().await {
@@ -145,7 +145,7 @@ async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> Re
             Err(error) => seen.error(error),
         }
         let environment = client.environment();
-        // Jitter: waiters of one definition do not check at the same moment.
+        // Jitter: waiters of the same definition do not check at the same moment.
         environment.clock.sleep(pause / 2 + environment.rng.jitter(pause / 2)).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }

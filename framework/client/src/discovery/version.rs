@@ -1,4 +1,4 @@
-//! Order of API versions, and the version of the server itself.
+//! Order of API versions, and the version of the server.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -32,9 +32,9 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// The version of an API server. `Display` is its `gitVersion`.
+/// The version of an API server. `Display` is the `gitVersion`.
 ///
-/// Providers append to it: the numbers are compared, the texts are for people.
+/// Providers append to the version: the numbers are compared, the texts are for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerVersion {
@@ -44,7 +44,7 @@ pub struct ServerVersion {
     pub minor: u32,
     /// Full version, such as `v1.36.3` or `v1.36.3-gke.100`.
     pub git_version: String,
-    /// Commit of the build; empty when the server does not send it.
+    /// Commit of the build; empty when the server does not send the commit.
     pub git_commit: String,
     /// Operating system and architecture; empty when the server does not send them.
     pub platform: String,
@@ -62,7 +62,7 @@ struct Wire {
 }
 
 impl ServerVersion {
-    /// Whether the server has this version or a later one.
+    /// Whether the server has this version or a later version.
     ///
     /// For features that depend on the server; patch levels do not count.
     pub fn at_least(&self, major: u32, minor: u32) -> bool {

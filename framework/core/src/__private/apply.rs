@@ -16,7 +16,7 @@ pub trait ApplyValue<T> {
     /// Returns the value as JSON.
     ///
     /// # Errors
-    /// Those of its `Serialize`.
+    /// The errors of the value's `Serialize`.
     fn into_value(self) -> serde_json::Result<Value>;
 }
 

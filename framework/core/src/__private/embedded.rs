@@ -14,18 +14,20 @@ use crate::error::Error;
 use crate::resource::ResourceInfo;
 
 thread_local! {
-    /// Kinds whose definition is being built: a kind may contain itself.
+    /// Kinds whose definition is being built: kinds may contain themselves.
     static OPEN: RefCell<Vec<TypeId>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the schema of an embedded object of that kind: the schema of its definition, as an
-/// embedded resource. A kind that is inside of itself twice may contain anything; faults and remarks of its
-/// definition are those of the kind around it, too, at the place of the field.
+/// Returns the schema of an embedded object of that kind: the schema of the kind's definition, as
+/// an embedded resource. A kind that is nested in the same kind twice may contain anything; faults
+/// and remarks of the inner definition are those of the kind around it, too, at the place of the
+/// field.
 pub fn embedded_schema<K: CustomResource + 'static>() -> Schema {
     embedded(TypeId::of::<K>(), K::static_info().as_ref(), K::crd)
 }
 
-/// Returns the schema of the kind with this definition. Not generic, so that it is compiled once.
+/// Returns the schema of the kind with this definition. Not generic, so that this function is
+/// compiled once.
 fn embedded(
     id: TypeId,
     info: Option<&ResourceInfo>,
@@ -69,8 +71,8 @@ fn structural(definition: CustomResourceDefinition) -> Option<Map<String, Value>
     let schema = version.schema?.open_api_v3_schema?;
     let Ok(Value::Object(mut schema)) = serde_json::to_value(schema) else { return None };
     schema.insert("x-kubernetes-embedded-resource".to_owned(), true.into());
-    // Structural already: read again, its alternatives would be those of a flattened enum. Not the root,
-    // which a variant of an enum or a flattened field mixes with other fields.
+    // Structural already: read again, the schema's alternatives would be those of a flattened enum.
+    // Not the root, which a variant of an enum or a flattened field mixes with other fields.
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         for field in fields.values_mut().filter_map(Value::as_object_mut) {
             field.insert(STRUCTURAL.to_owned(), true.into());

@@ -21,8 +21,8 @@ pub enum MemberName {
     Field(NameWalk, usize),
 }
 
-/// The names of one node, found when they are first needed. They live as long as the program, as
-/// literals do: there is one list per node of a type.
+/// The names of a node, found when they are first needed. They live as long as the program, as
+/// literals do: each node of a type has a single list.
 #[derive(Debug)]
 pub struct FoundNames(OnceLock<Result<MemberNames, &'static str>>);
 
@@ -36,7 +36,7 @@ impl FoundNames {
     /// Returns the names.
     ///
     /// # Errors
-    /// A type does not show the name of its field, or two members have one name.
+    /// A type does not show the name of a field, or two members share a name.
     pub fn get(&self, members: &[MemberName]) -> Result<MemberNames, &'static str> {
         *self.0.get_or_init(|| match found(members) {
             Ok(names) => Ok(&*names.leak()),
@@ -84,8 +84,8 @@ impl FoundPaths {
         Self(OnceLock::new())
     }
 
-    /// Returns the paths. One that cannot be found is an error of each read, and has its usual names
-    /// here.
+    /// Returns the paths. A path that cannot be found is an error of each read, and has the usual
+    /// names here.
     pub fn get(&self, paths: &[ProjectedPath]) -> &'static [MemberNames] {
         self.0.get_or_init(|| paths.iter().map(|path| path.names()).collect::<Vec<_>>().leak())
     }

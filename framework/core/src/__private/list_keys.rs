@@ -33,13 +33,14 @@ impl<T, S> ListField for HashSet<T, S> {
 
 /// Returns the type of the items of a list.
 ///
-/// Generated code names the list once, in this call, so that a type that is no list is one error.
+/// Generated code names the list once, in this call, so that a type that is no list causes a single
+/// error.
 pub const fn item_of<L: ListField<Item = T>, T>() -> Of<T> {
     Of::NEW
 }
 
 impl<T> Of<T> {
-    /// Gives the type of a value to a closure, which names fields of it and is not called.
+    /// Gives the type of a value to a closure, which names fields of the value and is not called.
     pub const fn has(self, _: fn(&T)) -> Self {
         self
     }

@@ -1,9 +1,9 @@
-//! Functions for `object!`: from the name of a field to the place of its value.
+//! Functions for `object!`: from the name of a field to the place of the field's value.
 //!
-//! The macro knows names and not types. It writes `this.spec` as it stands, so that the compiler
-//! checks the name at its token, and asks [`Slot`] for the value behind an option. The methods of
-//! `Slot` for certain types are inherent; for every other type the method of the same name in
-//! [`AnySlot`] is found, because inherent ones come first.
+//! The macro knows names and not types. The macro writes `this.spec` unchanged, so that the
+//! compiler checks the name at the user's token, and asks [`Slot`] for the value behind an option.
+//! The methods of `Slot` for certain types are inherent; for every other type the method of the
+//! same name in [`AnySlot`] is found, because inherent methods come first.
 
 // DESIGN.md, 209: `apiVersion` and `kind` in a literal are places of the type, or an error with a text
 
@@ -19,7 +19,7 @@ use crate::resource::FieldValue;
 
 pub use keys::{CommonKeys, Entries, Finish, MapFields};
 
-/// [`Default`], with an error text of its own for the compiler.
+/// [`Default`], with an error text of this crate for the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no `Default` to start from",
     note = "derive `Default` for `{Self}`, or start from a value: `{{ …, ..value }}`"
@@ -85,7 +85,7 @@ impl<'a, T> Slot<'a, Option<T>> {
 }
 
 /// `apiVersion` and `kind` where a manifest has them. A kind has no such fields: both follow from
-/// its type.
+/// the kind's type.
 #[derive(Debug)]
 pub struct Head {
     #[allow(missing_docs)]
@@ -120,10 +120,10 @@ pub trait AnySlot<'a, T: 'a>: Sized {
     /// The place of `apiVersion` or `kind` in a type that has the field, such as `OwnerReference`.
     fn part<P: 'a>(self, part: impl FnOnce(&'a mut T) -> &'a mut P) -> &'a mut P;
 
-    /// The value itself.
+    /// The value in the slot.
     fn open(self) -> &'a mut T;
 
-    /// The place itself.
+    /// The place of the slot.
     fn some(self) -> Slot<'a, T>;
 
     /// Sets the field.
@@ -169,7 +169,7 @@ impl<'a, T: 'a> AnySlot<'a, T> for Slot<'a, T> {
 }
 
 /// A value for a field that is an `Option<T>`. `How` separates values from options of values: the
-/// compiler finds the one that fits.
+/// compiler finds the matching implementation.
 #[diagnostic::on_unimplemented(
     message = "a field of type `Option<{T}>` takes no `{Self}`",
     label = "expected a value for `{T}`, or an `Option` of one"
@@ -268,14 +268,14 @@ impl<T: Integer> Integer for Option<T> {
     label = "`[…]` is for lists"
 )]
 pub trait List: Push<Self::Item> {
-    /// Its items.
+    /// The items of the list.
     type Item;
     /// Returns an empty list.
     fn with_capacity(capacity: usize) -> Self;
 }
 
-/// The items of a list. Literals know a list by its items only, so that the compiler reports a field
-/// that is no list once, and not for each item again.
+/// The items of a list. Literals know only the items of a list, so that the compiler reports a
+/// field that is no list once and not for each item.
 pub trait Push<T> {
     /// Appends an item.
     fn push_item(&mut self, item: T);
@@ -309,7 +309,7 @@ impl<T: Ord> Push<T> for BTreeSet<T> {
     }
 }
 
-/// Empties a list, to fill it.
+/// Empties a list, for the literal to fill.
 #[inline]
 pub fn list<'a, L: List>(list: &'a mut L, capacity: usize) -> &'a mut (dyn Push<L::Item> + 'a) {
     *list = L::with_capacity(capacity);
@@ -352,9 +352,9 @@ pub fn extend<T, I: IntoIterator<Item: FieldValue<T>>>(list: &mut dyn Push<T>, v
     label = "keys in quotes or parentheses are for maps"
 )]
 pub trait Map: Put<Self::Key, Self::Value> {
-    /// Its keys.
+    /// The keys of the map.
     type Key;
-    /// Its values.
+    /// The values of the map.
     type Value;
 }
 
@@ -396,7 +396,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> Put<K, V> for HashMap<K, V, S> {
     }
 }
 
-/// Returns a map, to fill it.
+/// Returns a map, for the literal to fill.
 #[inline]
 pub fn map<'a, M: Map>(map: &'a mut M) -> &'a mut (dyn Put<M::Key, M::Value> + 'a) {
     map
@@ -420,7 +420,8 @@ pub fn put_integer<K, T: Integer>(map: &mut dyn Put<K, T>, key: K, value: T::Lit
     map.put_value(key, integer(value));
 }
 
-/// Removes the value of a key, to fill it and put it back; a new value if there is none.
+/// Removes the value of a key, for the literal to fill and put back; a new value if the key has
+/// none.
 #[inline]
 pub fn take<K, T: Fillable>(map: &mut dyn Put<K, T>, key: &K) -> T {
     map.take_value(key).unwrap_or_else(T::empty)

@@ -39,7 +39,7 @@ impl<K: Resource> Base for K {
     }
 }
 
-/// A projection. The kind's type is named only here, so that one mistake makes one error.
+/// A projection. The kind's type is named only here, so that a mistake causes a single error.
 pub trait ProjectionOf {
     /// The type of the whole kind.
     type Whole: Base;
@@ -55,7 +55,7 @@ pub fn whole_info<V: ProjectionOf>() -> Option<ResourceInfo> {
     V::Whole::info()
 }
 
-/// The members of one object that are read.
+/// The members of an object that are read.
 pub trait Members<'de> {
     /// Names of the members.
     ///
@@ -70,7 +70,7 @@ pub trait Members<'de> {
     fn read<A: MapAccess<'de>>(&mut self, place: usize, map: &mut A) -> Result<(), A::Error>;
 }
 
-/// Reads the object itself.
+/// Reads the object at the root.
 ///
 /// # Errors
 /// Those of the deserializer.
@@ -81,7 +81,7 @@ pub fn read_root<'de, D: Deserializer<'de>>(
     deserializer.deserialize_map(Below(members))
 }
 
-/// Reads an object on the way to a field; it may be null.
+/// Reads an object on the way to a field; the object may be null.
 ///
 /// # Errors
 /// Those of the deserializer.
@@ -173,7 +173,7 @@ pub fn read_metadata<'de, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Writes one field.
+/// Writes a field.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -185,7 +185,7 @@ pub fn write_field<S: SerializeMap, T: ProjectedField>(
     out.serialize_entry(name, value)
 }
 
-/// Writes one field, left out when absent.
+/// Writes a field, left out when absent.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -233,7 +233,7 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
     }
 }
 
-/// Reads a name as its position in a list, without copying it.
+/// Reads a name as its position in a list, without a copy.
 struct MemberPosition(&'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for MemberPosition {
@@ -285,7 +285,7 @@ impl<'de, P: SelectedValues<'de>> Visitor<'de> for Without<P> {
     }
 }
 
-/// A map that hides some of its members.
+/// A map that hides some members.
 struct Filtered<A, P> {
     /// The map with all members.
     map: A,

@@ -4,8 +4,9 @@
 use super::{IndexField, Written};
 use crate::resource::path::{TypeOf, Walk};
 
-// Whether a field may be absent is asked of its type, not of its spelling: an alias of `Option` is
-// one. The methods of `TypeOf<Option<T>>` come before those of the trait, which has all types.
+// Whether a field may be absent is asked of the field's type, not of the spelling: an alias of
+// `Option` is an `Option`. The methods of `TypeOf<Option<T>>` come before those of the trait, which
+// has all types.
 
 impl<T> TypeOf<Option<T>> {
     /// The value of an absent field.
@@ -44,7 +45,7 @@ pub trait AlwaysThere<T> {
 
 impl<T> AlwaysThere<T> for TypeOf<T> {}
 
-/// Writes one field, unless it is left out.
+/// Writes a field, unless the field is left out.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -57,7 +58,7 @@ pub fn write_unless<S: serde::ser::SerializeStruct, T: Written>(
     if is_left_out { out.skip_field(name) } else { out.serialize_field(name, value) }
 }
 
-/// Returns the value of a field, or its value when absent.
+/// Returns the value of a field, or the default of an absent field.
 ///
 /// # Errors
 /// The field is absent, and may not be.

@@ -1,10 +1,10 @@
 //! Reads a status that is stored in part as a whole.
 //!
-//! A status is written field by field: its first write is mostly a condition, and no other field
+//! A status is written field by field: the first write is mostly a condition, and no other field
 //! exists then. serde refuses an object without a field that has no default, so the program that
-//! wrote such an object could not read it. If the status type has a `Default`, fields that serde
-//! misses are taken from that. A field that serde fills itself (`Option`, `#[serde(default)]`) is
-//! not touched, and a type without missing fields is read like any other.
+//! wrote such an object could not read the object back. If the status type has a `Default`, fields
+//! that serde misses are taken from that. A field that serde fills (`Option`, `#[serde(default)]`)
+//! is not touched, and a type without missing fields is read like any other.
 
 // DESIGN.md, 85: The schema of a status requires no fields at its top
 
@@ -34,7 +34,7 @@ pub struct Missing {
     value: Value,
 }
 
-/// Values for absent fields of one status type; determined once.
+/// Values for absent fields of a status type; determined once.
 #[derive(Debug, Default)]
 pub struct Filling(OnceLock<Vec<Missing>>);
 
@@ -50,7 +50,7 @@ impl Filling {
     }
 }
 
-/// Represents the type `T`, to select the trait by whether it has a default.
+/// Represents the type `T`, to select the trait by whether `T` has a default.
 #[derive(Debug)]
 pub struct Of<T>(PhantomData<fn() -> T>);
 
@@ -62,7 +62,7 @@ impl<T> Of<T> {
     }
 }
 
-/// Types with a default. A method of `Of<T>` takes precedence over one of `&Of<T>`.
+/// Types with a default. A method of `Of<T>` takes precedence over a method of `&Of<T>`.
 pub trait FilledByDefault {
     /// The fields of the default without which the type cannot be read.
     fn missing(&self) -> Vec<Missing>;
@@ -75,15 +75,15 @@ impl<T: Default + Serialize + DeserializeOwned> FilledByDefault for Of<T> {
     }
 }
 
-/// Returns the fields of a default without which a type cannot be read. Not generic, so that it is
-/// compiled once.
+/// Returns the fields of a default without which a type cannot be read. Not generic, so that this
+/// function is compiled once.
 fn find_missing(
     default: Option<Value>,
     reads: &dyn Fn(Map<String, Value>) -> bool,
     names: fn() -> &'static [&'static str],
 ) -> Vec<Missing> {
     let Some(Value::Object(whole)) = default else { return Vec::new() };
-    // A default that cannot be read back shows nothing about its fields.
+    // A default that cannot be read back shows nothing about the fields.
     if !reads(whole.clone()) {
         return Vec::new();
     }
@@ -91,11 +91,11 @@ fn find_missing(
     for (name, value) in &whole {
         let mut without = whole.clone();
         without.remove(name);
-        // serde fills this field by itself.
+        // serde fills this field without help.
         if reads(without.clone()) {
             continue;
         }
-        // Another name is an alias if the type reads the value under it.
+        // Another name is an alias if the type reads the value under that name.
         let is_alias = |other: &&'static str| {
             let mut with = without.clone();
             !whole.contains_key(*other)
@@ -120,7 +120,7 @@ impl<T> NotFilled for &Of<T> {
     }
 }
 
-/// Reads the status with any of its fields absent.
+/// Reads the status with any of the fields absent.
 ///
 /// # Errors
 /// Those of the deserializer; a duplicate field.
@@ -155,7 +155,8 @@ where
     }
 }
 
-/// An object of the missing fields: [`Filled`] would have the type's `Deserialize` compiled once more.
+/// An object of the missing fields: [`Filled`] would have the type's `Deserialize` compiled once
+/// more.
 fn object_of(missing: &[Missing]) -> Value {
     missing.iter().map(|it| (it.name.clone(), it.value.clone())).collect::<Map<_, _>>().into()
 }
@@ -193,12 +194,12 @@ fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
     }
 
     let names = Cell::new([].as_slice());
-    // The attempt always fails; it leaves the names in the cell.
+    // The attempt always fails; the error path leaves the names in the cell.
     drop(T::deserialize(FieldNamesProbe(&names)));
     names.get()
 }
 
-/// Reads an optional status; a given one is completed.
+/// Reads an optional status; a given status is completed.
 struct Optional<T> {
     /// Defaults of the type.
     missing: &'static [Missing],
@@ -230,13 +231,13 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Optional<T> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Option<T>, D::Error> {
-        // Only a status that is there is completed: an absent one stays absent, as the server
-        // stored it.
+        // Only a status that is there is completed: an absent status stays absent, as in the
+        // server's object.
         T::deserialize(Filled { inner, missing: self.missing }).map(Some)
     }
 }
 
-/// An object with the missing fields after its own.
+/// An object with the missing fields after the given ones.
 struct Filled<D> {
     /// The deserializer or visitor that is wrapped.
     inner: D,
@@ -253,7 +254,7 @@ macro_rules! forwarded {
     )*};
 }
 
-/// Methods whose visitor is wrapped, so that the object it receives is completed.
+/// Methods whose visitor is wrapped, so that the received object is completed.
 macro_rules! filled {
     ($($method:ident($($argument:ident: $type:ty),*);)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
@@ -366,7 +367,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        // A new list for each object: fields that are given are removed from it.
+        // A new list for each object: fields that are given are removed from the list.
         let missing = self.missing.iter().collect();
         self.inner.visit_map(FieldsWithMissing { map, is_read: false, missing, next: None })
     }
@@ -394,13 +395,13 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for FieldsWithMissing<A> {
         // The object's own fields come first.
         if !self.is_read {
             if let Some(name) = self.map.next_key::<String>()? {
-                // A field that is given, by its name or an alias, needs no default.
+                // A field that is given, under the usual name or an alias, needs no default.
                 self.missing.retain(|missing| {
                     missing.name != name && !missing.aliases.contains(&name.as_str())
                 });
                 return seed.deserialize(name.into_deserializer()).map(Some);
             }
-            // A map must not be asked for a name again after its end.
+            // A map must not be asked for another name after the end.
             self.is_read = true;
         }
         self.next = self.missing.pop();

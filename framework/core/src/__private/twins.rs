@@ -1,10 +1,11 @@
-//! Whether two types are of one kind, for `#[derive(Controller)]`.
+//! Whether two types are of the same kind, for `#[derive(Controller)]`.
 
 use std::marker::PhantomData;
 
 use crate::resource::Resource;
 
-/// Whether both types are of one kind. A projection is of the kind that it is a part of.
+/// Whether both types are of the same kind. A projection is of the kind whose objects it reads in
+/// part.
 #[must_use]
 pub const fn is_same_kind<A, B>() -> bool
 where

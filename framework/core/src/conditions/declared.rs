@@ -4,8 +4,8 @@
 
 use super::ConditionType;
 
-/// The conditions of a controller, and how its root condition follows from them; implemented by
-/// `#[derive(Conditions)]` for an enum.
+/// The conditions of a controller, and the rule by which the root condition follows from them;
+/// implemented by `#[derive(Conditions)]` for an enum.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -52,8 +52,8 @@ pub struct ConditionTypes {
     pub root: &'static str,
     /// All of them are true of an object that is ready.
     pub ready: &'static [&'static str],
-    /// Each of them, while it is true, says that nothing helps but a change of the object. They are
-    /// present only while they are true.
+    /// Each of these conditions, while true, says that nothing helps but a change of the object.
+    /// Such conditions are present only while they are true.
     pub stalled_on: &'static [&'static str],
     /// Conditions that have no influence on the root.
     pub others: &'static [&'static str],
@@ -66,7 +66,7 @@ impl ConditionTypes {
     }
 }
 
-/// No conditions of one's own: `Ready` follows from the outcome of reconciles alone.
+/// No conditions of the operator's own: `Ready` follows from the outcome of reconciles alone.
 ///
 /// `#[controller(conditions)]` stands for `conditions(ReadyCondition)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

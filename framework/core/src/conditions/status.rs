@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::Conditions;
 use crate::resource::path::{FieldName, FieldNames};
 
-/// A status that consists of what every controller keeps in it: `status: Option<ConditionedStatus>`.
+/// A status that consists of what every controller keeps in it:
+/// `status: Option<ConditionedStatus>`.
 ///
-/// For kinds that report nothing else; another one has a struct of its own with these two fields.
+/// For kinds that report nothing else; another kind has a struct of its own with these two fields.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;

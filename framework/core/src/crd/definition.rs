@@ -1,8 +1,8 @@
 //! Builds a definition from the derive macro's arguments and the schemas of the types.
 //!
-//! The derive passes its arguments as [`Definition`]; this module checks them against the schema of
-//! the types, because the macro sees names and not types: a column, a scale path or an index of a
-//! field that does not exist is an error here, with the fields that exist.
+//! The derive passes the user's arguments as [`Definition`]; this module checks them against the
+//! schema of the types, because the macro sees only names, no types: a column, a scale path or an
+//! index of a field that does not exist is an error here, with the fields that exist.
 
 mod marked;
 pub(super) mod places;
@@ -36,7 +36,7 @@ pub struct Definition {
     pub version: &'static str,
     /// Whether API servers serve the version.
     pub served: bool,
-    /// Whether the version is named as the stored one.
+    /// Whether the version is named as the stored version.
     pub storage: bool,
     /// The other versions of the kind, of the hub.
     pub versions: &'static [BuildVersion],
@@ -62,7 +62,8 @@ pub struct Definition {
     pub selectable: &'static [Place],
     /// Rules of the whole object.
     pub rules: &'static [Rule],
-    /// Whether the kind is deprecated, and the warning of the API server if it has one of its own.
+    /// Whether the kind is deprecated, and the warning of the API server if the kind has a special
+    /// warning.
     pub deprecated: Option<Option<&'static str>>,
     /// Labels of the definition.
     pub labels: &'static [(&'static str, &'static str)],
@@ -104,25 +105,25 @@ impl Definition {
     };
 }
 
-/// One field of the root struct.
+/// A field of the root struct.
 #[derive(Debug)]
 pub struct Field {
     /// Name in JSON.
     pub name: &'static str,
-    /// Whether the field may be absent: its type is an `Option`, or an alias of one.
+    /// Whether the field may be absent: the type is an `Option`, or an alias of `Option`.
     pub optional: fn() -> bool,
     /// Description.
     pub doc: &'static str,
-    /// Schema of its type.
+    /// Schema of the field's type.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
-    /// For the status: whether its type can be read from an empty object, or serde's reason against
+    /// For the status: whether the type can be read from an empty object, or serde's reason against
     /// it.
     pub in_part: Option<fn() -> Result<(), String>>,
 }
 
 impl Field {
     /// A field without a name, of any type. An associated constant instead of a function, because
-    /// the compiler gives the list of fields a static place only without calls in it.
+    /// the compiler gives the list of fields a static place only if the list contains no calls.
     pub const NONE: Self = Self {
         name: "",
         optional: || false,
@@ -149,7 +150,7 @@ pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
     Ok(definition)
 }
 
-/// Makes the first version, the hub, the stored one, unless another one is named.
+/// Makes the first version, the hub, the stored one, unless another version is named.
 fn choose_storage(
     versions: &mut [CustomResourceDefinitionVersion],
     name: &str,
@@ -172,7 +173,7 @@ fn choose_storage(
     faults.into_result(&format!("derive the definition of {name}"))
 }
 
-/// Builds one version.
+/// Builds a version.
 ///
 /// # Errors
 /// As [`crd`].
@@ -207,7 +208,7 @@ pub fn version(definition: &Definition) -> Result<CustomResourceDefinitionVersio
     })
 }
 
-/// The version without its schema.
+/// The version without the schema.
 fn without_schema(
     definition: &Definition,
     schema: &Map<String, Value>,
@@ -283,8 +284,8 @@ fn assemble(
     }
 }
 
-/// Returns the conversion between versions. The type does not know where the operator runs: the manifests
-/// and the webhook server replace the Service.
+/// Returns the conversion between versions. The type does not know where the operator runs: the
+/// manifests and the webhook server replace the Service.
 fn conversion(definition: &Definition) -> CustomResourceConversion {
     if definition.versions.is_empty() {
         return CustomResourceConversion { strategy: "None".to_owned(), webhook: None };
@@ -312,7 +313,8 @@ pub fn conversion_path(group: &str, kind: &str) -> String {
     format!("/convert-{}-{}", group.replace('.', "-"), kind.to_lowercase())
 }
 
-/// The schema of the whole object, from those of its fields, and the marked fields in it.
+/// The schema of the whole object, from the schemas of the fields, and the marked fields in the
+/// schema.
 fn root_schema(definition: &Definition, faults: &mut Faults) -> (Map<String, Value>, Vec<Mark>) {
     let mut marks = Vec::new();
     let mut properties = Map::new();
@@ -348,8 +350,9 @@ fn root_schema(definition: &Definition, faults: &mut Faults) -> (Map<String, Val
 }
 
 /// Makes any part of a status valid: a status is written field by field, and the first write is
-/// mostly a condition. The schema below its fields stays as strict as the types are, because each
-/// field is written whole. Defaults are removed: a field that was not written is absent.
+/// mostly a condition. The schema below the status's fields stays as strict as the types are,
+/// because each field is written whole. Defaults are removed: a field that was not written is
+/// absent.
 fn store_in_part(
     schema: &mut Map<String, Value>,
     in_part: Result<(), String>,
@@ -381,8 +384,8 @@ fn store_in_part(
     }
 }
 
-/// Returns a documentation without the indentation that all of its lines share: one that comes from
-/// a file is joined by the compiler, and so has that of doc comments still.
+/// Returns a documentation without the indentation that all lines share: the compiler joins the
+/// lines of a documentation from a file, and leaves the indentation of doc comments.
 fn description(doc: &str) -> String {
     let filled = doc.lines().filter(|line| !line.trim().is_empty());
     let shared = filled.map(|line| line.len() - line.trim_start().len()).min().unwrap_or_default();

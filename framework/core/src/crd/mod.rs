@@ -1,12 +1,13 @@
 //! Custom resource definitions from Rust types.
 //!
 //! schemars describes the values that serde accepts; API servers accept only *structural* schemas,
-//! a narrower form in which every field has one type. [`structural_schema`] translates the first
-//! into the second, shape by shape, and names the field if that is impossible. Types without a
-//! schemars schema, such as those of `k8s_openapi`, are described by the functions of [`shapes`]
+//! a narrower form in which every field has a single type. [`structural_schema`] translates the
+//! first into the second, shape by shape, and names the field if that is impossible. Types without
+//! a schemars schema, such as those of `k8s_openapi`, are described by the functions of [`shapes`]
 //! through `#[schemars(schema_with = "windlass::crd::object")]`.
 //!
-//! A kind may have several versions, each a type of its own: [`Versions`] converts objects between them.
+//! A kind may have several versions, each with a Rust type: [`Versions`] converts objects between
+//! them.
 //!
 //! ```
 //! # extern crate windlass_core as windlass;
@@ -66,31 +67,31 @@ use crate::resource::Resource;
     note = "derive `windlass::CustomResource` on the struct with `metadata`, `spec` and `status`"
 )]
 pub trait CustomResource: Resource {
-    /// Returns the definition that makes an API server serve this kind, with all of its versions.
+    /// Returns the definition that makes an API server serve this kind, with all versions.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when a type has no structural schema; the text
-    /// names every wrong field and the change that it needs.
+    /// names every wrong field and the necessary change.
     fn crd() -> Result<CustomResourceDefinition, Error>;
 
     /// Version of the package that declares the kind, so that a process of an older version does
-    /// not replace the definition that a newer one installed. Default: `None`, unknown.
+    /// not replace the definition that a newer process installed. Default: `None`, unknown.
     fn package_version() -> Option<&'static str> {
         None
     }
 
-    /// Returns the versions of the kind; see [`Versions::of`]. Default: `None`, one version.
+    /// Returns the versions of the kind; see [`Versions::of`]. Default: `None`, a single version.
     #[doc(hidden)]
     fn versions() -> Option<Versions> {
         None
     }
 }
 
-/// Returns the fields of a kind that an API server checks less strictly than serde, with the reasons,
-/// and remarks on the size of its definition.
+/// Returns the fields of a kind that an API server checks less strictly than serde, with the
+/// reasons, and remarks on the size of the kind's definition.
 ///
-/// [`CustomResource::crd`] logs the same texts as warnings; those about opaque types, of which any object is
-/// stored, in debug logs.
+/// [`CustomResource::crd`] logs the same texts as warnings; those about opaque types, of which any
+/// object is stored, in debug logs.
 ///
 /// # Errors
 /// Those of [`CustomResource::crd`].

@@ -16,16 +16,17 @@ use serde_json::Value;
 
 use super::schema::UNCHECKED;
 
-/// Mark of a field that may be absent or null, although its schema is written by hand.
+/// Mark of a field that may be absent or null, although the field's schema is written by hand.
 pub(super) const OPTIONAL: &str = "x-windlass-optional";
 
-/// Mark of a field that only its default in the schema makes optional: serde refuses an object without it.
+/// Mark of a field that only the default in the schema makes optional: serde refuses an object
+/// without the field.
 pub(super) const NEEDED: &str = "x-windlass-needed";
 
 /// Mark of an object around a flattened option whose type has rules.
 pub(super) const RULES_OF_OPTION: &str = "x-windlass-rules-of-option";
 
-/// Remark on a value of which the server checks nothing but that it is an object.
+/// Remark on a value of which the server checks only that the value is an object.
 pub(super) const OPAQUE: &str =
     "an API server stores any object here; serde refuses one that its type does not fit";
 /// Remark on an embedded object.
@@ -34,7 +35,7 @@ pub(super) const EMBEDDED: &str = "an API server checks nothing of this object b
 const INT_OR_STRING: &str =
     "an API server stores numbers beyond 32 bits here, and serde refuses them for `IntOrString`";
 
-/// Whether a schema is one of this module, with remarks beside it.
+/// Whether a schema comes from this module, with remarks beside it.
 pub(super) fn is_shape(schema: &Value) -> bool {
     let Value::Object(schema) = schema else { return false };
     let mut schema = schema.clone();
@@ -112,8 +113,8 @@ pub mod optional {
     }
 }
 
-/// Any object; the API server keeps every field of it and checks none. For embedded types such as
-/// `PodTemplateSpec`, `ResourceRequirements` or `LabelSelector`.
+/// Any object; the API server keeps every field of the object and checks none. For embedded types
+/// such as `PodTemplateSpec`, `ResourceRequirements` or `LabelSelector`.
 ///
 /// No validation happens at all: a wrong field is noticed by the operator that reads the object.
 pub fn object(_: &mut SchemaGenerator) -> Schema {
@@ -126,7 +127,7 @@ pub fn object(_: &mut SchemaGenerator) -> Schema {
 
 /// A list of [`object`]s, replaced as a whole by server-side apply.
 ///
-/// Two appliers of one list are a conflict.
+/// Two appliers of the same list are a conflict.
 pub fn objects(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -173,15 +174,15 @@ pub fn quantity(_: &mut SchemaGenerator) -> Schema {
 
 /// A point in time: `Time` or `MicroTime`.
 ///
-/// [`ApiTime`](crate::resource::ApiTime) has this schema by itself.
+/// [`ApiTime`](crate::resource::ApiTime) has this schema without an attribute.
 pub fn time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time" })
 }
 
 /// Status conditions: a list keyed by `type`, so that several controllers can each apply their own.
 ///
-/// [`Conditions`](crate::conditions::Conditions) has a schema by itself; this one is for a plain
-/// `Vec<Condition>`.
+/// [`Conditions`](crate::conditions::Conditions) has a schema without an attribute; this function
+/// is for a plain `Vec<Condition>`.
 pub fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

@@ -14,16 +14,16 @@ use crate::error::{Error, ErrorKind};
 
 /// Most bytes of an object that an API server stores, about: etcd takes 1.5 MiB with everything.
 const MOST_BYTES: usize = 1 << 20;
-/// Most bytes of all annotations; `kubectl apply` keeps the whole object in one.
+/// Most bytes of all annotations; `kubectl apply` keeps the whole object in a single annotation.
 const MOST_ANNOTATED: usize = 256 << 10;
-/// Most letters of a kind, and of the kind of its lists.
+/// Most letters of a kind, and of a list kind.
 const MOST_LETTERS: usize = 63;
 
 /// Judges a definition; warnings are logged, or collected by [`collect`].
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] with everything for which an API server would refuse the definition, in its
-/// words, and the remedy.
+/// [`ErrorKind::Usage`] with everything for which an API server would refuse the definition, in the
+/// server's words, and the remedy.
 pub(super) fn validate(definition: &CustomResourceDefinition) -> Result<(), Error> {
     let name = definition.metadata.name.clone().unwrap_or_default();
     let tried = format!("derive the definition of {name}");
@@ -41,7 +41,7 @@ pub(super) fn validate(definition: &CustomResourceDefinition) -> Result<(), Erro
     faults.into_result(&tried)
 }
 
-/// Checks the names that no macro checks, since it counts the letters of the kind only.
+/// Checks the names that no macro checks, since the macro counts the letters of the kind only.
 fn names(names: &Value, faults: &mut Faults) {
     let text = |key: &str| names[key].as_str().unwrap_or_default();
     for key in ["kind", "listKind"] {
@@ -57,7 +57,7 @@ fn names(names: &Value, faults: &mut Faults) {
     }
 }
 
-/// The text of a fault of a rule, with its path as users write it.
+/// The text of a fault of a rule, with the path as users write it.
 fn rule(violation: &Violation) -> String {
     let remedy = match violation.reason {
         Reason::Forbidden => {
@@ -82,7 +82,8 @@ fn rule(violation: &Violation) -> String {
     format!("{violation}; {remedy} (in the definition, at {})", place(violation.path.as_str()))
 }
 
-/// The field that a path within a schema means: `.spec.size` for `properties[spec].properties[size]…`.
+/// The field that a path within a schema means: `.spec.size` for
+/// `properties[spec].properties[size]…`.
 fn place(path: &str) -> String {
     let mut place = String::new();
     let mut rest = path;
@@ -127,13 +128,14 @@ fn size(definition: &Value, faults: &mut Faults) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
     pub(crate) text: String,
-    /// Whether the author of the type asked for it, so that each start of an operator says it in debug
-    /// logs only.
+    /// Whether the author of the type asked for the effect, so that an operator's start logs the
+    /// remark at debug level only.
     pub(crate) is_note: bool,
 }
 
 thread_local! {
-    /// Receiver of the remarks about definitions on this thread; without one they are logged.
+    /// Receiver of the remarks about definitions on this thread; without a receiver remarks are
+    /// logged.
     static COLLECTED: RefCell<Option<Vec<Remark>>> = const { RefCell::new(None) };
 }
 
@@ -151,7 +153,7 @@ pub(super) fn collect_warnings<R>(derive: impl FnOnce() -> R) -> (R, Vec<String>
     (result, found.into_iter().map(|remark| remark.text).collect())
 }
 
-/// Logs a warning, or hands it to [`collect`].
+/// Logs a warning, or hands the warning to [`collect`].
 pub(super) fn warn(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
         Some(found) => found.push(Remark { text, is_note: false }),
@@ -159,7 +161,7 @@ pub(super) fn warn(tried: &str, text: String) {
     });
 }
 
-/// Logs a note, or hands it to [`collect`].
+/// Logs a note, or hands the note to [`collect`].
 pub(super) fn note(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
         Some(found) => found.push(Remark { text, is_note: true }),

@@ -22,10 +22,10 @@ const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 /// The namespace that made a request fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingNamespace<'a> {
-    /// Its name, if the answer contains it.
+    /// The namespace's name, if the answer contains the name.
     #[doc(hidden)]
     pub name: Option<&'a str>,
-    /// Whether the namespace does not exist; otherwise it is being deleted.
+    /// Whether the namespace does not exist; otherwise the namespace is being deleted.
     #[doc(hidden)]
     pub is_missing: bool,
 }
@@ -36,24 +36,25 @@ impl Error {
         self.status().is_some_and(|status| status.is(reason, code))
     }
 
-    /// The API server's machine-readable reason, such as `NotFound`; empty without one.
+    /// The API server's machine-readable reason, such as `NotFound`; empty if there is none.
     ///
-    /// The spelling of `metav1.StatusReason`. A reason that this crate does not know is returned as
-    /// it is.
+    /// The spelling of `metav1.StatusReason`. A reason that this crate does not know is returned
+    /// unchanged.
     pub fn reason(&self) -> &str {
         self.status().map_or("", |status| &status.reason)
     }
 
-    /// The HTTP code of the API server's answer, when there was one.
+    /// The HTTP code of the API server's answer, when the server answered.
     ///
-    /// `None` for errors of the client itself.
+    /// `None` for errors of the client.
     pub fn code(&self) -> Option<u16> {
         self.status().map(|status| status.code)
     }
 
     /// The causes that the API server named; empty without any.
     ///
-    /// One per wrong field for an invalid object, one per foreign field for a conflict of an apply.
+    /// A cause per wrong field for an invalid object, a cause per foreign field for a conflict of
+    /// an apply.
     pub fn causes(&self) -> &[StatusCause] {
         self.status().map_or(&[], ApiStatus::causes)
     }
@@ -86,7 +87,7 @@ impl Error {
         })
     }
 
-    /// 404: the object, or its namespace, kind or path, does not exist.
+    /// 404: the object, or the namespace, kind or path, does not exist.
     ///
     /// A deletion that fails so is usually done.
     pub fn is_not_found(&self) -> bool {
@@ -103,9 +104,9 @@ impl Error {
     /// 409: another writer was first, a precondition failed, or (for an apply) another manager owns
     /// a field.
     ///
-    /// Read the object again and repeat the change; `retry_on_conflict` of the
-    /// client does that. A conflict about ownership
-    /// ([`is_field_conflict`](Self::is_field_conflict)) does not pass by itself.
+    /// Read the object again and repeat the change; `retry_on_conflict` of the client does both. A
+    /// conflict about ownership ([`is_field_conflict`](Self::is_field_conflict)) does not pass
+    /// without a change of the request.
     pub fn is_conflict(&self) -> bool {
         self.kind() == ErrorKind::Conflict
     }
@@ -153,7 +154,7 @@ impl Error {
     /// A deadline passed: the client's (nothing was written), or the API server's (504, reason
     /// `Timeout`).
     ///
-    /// A write that the server answered with 504 may have been executed: it is
+    /// A write that the server answered with 504 may have been executed, and is
     /// [ambiguous](Self::is_ambiguous) as well.
     pub fn is_timeout(&self) -> bool {
         self.kind() == ErrorKind::Timeout || self.answered("Timeout", 504)
@@ -161,15 +162,15 @@ impl Error {
 
     /// Reason `ServerTimeout`: the API server could not finish in time, and asks for another try.
     ///
-    /// [`retry_after`](Self::retry_after) has the wait that it asks for.
+    /// [`retry_after`](Self::retry_after) has the wait for which the server asks.
     pub fn is_server_timeout(&self) -> bool {
         self.reason() == "ServerTimeout"
     }
 
-    /// 429: the server asks to slow down; the disruption budget of an eviction is answered with it
-    /// too.
+    /// 429: the server asks to slow down; the disruption budget of an eviction leads to 429 as
+    /// well.
     ///
-    /// The client waits and tries again by itself before this reaches the caller; an eviction is
+    /// The client waits and tries again before this error reaches the caller; an eviction is
     /// returned at once.
     pub fn is_too_many_requests(&self) -> bool {
         self.kind() == ErrorKind::TooManyRequests || self.answered("TooManyRequests", 429)
@@ -180,7 +181,7 @@ impl Error {
         self.is_too_many_requests() && self.has_cause("DisruptionBudget")
     }
 
-    /// 503: the API server, or a server behind it, cannot serve now.
+    /// 503: the API server, or a server behind the API server, cannot serve now.
     pub fn is_service_unavailable(&self) -> bool {
         self.answered("ServiceUnavailable", 503)
     }
@@ -219,21 +220,22 @@ impl Error {
         self.kind() == ErrorKind::Ambiguous
     }
 
-    /// A creation that came too late: its namespace is being deleted (403 with that cause).
+    /// A creation that came too late: the namespace is being deleted (403 with that cause).
     ///
-    /// Not a fault of the controller: its objects go with the namespace.
+    /// Not a fault of the controller: the controller's objects go with the namespace.
     pub fn namespace_terminating(&self) -> bool {
         self.is_forbidden() && self.has_cause(NAMESPACE_TERMINATING)
     }
 
-    /// Returns the namespace that made the request fail: it is being deleted, or does not exist.
+    /// Returns the namespace that made the request fail: the namespace is being deleted, or does
+    /// not exist.
     #[doc(hidden)]
     pub fn missing_namespace(&self) -> Option<MissingNamespace<'_>> {
         let details = self.status()?.details.as_ref()?;
         if self.namespace_terminating() {
             let cause =
                 details.causes.iter().find(|cause| cause.reason == NAMESPACE_TERMINATING)?;
-            // The name is only in the text of the cause; a server that words it otherwise leaves
+            // The name is only in the text of the cause; a server with another wording leaves
             // `None`.
             let name = cause.message.strip_prefix("namespace ");
             let name = name.and_then(|rest| rest.strip_suffix(" is being terminated"));
@@ -243,10 +245,11 @@ impl Error {
         is_missing.then_some(MissingNamespace { name: Some(&details.name), is_missing })
     }
 
-    /// 404, and the API server names the object itself as missing, by the plural or the name of its
-    /// kind: not its namespace, its kind or a path.
+    /// 404, and the API server names the object as missing, by the plural or the name of the kind:
+    /// not the namespace, the kind or a path.
     ///
-    /// API servers may give the same answer for a subresource when the object exists without it.
+    /// API servers may give the same answer for a subresource when the object exists without the
+    /// subresource.
     #[doc(hidden)]
     pub fn is_missing(&self, kind: [&str; 2], name: &str) -> bool {
         let Some(details) = self.status().and_then(|status| status.details.as_ref()) else {
@@ -257,7 +260,7 @@ impl Error {
 
     /// A read at a version that the server does not have yet (cause `ResourceVersionTooLarge`).
     ///
-    /// A replica of the API server is behind the one that returned the version; the same read
+    /// A replica of the API server is behind the replica that returned the version; the same read
     /// succeeds a little later.
     pub fn is_version_too_large(&self) -> bool {
         self.has_cause("ResourceVersionTooLarge")

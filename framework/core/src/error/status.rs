@@ -1,6 +1,6 @@
 //! The API server's description of an error: `kind: Status`.
 //!
-//! Every field has a default, and `null` counts as one: proxies and aggregated servers send
+//! Every field has a default, and `null` counts as the default: proxies and aggregated servers send
 //! incomplete bodies, and a Status that does not decode would hide the code.
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -31,7 +31,7 @@ pub struct ApiStatus {
     pub reason: String,
     /// HTTP status code.
     pub code: u16,
-    /// The object that the error is about, and its causes.
+    /// The object that the error is about, and the causes.
     ///
     /// `None` for answers that are no Status of Kubernetes, such as the text of a proxy.
     pub details: Option<StatusDetails>,
@@ -60,20 +60,20 @@ pub struct StatusDetails {
     pub name: String,
     /// API group.
     pub group: String,
-    /// Kind or plural resource, as the server prints it.
+    /// Kind or plural resource, as printed by the server.
     pub kind: String,
     /// Uid of the object.
     pub uid: String,
-    /// One entry per fault.
+    /// An entry per fault.
     #[serde(deserialize_with = "or_default")]
     pub causes: Vec<StatusCause>,
-    /// Time that the server asks to wait, in seconds; 0 when it gives none.
+    /// Time that the server asks to wait, in seconds; 0 when the server gives none.
     pub retry_after_seconds: u64,
 }
 
-/// One cause of a Status.
+/// A cause of a Status.
 ///
-/// One field of an invalid object, or one owned field of a conflict.
+/// A field of an invalid object, or an owned field of a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusCause {
@@ -85,7 +85,8 @@ pub struct StatusCause {
     pub field: String,
 }
 
-/// Reads `null` as the default, so that one odd field does not make the whole Status undecodable.
+/// Reads `null` as the default, so that a single odd field does not make the whole Status
+/// undecodable.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,11 +1,11 @@
 //! Numbers that are counted outside of the metrics and added when the metrics are read.
 //!
-//! An event that occurs a million times a second under its owner's lock is counted there in plain
+//! An event that occurs a million times a second under the owner's lock is counted there in plain
 //! integers. Feeding a series for each event would cost a lock, or a cache line for which all
 //! processors contend.
 //!
-//! Invariant: numbers move, they are not copied: a source forgets the numbers that it adds. Two
-//! readings in a row never count an event twice.
+//! Invariant: numbers move, and are not copied: a source forgets the added numbers. Two readings in
+//! a row never count an event twice.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ pub trait MetricSource: Send + Sync {
 /// Durations that the metrics do not have yet.
 #[derive(Clone, Debug, Default)]
 pub struct Durations {
-    /// Upper bounds in nanoseconds, ascending; without the last one, which is infinite.
+    /// Upper bounds in nanoseconds, ascending; without the last bound, which is infinite.
     bounds: Vec<u64>,
-    /// Number of durations per bucket: one bucket more than bounds.
+    /// Number of durations per bucket: there is one bucket more than bounds.
     counts: Vec<u64>,
-    /// Sum of all durations; 128 bits, so that it cannot overflow.
+    /// Sum of all durations; 128 bits, so that the sum cannot overflow.
     nanos: u128,
     /// The last bucket, which most often is that of the next duration too: `.2`, for durations
     /// above `.0` and not above `.1`.
@@ -30,7 +30,7 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// Returns an empty collection; `bounds` are in seconds, and the last one is infinite.
+    /// Returns an empty collection; `bounds` are in seconds, and the last bound is infinite.
     pub(super) fn new(bounds: Vec<f64>) -> Self {
         let nanos = |bound: &f64| Duration::try_from_secs_f64(*bound).map(|bound| bound.as_nanos());
         let bounds = bounds.iter().filter_map(|bound| nanos(bound).ok());
@@ -41,7 +41,7 @@ impl Durations {
     /// Adds a duration of `nanos` nanoseconds.
     #[doc(hidden)]
     pub fn add(&mut self, nanos: u64) {
-        // Most durations of one queue fall into one bucket: the search is skipped for them.
+        // Most durations of a queue fall into the same bucket: the search is skipped for them.
         if nanos <= self.last.0 || nanos > self.last.1 {
             self.last = self.bucket(nanos);
         }

@@ -1,7 +1,7 @@
 //! A histogram that takes many values at once.
 //!
-//! The histogram of `prometheus_client` takes one value at a time. A component that counts under a
-//! lock of its own counts there, and adds all values at once when the metrics are read.
+//! The histogram of `prometheus_client` takes a single value per call. A component that counts
+//! under its own lock counts there, and adds all values at once when the metrics are read.
 
 // DESIGN.md, 52: Queue metrics are counted under the queue's lock
 
@@ -19,7 +19,7 @@ pub(super) struct Histogram {
     inner: Arc<Mutex<Inner>>,
 }
 
-/// Under one lock, so that a reader never sees a sum without its count.
+/// Under a single lock, so that a reader never sees a sum without the matching count.
 #[derive(Debug)]
 struct Inner {
     /// Sum of all values, in the unit of the metric.
@@ -31,7 +31,7 @@ struct Inner {
 }
 
 impl Histogram {
-    /// Returns an empty histogram; one more bucket is for values beyond the last bound.
+    /// Returns an empty histogram; a further bucket holds values beyond the last bound.
     pub(super) fn new(bounds: Vec<f64>) -> Self {
         // An infinite bound of the caller would give two last buckets.
         let bounds = bounds.into_iter().filter(|bound| bound.is_finite());
@@ -39,7 +39,7 @@ impl Histogram {
         Self { inner: Arc::new(Mutex::new(Inner { sum: 0.0, count: 0, buckets })) }
     }
 
-    /// Adds one value.
+    /// Adds a value.
     pub(super) fn observe(&self, value: f64) {
         let mut inner = self.inner.lock();
         inner.sum += value;

@@ -3,7 +3,7 @@
 
 use super::{MetricDefinition, Shape};
 
-/// Name of a metric as it is shown: the encoder appends `_total` to counters.
+/// Name of a metric as shown to users: the encoder appends `_total` to counters.
 macro_rules! shown {
     (Counter $name:literal) => {
         concat!($name, "_total")
@@ -120,7 +120,7 @@ metrics! {
         "Time that a batch of deltas takes from the queue until listeners have it";
     INFORMER_VERSION: Gauge "informer_store_resource_version" [name, group, version, resource]
         "Newest resourceVersion in the store, last 15 digits";
-    /// A healthy watch of an idle kind receives one about once a minute.
+    /// A healthy watch of an idle kind receives a version about once a minute.
     INFORMER_AGE: Gauge "windlass_informer_version_age_seconds" [name, group, version, resource]
         "Seconds since the cache received its newest resourceVersion";
     INFORMER_SILENCE: Gauge "windlass_informer_silence_seconds" [name, group, version, resource]
@@ -172,7 +172,8 @@ metrics! {
         "Lists of polled sources, by result (success, error, timeout, panic)";
     TRIGGER_KEYS: Counter "windlass_trigger_keys" [controller, trigger, result]
         "Keys that were sent to triggers, by result (added, absent)";
-    /// Verbs: observe, find, create, update, delete. Results: success, error, refused, timeout, cancelled, `dry_run`.
+    /// Verbs: observe, find, create, update, delete. Results: success, error, refused, timeout,
+    /// cancelled, `dry_run`.
     EXTERNAL_CALLS: Counter "windlass_external_calls" [controller, verb, result]
         "Calls of providers of external resources";
     /// Absent where that is not known.

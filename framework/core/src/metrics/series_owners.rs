@@ -1,8 +1,9 @@
 //! Owners of series for which several components may ask under the same labels.
 //!
-//! Two caches of one kind in one operator would feed the same series: a gauge would then show the
-//! value of the last writer, and the end of one cache would remove the series of the other. Lock
-//! order: `forget` runs under the lock of [`SeriesOwners`] and takes only locks of the registry.
+//! Two caches of the same kind in an operator would feed the same series: a gauge would then show
+//! the value of the last writer, and the end of either cache would remove the series of the other.
+//! Lock order: `forget` runs under the lock of [`SeriesOwners`] and takes only locks of the
+//! registry.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ use crate::sync::Mutex;
 #[doc(hidden)]
 pub struct SeriesOwners(Mutex<BTreeMap<Vec<String>, SeriesOwner>>);
 
-/// The owner of a series, and the number of its registrations.
+/// The owner of a series, and the number of registrations.
 #[derive(Debug)]
 struct SeriesOwner {
-    /// A number of the owner's own, such as its address: only compared for equality.
+    /// A number that identifies the owner, such as its address: only compared for equality.
     owner: usize,
     /// The name that the owner asked for.
     wanted: String,
@@ -45,8 +46,8 @@ impl SeriesOwners {
         owners.entry(labels.to_vec()).or_insert(entry).count += 1;
     }
 
-    /// Undoes one [`enter`](Self::enter). After the last one, calls `forget` before another owner
-    /// can enter.
+    /// Undoes a call of [`enter`](Self::enter). After the last owner, calls `forget` before another
+    /// owner can enter.
     #[doc(hidden)]
     pub fn leave(&self, labels: &[String], forget: impl FnOnce()) {
         let mut owners = self.0.lock();
@@ -54,8 +55,7 @@ impl SeriesOwners {
             Some(entry) if entry.count > 1 => entry.count -= 1,
             _ => {
                 owners.remove(labels);
-                // Under the lock: a new owner of the same labels would otherwise lose its fresh
-                // series.
+                // Under the lock: a new owner of the same labels would otherwise lose fresh series.
                 forget();
             }
         }

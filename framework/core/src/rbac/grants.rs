@@ -9,11 +9,11 @@ use super::{SubresourceOf, subresources, verbs};
 /// `C` may use verb `V` on kind `K`, or on a [`SubresourceOf`] a kind. Derived from
 /// `#[controller(can(get Pod))]`.
 ///
-/// A grant that is limited to names (`can(get Secret["tls"])`) is one on the kind here; the API
+/// A grant that is limited to names (`can(get Secret["tls"])`) is a grant on the kind here; the API
 /// server refuses other names.
 ///
 /// Methods require the trait of their verb, such as [`CanGet`], which this trait implies: the
-/// compiler then names the missing verb as it is written in `can(…)`.
+/// compiler then names the missing verb as spelt in `can(…)`.
 pub trait Can<V: verbs::VerbType, K> {}
 
 /// `C` may get objects of kind `K`: [`Can`]`<`[`verbs::Get`]`, K>`.
@@ -46,7 +46,8 @@ impl<C: Can<verbs::List, K>, K> CanList<K> for C {}
 )]
 pub trait CanCache<K> {}
 
-// One trait for both verbs: a cache that was not granted is one mistake, and one error.
+// A single trait for both verbs: a cache that was not granted is a single mistake and a single
+// error.
 #[diagnostic::do_not_recommend]
 impl<C: Can<verbs::List, K> + Can<verbs::Watch, K>, K> CanCache<K> for C {}
 
@@ -183,7 +184,7 @@ impl<C: Can<verbs::Update, SubresourceOf<K, subresources::Status>>, K> CanUpdate
 )]
 pub trait Owns<K> {}
 
-/// `C` has a cache of children of kind `K`: it [`Owns`] the kind.
+/// `C` has a cache of children of kind `K`: `C` [`Owns`] the kind.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not own `{K}`",
     note = "the cache of a kind that it only watches is `cx.watched::<{K}>()`",

@@ -1,7 +1,7 @@
 //! Permissions as types and as RBAC rules.
 //!
-//! The derive `#[controller(…)]` implements the traits from the same words from which it prints the
-//! rules, so that code which compiles has its permissions in the manifest.
+//! The derive `#[controller(…)]` implements the traits from the same words from which the derive
+//! prints the rules, so that code which compiles has the permissions in the manifest.
 //!
 //! ```
 //! # extern crate windlass_core as windlass;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::resource::{ResourceInfo, Scope, Verb};
 
-/// One RBAC rule: verbs on a resource or one of its subresources, or on URLs.
+/// An RBAC rule: verbs on a resource or a subresource, or on URLs.
 ///
 /// Rules are compared and sorted by group, resource, scope, names, URLs and verbs, so that printed
 /// manifests do not change from run to run.
@@ -14,7 +14,7 @@ pub struct Rule {
     pub group: String,
     /// Plural, with `/status` and the like; empty in a rule about [URLs](Self::urls).
     pub resource: String,
-    /// Scope of the resource. A cluster-scoped one cannot be granted in a namespace.
+    /// Scope of the resource. A cluster-scoped resource cannot be granted in a namespace.
     pub scope: Scope,
     /// Names of the objects (`resourceNames`); empty for all.
     pub names: BTreeSet<String>,
@@ -27,7 +27,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// `verbs` on `info`, or on its subresource.
+    /// `verbs` on `info`, or on a subresource of `info`.
     ///
     /// ```
     /// # extern crate windlass_core as windlass;
@@ -47,8 +47,8 @@ impl Rule {
         Self { scope: info.scope, ..Self::about(info.group.to_string(), resource, verbs) }
     }
 
-    /// `verbs` on a resource without a Rust type, by its name in RBAC: the plural, the group behind
-    /// a dot, a subresource behind a slash.
+    /// `verbs` on a resource without a Rust type, by the resource's name in RBAC: the plural, the
+    /// group behind a dot, a subresource behind a slash.
     ///
     /// Counts as namespaced, except for `users`, `groups`, `userextras` and `signers`, which no
     /// namespace contains.
@@ -75,7 +75,7 @@ impl Rule {
     /// `verbs`, which are HTTP methods in small letters, on a path that is no resource. A `*` at
     /// the end stands for every path with that beginning.
     ///
-    /// Only a `ClusterRole` can grant it.
+    /// Only a `ClusterRole` can grant the rule.
     pub fn of_url(url: &str, verbs: &[&'static str]) -> Self {
         let urls = BTreeSet::from([url.to_owned()]);
         Self { urls, scope: Scope::Cluster, ..Self::about(String::new(), String::new(), verbs) }
@@ -83,7 +83,7 @@ impl Rule {
 
     /// Limits the rule to objects of these names.
     ///
-    /// RBAC knows no name when it decides about `create` and `deletecollection`: a rule with names
+    /// RBAC knows no name for decisions about `create` and `deletecollection`: a rule with names
     /// never permits them. `list` and `watch` are permitted for requests with the field selector
     /// `metadata.name=…` only.
     #[must_use]
@@ -100,10 +100,11 @@ impl Rule {
     }
 }
 
-/// Rules that a controller needs on the kind it reconciles: to watch it, to put its finalizer on
-/// it, to write its status, and to name it in owner references that block its deletion.
+/// Rules that a controller needs on the reconciled kind: to watch objects, to add the controller's
+/// finalizer, to write the status, and to name objects in owner references that block their
+/// deletion.
 ///
-/// Three rules: the kind, its `status` and its `finalizers`.
+/// Three rules: the kind, `status` and `finalizers`.
 pub fn main_rules(info: &ResourceInfo) -> Vec<Rule> {
     vec![
         Rule::new(info, None, &["get", "list", "watch", "patch"]),
@@ -120,7 +121,7 @@ pub fn owned_rules(info: &ResourceInfo) -> Vec<Rule> {
     vec![Rule::new(info, None, &["get", "list", "watch", "create", "patch", "delete"])]
 }
 
-/// Rules that a controller needs on a kind it only watches.
+/// Rules that a controller needs on a kind that is only watched.
 ///
 /// The verbs of a cache.
 pub fn watched_rules(info: &ResourceInfo) -> Vec<Rule> {
@@ -135,7 +136,8 @@ pub fn event_rules() -> Vec<Rule> {
     vec![Rule::new(&info, None, &["create", "patch"])]
 }
 
-/// One rule per resource and list of names with the verbs of all, sorted by group and resource.
+/// A single rule per resource and list of names with the verbs of all, sorted by group and
+/// resource.
 ///
 /// A kind in two scopes keeps two rules, and so do all objects of a kind and some by name.
 pub fn merge(rules: impl IntoIterator<Item = Rule>) -> Vec<Rule> {
@@ -155,7 +157,7 @@ pub fn verb_name(verb: Verb) -> &'static str {
         Verb::Watch => "watch",
         Verb::Create => "create",
         Verb::Update => "update",
-        // An apply is a PATCH request: RBAC has no verb of its own for it.
+        // An apply is a PATCH request: RBAC has no verb for an apply.
         Verb::Patch | Verb::Apply => "patch",
         Verb::Delete => "delete",
         Verb::DeleteCollection => "deletecollection",

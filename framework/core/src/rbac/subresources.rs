@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 /// Subresource `S` of kind `K`, as the target of a grant:
 /// `Can<verbs::Create, SubresourceOf<Pod, subresources::Eviction>>`.
 ///
-/// No value of it exists.
+/// No value of this type exists.
 pub struct SubresourceOf<K, S> {
     _types: PhantomData<fn() -> (K, S)>,
 }

@@ -4,7 +4,7 @@
 ///
 /// Implemented by the types of this module; none of them has a value of interest.
 pub trait VerbType {
-    /// The verb as RBAC prints it.
+    /// The verb as printed by RBAC.
     const NAME: &'static str;
 }
 

@@ -4,18 +4,18 @@ use serde::Serialize;
 
 use super::Whole;
 
-/// A value that can be applied as an object of a kind: the kind's own type, or its apply
+/// A value that can be applied as an object of a kind: the kind's own type, or the kind's apply
 /// configuration.
 ///
-/// An apply owns every field that it names. The kind's own type names all of its required fields;
-/// its apply configuration, such as `WebsiteApply` of `Website`, names only those that were set.
-/// Implemented for every kind, and by `#[derive(CustomResource)]` for the configuration.
+/// An apply owns every field that the applied object names. The kind's own type names all required
+/// fields; the apply configuration, such as `WebsiteApply` of `Website`, names only those that were
+/// set. Implemented for every kind, and by `#[derive(CustomResource)]` for the configuration.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be applied as an object",
     note = "apply a kind, such as `Deployment`, or an apply configuration, such as `WebsiteApply`"
 )]
 pub trait ApplyObject: Serialize + Send {
-    /// The kind that it is applied as.
+    /// The kind of the applied object.
     type Object: Whole;
 }
 
@@ -24,7 +24,7 @@ impl<K: Whole> ApplyObject for K {
     type Object = K;
 }
 
-/// The apply configuration of a type: its fields, each of which may be left out.
+/// The apply configuration of a type: the type's fields, each of which may be left out.
 ///
 /// Implemented by the derives.
 pub trait ApplyConfiguration: Serialize {

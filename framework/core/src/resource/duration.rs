@@ -25,9 +25,10 @@ const UNITS: [(&str, u64); 8] = [
 /// The longest duration of Go, in nanoseconds.
 const MOST: u64 = i64::MAX as u64;
 
-/// A duration in an object, written as Go writes it: `1h30m0s`, `1.5s`, `100ms`.
+/// A duration in an object, written in the notation of Go: `1h30m0s`, `1.5s`, `100ms`.
 ///
-/// The counterpart of `metav1.Duration`. A negative duration, or one above 292 years, is refused.
+/// The counterpart of `metav1.Duration`. A negative duration, or a duration above 292 years, is
+/// refused.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -40,7 +41,7 @@ const MOST: u64 = i64::MAX as u64;
 /// # Ok::<(), windlass::Error>(())
 /// ```
 ///
-/// As a field of a custom resource its schema is a text with a pattern.
+/// As a field of a custom resource the schema of the type is a text with a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiDuration(Duration);
 
@@ -51,7 +52,7 @@ impl ApiDuration {
     }
 }
 
-/// A duration above 292 years becomes the longest one that Go has.
+/// A duration above 292 years becomes the longest duration that Go has.
 impl From<Duration> for ApiDuration {
     fn from(duration: Duration) -> Self {
         Self(duration.min(Duration::from_nanos(MOST)))
@@ -101,7 +102,8 @@ fn read(text: &str) -> Option<u64> {
     }
 }
 
-/// Reads a number with an optional fraction, in units of `nanos`; digits beyond a nanosecond are cut.
+/// Reads a number with an optional fraction, in units of `nanos`; digits beyond a nanosecond are
+/// cut.
 fn part(number: &str, nanos: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
@@ -142,7 +144,7 @@ impl fmt::Display for ApiDuration {
     }
 }
 
-/// Writes a number of units with the digits behind the point that it has.
+/// Writes a number of units with the digits behind the point of the number.
 fn decimal(f: &mut fmt::Formatter<'_>, nanos: u128, size: u128, unit: &str) -> fmt::Result {
     let (whole, rest) = (nanos / size, nanos % size);
     if rest == 0 {

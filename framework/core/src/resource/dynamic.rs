@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use super::{Resource, ResourceInfo, Whole};
 
-/// An object of any kind: metadata typed, the rest as JSON. Its `Debug` shows no values of a
-/// Secret, and no token of a `TokenRequest` or a `TokenReview`.
+/// An object of any kind: metadata typed, the rest as JSON. `Debug` shows no values of a Secret,
+/// and no token of a `TokenRequest` or a `TokenReview`.
 ///
 /// Fields that this crate does not know are kept: an object that is read and written again loses
 /// nothing. `status` is in [`rest`](Self::rest), too.
@@ -36,7 +36,7 @@ pub struct DynamicObject {
     /// `group/version`.
     ///
     /// The version alone for the core group. Empty in items of lists as servers send them; the
-    /// client fills it in.
+    /// client fills the field in.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub api_version: String,
     /// Kind.
@@ -50,11 +50,12 @@ pub struct DynamicObject {
     pub rest: Map<String, Value>,
 }
 
-/// An object's type and metadata, without its content: the result of `Api::metadata`. The type is
+/// An object's type and metadata, without the content: the result of `Api::metadata`. The type is
 /// that of the object, not `PartialObjectMetadata`.
 ///
-/// It saves memory and decoding where only labels, owners or deletion marks matter. An `Api`
-/// refuses to create or replace with it, since the content would be lost; it can patch and apply.
+/// The type saves memory and decoding where only labels, owners or deletion marks matter. An `Api`
+/// refuses to create or replace with a `PartialObject`, since the content would be lost; patch and
+/// apply are allowed.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;

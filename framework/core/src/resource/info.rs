@@ -94,7 +94,7 @@ impl ResourceInfo {
         }
     }
 
-    /// Returns the URL path of one object.
+    /// Returns the URL path of an object.
     pub fn object_path(&self, namespace: Option<&str>, name: &str) -> String {
         format!("{}/{}", self.collection_path(namespace), escape(name))
     }

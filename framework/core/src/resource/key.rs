@@ -1,7 +1,7 @@
 //! Keys and references of objects.
 //!
 //! Queues, caches and indexes hold millions of keys, and lookups are more frequent than new keys.
-//! So a key is one shared block with its hash, its parts are borrowed from one text, and a clone
+//! So a key is a shared block with a hash, the parts are borrowed from a single text, and a clone
 //! costs an atomic increment.
 
 // DESIGN.md, 51: `ObjectKey` is one text with a precomputed hash
@@ -16,18 +16,18 @@ use triomphe::{Arc, HeaderSlice};
 
 use super::ResourceInfo;
 
-/// The cluster of a key, for operators that work on several. Default: the local one.
+/// The cluster of a key, for operators that work on several. Default: the local cluster.
 ///
-/// The number has a meaning only within one process: the operator assigns it. Cluster 0 is the local
-/// one, to which all keys belong unless [`ObjectKey::in_cluster`] names another.
+/// The number has a meaning only within a process: the operator assigns the number. Cluster 0 is
+/// the local cluster, to which all keys belong unless [`ObjectKey::in_cluster`] names another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterId(pub u16);
 
 /// Namespace and name of an object; cheap to clone. Ordered by cluster, namespace, then name.
 ///
-/// All clones share one block, so that the reference count of a key is its own and not one shared
-/// by all keys of a namespace. A key is two words long and stores its hash, because it is looked
-/// up far more often than it is made.
+/// All clones share a block, so that each key has a separate reference count and not a count shared
+/// by all keys of a namespace. A key is two words long and stores a hash, because lookups are far
+/// more frequent than new keys.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -58,14 +58,14 @@ struct Header {
     slot_hint: AtomicU32,
     /// Offset of the name in the text; 0 in a key without namespace.
     name_at: u16,
-    /// Part of the key: objects of one name in two clusters are different.
+    /// Part of the key: objects with the same name in two clusters are different.
     cluster: ClusterId,
 }
 
 impl ObjectKey {
     /// A key of the local cluster.
     ///
-    /// Neither part is checked: the API server refuses names that it does not accept. An empty
+    /// Neither part is checked: the API server refuses names outside of its rules. An empty
     /// namespace is kept and differs from `None`.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         let Some(namespace) = namespace else {
@@ -80,10 +80,10 @@ impl ObjectKey {
         Self::of(ClusterId::default(), name_at, &text)
     }
 
-    /// Builds a key from its text and computes the hash.
+    /// Builds a key from a text and computes the hash.
     fn of(cluster: ClusterId, name_at: u16, text: &str) -> Self {
         // Without a random seed, so that the hash is the same in every run. Tables that outsiders
-        // could fill with names of their choice hash it once more with a seed.
+        // could fill with names of their choice hash the value once more with a seed.
         let mut hasher = DefaultHasher::new();
         hasher.write_u16(cluster.0);
         hasher.write_u16(name_at);
@@ -95,8 +95,8 @@ impl ObjectKey {
 
     /// The same name in another cluster.
     ///
-    /// A key of that cluster already is returned as it is; otherwise a new block is made, and
-    /// clones of this key keep theirs.
+    /// A key that belongs to that cluster already is returned unchanged; otherwise a new block is
+    /// made, and clones of this key keep theirs.
     #[must_use]
     pub fn in_cluster(self, cluster: ClusterId) -> Self {
         if self.cluster() == cluster {
@@ -139,7 +139,7 @@ impl ObjectKey {
     /// Slot that a queue noted last in this key or a clone. A hint, which the queue has to check.
     #[doc(hidden)]
     pub fn slot_hint(&self) -> Option<u32> {
-        // Relaxed: the slot publishes no other memory, and a stale one fails the queue's check.
+        // Relaxed: the slot publishes no other memory, and a stale slot fails the queue's check.
         Some(self.block.header.slot_hint.load(Relaxed)).filter(|slot| *slot != NO_SLOT)
     }
 
@@ -201,10 +201,10 @@ impl fmt::Debug for ObjectKey {
     }
 }
 
-/// A reference to an object of some kind, as events and owner references name it.
+/// A reference to an object of some kind, in the form of events and owner references.
 ///
 /// Equal references have equal uids, or both none: compare [`key`](Self::key) where the uid may be
-/// unknown on one side.
+/// unknown on either side.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;

@@ -9,7 +9,7 @@
 //! | [`DynamicObject`] | an object of a kind that is known at run time only |
 //! | [`FieldValue`] | a value that `object!` accepts for a field |
 //! | [`PartialObject`] | the metadata of an object, without its content |
-//! | [`FieldPath`] | a field of a Rust type, and its name in JSON |
+//! | [`FieldPath`] | a field of a Rust type, and the field's name in JSON |
 
 // DESIGN.md, 2: `Resource` is a blanket implementation, and a kind's identity is a `ResourceInfo`
 
@@ -72,14 +72,14 @@ use serde::de::DeserializeOwned;
     note = "derive `windlass::CustomResource` for a kind of your own, or use a type of `k8s_openapi::api`"
 )]
 pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static {
-    /// The type of the whole kind: the type itself, but for a projection.
+    /// The type of the whole kind: the type itself, except for a projection.
     #[doc(hidden)]
     type Kind;
 
     /// Group, version, kind, plural and scope; `None` for types that carry them as a value.
     ///
-    /// A type without one, such as [`DynamicObject`], is used through `Client::dynamic`;
-    /// `Client::all` and `Client::namespace` refuse its calls.
+    /// A type without an info, such as [`DynamicObject`], is used through `Client::dynamic`;
+    /// `Client::all` and `Client::namespace` refuse calls of the type.
     fn static_info() -> Option<ResourceInfo>;
 
     /// The object's metadata.
@@ -90,13 +90,13 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     /// A change is local until the object is written.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 
-    /// Sets the type of an object that carries its type as a value: API servers leave it out of the
-    /// items of lists, and write another into metadata-only answers.
+    /// Sets the type of an object that carries the type as a value: API servers leave the type out
+    /// of the items of lists, and write another into metadata-only answers.
     #[doc(hidden)]
     fn set_type(&mut self, _: &ResourceInfo) {}
 
-    /// The type's name, if it holds only a part of the object: `#[derive(Projection)]`. A
-    /// projection has a cache of its own beside the caches of the whole kind, and is not [`Whole`].
+    /// The type's name, if the type holds only a part of the object: `#[derive(Projection)]`. A
+    /// projection has a separate cache beside the caches of the whole kind, and is not [`Whole`].
     ///
     /// Default: `None`, the type holds whole objects.
     fn projection() -> Option<&'static str> {
@@ -111,20 +111,20 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
 
     /// Decodes a projection with the scanner, which skips fields that the projection does not read.
     ///
-    /// `None` when that fails, and for types that are no projection. A method of the type, so that
-    /// only projections have the code for it.
+    /// `None` when that fails, and for types other than projections. A method of the type, so that
+    /// only projections have the code for this conversion.
     #[doc(hidden)]
     fn decode_partial(_text: &str) -> Option<Self> {
         None
     }
 }
 
-/// A resource type that holds its objects completely, so that they can be created or replaced
-/// with it. Every [`Resource`] but projections.
+/// A resource type that holds objects completely, so that they can be created or replaced through
+/// the type. Every [`Resource`] but projections.
 ///
-/// `create`, `replace`, `patcher` and the upserts of an `Api` require it, so that a projection
-/// cannot erase fields that it does not know. Implemented for you: there is no reason to implement
-/// it for a type of your own.
+/// `create`, `replace`, `patcher` and the upserts of an `Api` require this trait, so that a
+/// projection cannot erase unknown fields. Implemented for you: there is no reason to implement the
+/// trait for a type of your own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not hold whole objects: they cannot be created or replaced with it",
     note = "a projection knows some fields only, and the others would be lost: use the type of the whole kind, or `patch` or `apply` the fields that you mean"
@@ -179,7 +179,7 @@ where
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub trait ResourceExt: Resource {
-    /// Name; empty before the API server has generated one.
+    /// Name; empty before the API server has generated a name.
     fn name(&self) -> &str {
         self.metadata().name.as_deref().unwrap_or_default()
     }
@@ -191,32 +191,32 @@ pub trait ResourceExt: Resource {
 
     /// Uid; empty before creation.
     ///
-    /// The uid separates an object from another one that was created later under the same name.
+    /// The uid separates an object from another object that was created later under the same name.
     fn uid(&self) -> &str {
         self.metadata().uid.as_deref().unwrap_or_default()
     }
 
     /// resourceVersion; empty before creation.
     ///
-    /// A text that the API server made: two versions of one object differ, and a write that names the
-    /// version fails as a conflict after another write.
+    /// A text that the API server made: two versions of the same object differ, and a write that
+    /// names the version fails as a conflict after another write.
     fn resource_version(&self) -> &str {
         self.metadata().resource_version.as_deref().unwrap_or_default()
     }
 
     /// Generation; 0 when the kind has none.
     ///
-    /// The API server raises it with each change of the spec, and not with changes of status and
-    /// metadata.
+    /// The API server raises the generation with each change of the spec, and not with changes of
+    /// status and metadata.
     fn generation(&self) -> i64 {
         self.metadata().generation.unwrap_or_default()
     }
 
-    /// Whether the object was created before the other one, by their creation times.
+    /// Whether the object was created before the other object, by their creation times.
     ///
-    /// Creation times are whole seconds: of two objects in the same second the one with the smaller
-    /// uid counts as the older, always the same one. For rules by which one of several rivals wins.
-    /// An object that was not created yet is the younger one.
+    /// Creation times are whole seconds: of two objects in the same second the object with the
+    /// smaller uid always counts as the older object. For rules that choose a single winner among
+    /// rivals. An object that was not created yet is the younger object.
     ///
     /// ```
     /// # extern crate windlass_core as windlass;
@@ -241,9 +241,9 @@ pub trait ResourceExt: Resource {
         age(self) < age(other)
     }
 
-    /// Whether the object is marked for deletion and waits for its finalizers.
+    /// Whether the object is marked for deletion and waits for finalizers.
     ///
-    /// Such an object accepts no new finalizers; removing its last finalizer ends it.
+    /// Such an object accepts no new finalizers; removing the last finalizer ends the object.
     fn is_terminating(&self) -> bool {
         self.metadata().deletion_timestamp.is_some()
     }
@@ -271,7 +271,7 @@ pub trait ResourceExt: Resource {
 
     /// Namespace and name.
     ///
-    /// In the local cluster; [`ObjectKey::in_cluster`] gives it another.
+    /// In the local cluster; [`ObjectKey::in_cluster`] gives the key another cluster.
     fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace(), self.name())
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// One condition on a label.
+/// A condition on a label.
 ///
-/// Keys and values are not checked here: the API server refuses a selector that it cannot parse.
+/// Keys and values are not checked here: the API server refuses a selector that cannot be parsed.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -30,9 +30,9 @@ pub enum Requirement {
     Absent(String),
 }
 
-/// A conjunction of requirements on labels; the empty one matches everything.
+/// A conjunction of requirements on labels; the empty conjunction matches everything.
 ///
-/// Its `Display` is the text for `List::labels` and `Watch::labels`.
+/// `Display` gives the text for `List::labels` and `Watch::labels`.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -57,7 +57,7 @@ pub struct Selector {
 impl Selector {
     /// The selector that matches everything.
     ///
-    /// Its text is empty; as a parameter of a request that means no selector.
+    /// The text is empty, which means no selector as a parameter of a request.
     pub fn everything() -> Self {
         Self::default()
     }

@@ -11,8 +11,9 @@ type Names<'a> = &'a Cell<&'static [&'static str]>;
 /// A deserializer without a value, which notes the names that a struct asks for.
 struct Probe<'a>(Names<'a>);
 
-/// Returns the names of the fields in the status of kind `K`, as they are in JSON. Empty for a kind without
-/// a status, and for a status that is not read field by field (serde's `flatten`, a read by hand).
+/// Returns the names of the fields in the status of kind `K`, as they are in JSON. Empty for a kind
+/// without a status, and for a status that is not read field by field (serde's `flatten`, a read by
+/// hand).
 pub fn status_fields<K: DeserializeOwned>() -> &'static [&'static str] {
     let names = Cell::new([].as_slice());
     let object = [("status", Probe(&names))].into_iter();

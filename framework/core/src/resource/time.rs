@@ -1,4 +1,4 @@
-//! A time of an object, kept as the text of its server.
+//! A time of an object, kept as the text of the server.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,13 +11,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::error::{Error, ErrorKind};
 use crate::wire::times;
 
-/// A time in an object, kept as the text of its server, for fields of your own types.
+/// A time in an object, kept as the text of the server, for fields of your own types.
 ///
 /// Servers store times up to the end of the year 9999, which often means "never";
-/// `jiff::Timestamp`, and k8s-openapi's `Time` and `MicroTime` with it, ends a day earlier. A
-/// field of those types reads such a time as 9999-12-30T22:00:00Z and is written back as the last
-/// second of that year. This type keeps the text, so that it is written back letter by letter.
-/// Two values are equal when their texts are.
+/// `jiff::Timestamp`, and k8s-openapi's `Time` and `MicroTime` with it, ends a day earlier. A field
+/// of those types reads such a time as 9999-12-30T22:00:00Z and is written back as the last second
+/// of that year. This type keeps the text, so that the time is written back letter by letter. Two
+/// values are equal when their texts are.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -29,12 +29,12 @@ use crate::wire::times;
 /// # Ok::<(), windlass::Error>(())
 /// ```
 ///
-/// As a field of a custom resource its schema is `type: string, format: date-time`.
+/// As a field of a custom resource the schema of this type is `type: string, format: date-time`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ApiTime {
-    /// The text as the server wrote it.
+    /// The text as written by the server.
     text: String,
-    /// Its moment, within the range of jiff.
+    /// The moment, within the range of jiff.
     at: Timestamp,
 }
 
@@ -93,7 +93,7 @@ impl Serialize for ApiTime {
 impl<'de> Deserialize<'de> for ApiTime {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(from)?;
-        // The value may be part of a secret: the error does not repeat it.
+        // The value may be part of a secret: the error does not repeat the value.
         text.parse().map_err(|_| de::Error::custom("no RFC 3339 time"))
     }
 }

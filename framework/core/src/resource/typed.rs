@@ -1,8 +1,8 @@
 //! The status of a kind as a type.
 //!
-//! The relation is a trait of the status with the kind as its parameter, and no associated type of
+//! The relation is a trait of the status with the kind as a parameter, and no associated type of
 //! the kind: a status may be private where its kind is public, and Rust refuses an associated type
-//! that is more private than its trait's implementor.
+//! that is more private than the trait's implementor.
 
 // DESIGN.md, 140: The status of a kind is a trait of the status
 
@@ -22,8 +22,8 @@ use super::{ApplyConfiguration, DynamicObject};
 
 /// The type of the status of kind `K`.
 ///
-/// Implemented by `#[derive(CustomResource)]` for the type of the field `status`, for the statuses of
-/// built-in kinds, for references to all of them, and for `Value` as the status of a
+/// Implemented by `#[derive(CustomResource)]` for the type of the field `status`, for the statuses
+/// of built-in kinds, for references to all of them, and for `Value` as the status of a
 /// [`DynamicObject`].
 #[diagnostic::on_unimplemented(
     message = "the status of `{K}` is not a `{Self}`",
@@ -31,7 +31,8 @@ use super::{ApplyConfiguration, DynamicObject};
     note = "the status is the type of the field `status: Option<…>` of the kind",
     note = "`patch_status(json!({{ … }}))` writes single fields, of every kind"
 )]
-// No bound such as `Serialize`: a status without it would be reported here and at its field.
+// No bound such as `Serialize`: a status without the bound would be reported here and at the status
+// field.
 pub trait StatusOf<K> {}
 
 #[diagnostic::do_not_recommend]
@@ -39,7 +40,7 @@ impl<K, S: StatusOf<K>> StatusOf<K> for &S {}
 
 impl StatusOf<DynamicObject> for Value {}
 
-/// A change of the status of kind `K`: a `Value`, or the apply configuration of its status.
+/// A change of the status of kind `K`: a `Value`, or the apply configuration of the status type.
 #[diagnostic::on_unimplemented(
     message = "the status of `{K}` cannot be patched with a `{Self}`",
     label = "no change of the status of `{K}`",

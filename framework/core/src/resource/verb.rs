@@ -1,7 +1,7 @@
 //! Verbs of requests.
 //!
-//! The verb of a request decides whether it is repeated, which metric counts it, and which
-//! permission it needs.
+//! The verb of a request decides whether the request is repeated, which metric counts the request,
+//! and which permission is necessary.
 
 /// Verb of a request, for metrics, retries and RBAC.
 ///
@@ -35,8 +35,8 @@ impl Verb {
         !matches!(self, Self::Get | Self::List | Self::Watch)
     }
 
-    /// Returns Kubernetes' spelling in RBAC and audit records; an apply is a `patch` there, but
-    /// keeps its own name here.
+    /// Returns Kubernetes' spelling in RBAC and audit records; an apply is a `patch` there, but has
+    /// a separate name here.
     ///
     /// `windlass::rbac::verb_name` has the spelling of RBAC, in which an apply is a `patch`.
     pub fn as_str(self) -> &'static str {

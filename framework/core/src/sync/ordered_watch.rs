@@ -1,11 +1,11 @@
 //! A value that several tasks wait on; waiters are woken in the order in which they came.
 //!
-//! tokio's `watch` channel wakes its receivers in a random order: with two tasks waiting on one
-//! channel, the same seed would give two traces.
+//! tokio's `watch` channel wakes its receivers in a random order: with two tasks waiting on the
+//! same channel, the same seed would give two traces.
 //!
-//! Invariant: a waiter registers before it reads the value, and a writer changes the value before
-//! it wakes. So either the waiter reads the new value, or the wake-up reaches it: no order of the
-//! two loses a change.
+//! Invariant: a waiter registers before reading the value, and a writer changes the value before
+//! the wake-up. So either the waiter reads the new value, or the wake-up reaches it: no order of
+//! the two loses a change.
 
 // DESIGN.md, 33: Several tasks wait on a `sync::OrderedWatch`, which wakes in order of arrival
 
@@ -13,7 +13,7 @@ use std::pin::pin;
 
 use super::{Mutex, Notify};
 
-/// A value, and the tasks that wait for it to change.
+/// A value, and the tasks that wait for a change of the value.
 #[derive(Debug)]
 pub struct OrderedWatch<T> {
     /// Held only for a copy or a replacement.
@@ -39,12 +39,12 @@ impl<T: Clone> OrderedWatch<T> {
     #[doc(hidden)]
     pub fn set(&self, value: T) -> T {
         let before = std::mem::replace(&mut *self.value.lock(), value);
-        // The lock is released before the wake-up: woken tasks take it to read the value.
+        // The lock is released before the wake-up: woken tasks take the lock to read the value.
         self.changed.notify_waiters();
         before
     }
 
-    /// Passes the value to `change`, which returns whether it changed the value; returns the same.
+    /// Passes the value to `change`, which returns whether the value changed; returns the same.
     #[doc(hidden)]
     pub fn update(&self, change: impl FnOnce(&mut T) -> bool) -> bool {
         let has_changed = change(&mut self.value.lock());

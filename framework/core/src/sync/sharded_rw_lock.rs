@@ -9,10 +9,11 @@ use std::sync::PoisonError;
 
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 
-/// A sharded lock: a reader takes one shard, which depends on its thread, and a writer takes all of
-/// them. Readers on different processors do not contend, as they would for one reader count.
+/// A sharded lock: a reader takes a single shard, which depends on the reader's thread, and a
+/// writer takes all of them. Readers on different processors do not contend, as they would for a
+/// shared reader count.
 ///
-/// One thread must not lock it twice. A panic under it leaves the value as it is.
+/// A thread must not take the lock twice. A panic under the lock leaves the value unchanged.
 #[derive(Default)]
 pub struct ShardedRwLock<T>(ShardedLock<T>);
 
@@ -26,7 +27,7 @@ impl<T> ShardedRwLock<T> {
     /// Locks for reading: other readers may read meanwhile, and there is no writer.
     #[doc(hidden)]
     pub fn read(&self) -> ReadGuard<'_, T> {
-        // Poisoning is ignored: one panic must not fail every later reader and writer.
+        // Poisoning is ignored: a single panic must not fail every later reader and writer.
         ReadGuard(self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 

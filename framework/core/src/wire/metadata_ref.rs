@@ -1,7 +1,7 @@
-//! An object's metadata, read without decoding it: a view on the object's own bytes.
+//! An object's metadata, read without decoding the object: a view on the object's own bytes.
 //!
 //! The metadata are in the object's bytes already, so the cache keeps only their offsets: sixty
-//! bytes instead of one allocation per label. The metadata of a rare object that cannot be read in
+//! bytes instead of an allocation per label. The metadata of a rare object that cannot be read in
 //! place (escaped characters, labels out of order, a frame that was cut off) are copied out once.
 //!
 //! Annotations are read in place; there is no list of them.
@@ -29,25 +29,25 @@ impl Span {
         Some(Self { start, length: end.checked_sub(start)? })
     }
 
-    /// Returns the bytes of the range; empty if it lies outside of `bytes`.
+    /// Returns the bytes of the range; empty if the range lies outside of `bytes`.
     #[doc(hidden)]
     pub fn of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         let start = self.start as usize;
         bytes.get(start..start + self.length as usize).unwrap_or_default()
     }
 
-    /// Returns the text of the range; empty if it is not UTF-8.
+    /// Returns the text of the range; empty if the bytes are not UTF-8.
     fn text<'a>(&self, bytes: &'a [u8]) -> &'a str {
         std::str::from_utf8(self.of(bytes)).unwrap_or_default()
     }
 }
 
-/// Offsets of an object's metadata in its stored bytes.
+/// Offsets of an object's metadata in the stored bytes.
 #[derive(Debug, Default)]
 pub struct MetadataOffsets {
-    /// Without its quotes.
+    /// Without quotes.
     pub(crate) uid: Span,
-    /// Without its quotes.
+    /// Without quotes.
     #[doc(hidden)]
     pub resource_version: Span,
     /// The object of labels, braces included.
@@ -73,12 +73,12 @@ pub struct MetadataOffsets {
 pub(crate) struct Revision(i64);
 
 impl Revision {
-    /// Packs the two. A generation counts changes, so it never needs the last bit.
+    /// Packs the two. A generation counts changes, and therefore never needs the last bit.
     pub(crate) fn new(generation: i64, is_terminating: bool) -> Self {
         Self(generation.wrapping_shl(1) | i64::from(is_terminating))
     }
 
-    /// Returns the generation; the shift keeps its sign.
+    /// Returns the generation; the shift keeps the sign.
     fn generation(self) -> i64 {
         self.0 >> 1
     }
@@ -184,7 +184,7 @@ impl PlainOwner {
         self.api_version.len() + self.kind.len() + self.name.len() + self.uid.len()
     }
 
-    /// Borrows the reference in the form of one that is read in place.
+    /// Borrows the reference in the form of a reference that is read in place.
     fn view(&self) -> OwnerRef<'_> {
         OwnerRef {
             api_version: &self.api_version,
@@ -197,7 +197,7 @@ impl PlainOwner {
 }
 
 /// The metadata that decide about an object: identity, version, deletion, labels, owners,
-/// finalizers. A view: reading it copies and allocates nothing.
+/// finalizers. A view: reads copy and allocate nothing.
 #[derive(Clone, Copy)]
 pub struct MetadataRef<'a> {
     /// Places of the values in the bytes below.
@@ -208,7 +208,7 @@ pub struct MetadataRef<'a> {
     common: &'a [u8],
 }
 
-/// One owner reference, read in place.
+/// An owner reference, read in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerRef<'a> {
     /// `group/version`.
@@ -219,7 +219,7 @@ pub struct OwnerRef<'a> {
     pub name: &'a str,
     /// Uid.
     pub uid: &'a str,
-    /// Whether it is the managing controller.
+    /// Whether the owner is the managing controller.
     pub controller: bool,
 }
 
@@ -309,9 +309,9 @@ impl<'a> MetadataRef<'a> {
         found
     }
 
-    /// Copies the metadata, without annotations, into bytes of its own: uid and resourceVersion
-    /// into `own`; labels, finalizers and owners, which other objects may share, into `common`.
-    /// Both must be empty.
+    /// Copies the metadata, without annotations, into separate bytes: uid and resourceVersion into
+    /// `own`; labels, finalizers and owners, which other objects may share, into `common`. Both
+    /// must be empty.
     #[doc(hidden)]
     pub fn copy_into(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> MetadataOffsets {
         let mut offsets = MetadataOffsets {
@@ -404,8 +404,8 @@ pub(crate) fn plain_text(value: &[u8]) -> Option<&str> {
     std::str::from_utf8(inner).ok()
 }
 
-/// Reads an owner reference; `None` when it is no object, or when `read` fails for one of its
-/// texts. Missing members are empty.
+/// Reads an owner reference; `None` when the value is no object, or when `read` fails for a text.
+/// Missing members are empty.
 pub(crate) fn owner<'a>(
     value: &'a [u8],
     read: &dyn Fn(&'a [u8]) -> Option<&'a str>,

@@ -9,8 +9,8 @@ use super::metadata_ref::{MetadataOffsets, Plain, PlainOwner, Revision, Span};
 use super::scanner::members::{Cursor, Elements, Name, members, seen_text, text};
 use super::scanner::scan::{Malformed, text_end};
 
-/// An object's metadata, borrowed from its bytes: enough to find it in the cache and to see whether
-/// it is new there.
+/// An object's metadata, borrowed from the object's bytes: enough to find the object in the cache
+/// and to see whether the version is new there.
 #[derive(Debug, Default)]
 pub struct MetadataScan<'a> {
     /// `metadata.name`; never empty, except in bookmarks.
@@ -85,7 +85,7 @@ impl<'a> MetadataScan<'a> {
         Ok(scan)
     }
 
-    /// Reads the available metadata of an object that is cut off. Its `compact` is an empty object.
+    /// Reads the available metadata of an object that is cut off. `compact` is an empty object.
     #[doc(hidden)]
     pub fn of_beginning(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let (mut scan, _) = Self::scan(bytes);
@@ -98,7 +98,7 @@ impl<'a> MetadataScan<'a> {
         Ok(scan)
     }
 
-    /// Scans an object; on a fault the metadata that were read before it remain.
+    /// Scans an object; on a fault the metadata that were read before the fault remain.
     fn scan(bytes: &'a [u8]) -> (Self, Result<(), Malformed>) {
         let mut scan = Self::default();
         let mut metadata = Err(Malformed::new("there is no metadata"));
@@ -147,7 +147,7 @@ impl<'a> MetadataScan<'a> {
         Ok(())
     }
 
-    /// Reads the metadata and finds their end in one pass.
+    /// Reads the metadata and finds their end in a single pass.
     fn read_metadata(
         &mut self,
         bytes: &'a [u8],
@@ -164,7 +164,7 @@ impl<'a> MetadataScan<'a> {
                 Ok(member.value + length)
             }
             Err(why) => {
-                // Metadata that were read half may have a name without its namespace.
+                // Metadata that were read half may have a name without the namespace.
                 *self = Self::default();
                 *outcome = Err(why);
                 cursor.skip()
@@ -248,7 +248,7 @@ impl<'a> MetadataScan<'a> {
         self.spans.managed.of(self.read)
     }
 
-    /// Returns the object's bytes behind its metadata; `None` without metadata.
+    /// Returns the object's bytes behind the metadata; `None` without metadata.
     pub(crate) fn behind_metadata(&self) -> Option<&'a [u8]> {
         let Span { start, length } = self.spans.metadata;
         let end = start as usize + length as usize;
@@ -364,8 +364,8 @@ impl<'a> MetadataScan<'a> {
     }
 }
 
-/// Most searches of an object's rest. Each may read all of it, and an object may have a hundred
-/// thousand members.
+/// Most searches of an object's rest. Each search may read the whole rest, and an object may have a
+/// hundred thousand members.
 const MOST_TAIL_CHECKS: u32 = 8;
 
 /// Whether the rest of the object has no more members of interest. They come first as a rule; items
@@ -375,7 +375,7 @@ fn holds_nothing(seen: &[bool; 3], rest: &[u8]) -> bool {
     (seen[0] || !has(b"\"apiVersion\"")) && (seen[1] || !has(b"\"kind\""))
 }
 
-/// Returns the span of a text without its quotes; empty for an empty text, or no text.
+/// Returns the span of a text without quotes; empty for an empty text, or no text.
 fn unquoted(span: Span, text: &str) -> Span {
     if text.is_empty() {
         return Span::default();
@@ -437,7 +437,7 @@ fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
     Elements::of(bytes).filter_map(read).collect()
 }
 
-/// An owner reference as the API server writes it; escaped texts are copied, others are borrowed.
+/// An owner reference in the API server's form; escaped texts are copied, others are borrowed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
@@ -458,7 +458,7 @@ struct RawOwner<'a> {
     controller: Option<bool>,
 }
 
-/// Most members that are cut; further ones (repeated names) stay.
+/// Most members that are cut; further members (repeated names) stay.
 const MOST_CUTS: usize = 4;
 
 /// Byte ranges to leave out, by start; they may overlap.
@@ -472,13 +472,14 @@ struct Cuts {
 }
 
 impl Cuts {
-    /// Adds a range, unless there are too many: a further one stays in the bytes, which is
+    /// Adds a range, unless there are too many: a further range stays in the bytes, which is
     /// harmless.
     fn add(&mut self, start: usize, end: usize) {
         if self.count < MOST_CUTS {
             self.ranges[self.count] = (start, end);
             self.count += 1;
-            // The cut of a member is known at the next one, after the cuts inside that one.
+            // The cut of a member is known at the next member, after the cuts inside the next
+            // member.
             self.ranges[..self.count].sort_unstable();
         }
     }
@@ -499,8 +500,8 @@ impl Cuts {
     }
 }
 
-/// Computes cuts that leave valid commas: up to the next member, or from the end of the last one
-/// kept.
+/// Computes cuts that leave valid commas: up to the next member, or from the end of the last kept
+/// member.
 struct CutBuilder {
     /// End of the last member that is kept, or of the opening brace.
     kept_end: usize,

@@ -1,7 +1,7 @@
-//! Reading of the scalars at several paths from an object's bytes, in one pass.
+//! Reading of the scalars at several paths from an object's bytes, in a single pass.
 //!
 //! Members that lie on no path are skipped, bytes behind the last wanted value are not read, and no
-//! JSON is scanned twice to find its end.
+//! JSON is scanned twice to find the end of a value.
 
 use std::borrow::Cow;
 
@@ -24,8 +24,7 @@ pub struct PathTree {
 /// The parts of the metadata whose offsets a [`MetadataOffsets`] has.
 const PARTS: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
-/// A step of paths; paths with a common beginning share its nodes, so that an object is scanned
-/// once.
+/// A step of paths; paths with a common beginning share nodes, so that an object is scanned once.
 #[derive(Debug, Default)]
 struct Node {
     /// The numbers of the paths that end here.
@@ -37,18 +36,18 @@ struct Node {
 /// A value that is no list and no object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
-    /// A text, or a word as it is written: an integer, `true`, `false`.
+    /// A text, or a word as written: an integer, `true`, `false`.
     Text(Cow<'a, str>),
     /// A number with a fraction or an exponent: Rust prints 1.0 and 1e0 as 1.
     Number(f64),
 }
 
-/// Receives the number of a path and a scalar at it.
+/// Receives the number of a path and a scalar at that path.
 type Each<'a> = dyn FnMut(usize, Scalar<'_>) + 'a;
 
 /// Most nested arrays that are searched; deeper values are not indexed.
 ///
-/// Arrays alone count: an array is visited by recursion without a step on its path, so only it
+/// Arrays alone count: an array is visited by recursion without a step on the path, so only arrays
 /// could nest without end.
 const ARRAYS: usize = 128;
 
@@ -118,7 +117,7 @@ impl Node {
         self.ends.is_empty() && self.children.is_empty()
     }
 
-    /// Searches the value that begins at `at`. `None` if its end was not found on the way.
+    /// Searches the value that begins at `at`. `None` if the value's end was not found on the way.
     fn value(&self, bytes: &[u8], at: usize, arrays: usize, each: &mut Each<'_>) -> Option<Stop> {
         match bytes.get(at)? {
             b'"' => {
@@ -129,7 +128,7 @@ impl Node {
                 }
                 Some(Stop::Behind(text.end))
             }
-            // No path goes on below, and an object itself is no value.
+            // No path goes on below, and an object is no value.
             b'{' if self.children.is_empty() => None,
             b'{' => self.members(bytes, at, Span::default(), arrays, each),
             // Bounded, as each nested array is a recursive call.
@@ -147,7 +146,7 @@ impl Node {
     /// Calls `each` for every path that ends here.
     fn emit(&self, scalar: Option<Scalar<'_>>, each: &mut Each<'_>) {
         let (Some(scalar), Some((last, ends))) = (scalar, self.ends.split_last()) else { return };
-        // The last path takes the scalar itself: with one path nothing is cloned.
+        // The last path takes the scalar without a clone: a single path clones nothing.
         ends.iter().for_each(|number| each(*number, scalar.clone()));
         each(*last, scalar);
     }
@@ -179,7 +178,7 @@ impl Node {
     }
 
     /// Searches the members of the object that begins at `at`. `known` is the span of a member's
-    /// value, which need not be scanned for its end.
+    /// value, which need not be scanned for the end.
     fn members(
         &self,
         bytes: &[u8],
@@ -189,7 +188,8 @@ impl Node {
         each: &mut Each<'_>,
     ) -> Option<Stop> {
         let mut cursor = Cursor::open_at(bytes, at).ok()?;
-        // The first of several members of one name counts. Beyond 64 children this is not checked.
+        // The first of several members of the same name counts. Beyond 64 children this is not
+        // checked.
         let (mut found, mut left) = (0_u64, self.children.len());
         while let Some(name) = cursor.name().ok()? {
             let Some((at, bit)) = self.child(&name).filter(|(_, bit)| found & bit == 0) else {
@@ -216,7 +216,7 @@ impl Node {
         Some(Stop::Behind(cursor.close() + 1))
     }
 
-    /// Returns the child of that name, and its bit among the first 64.
+    /// Returns the child of that name, and the child's bit among the first 64.
     fn child(&self, name: &Name<'_>) -> Option<(usize, u64)> {
         let is_it = |(child, _): &(&str, Self)| match name.is_plain {
             true => name.name == child.as_bytes(),
@@ -233,13 +233,13 @@ impl Node {
 enum Stop {
     /// Behind the value.
     Behind(usize),
-    /// Inside the value, because nothing more is wanted: a position, and its depth below the
-    /// value's parent.
+    /// Inside the value, because nothing more is wanted: a position, and the position's depth below
+    /// the value's parent.
     Within(usize, u32),
 }
 
 impl Stop {
-    /// Converts a position in a value to one in the object that holds the value.
+    /// Converts a position in a value to a position in the object that holds the value.
     fn above(self) -> Self {
         match self {
             Self::Behind(at) => Self::Within(at, 1),
@@ -271,7 +271,7 @@ fn word(value: &[u8]) -> Option<Scalar<'_>> {
     }
 }
 
-/// Appends the scalars at one path as texts.
+/// Appends the scalars at a path as texts.
 pub fn values_at(bytes: &[u8], path: &[&'static str], out: &mut Vec<String>) {
     let mut tree = PathTree::default();
     tree.add(path, 0);

@@ -14,7 +14,7 @@ use super::scanner::scan::Malformed;
 /// The members of an object that are kept: paths of fields, and the metadata that a cache reads.
 #[derive(Debug)]
 pub struct FieldMask {
-    /// The step at the object itself.
+    /// The step at the root object.
     root: Node,
 }
 
@@ -96,7 +96,8 @@ impl Node {
         Ok(found.map(|(_, child)| child))
     }
 
-    /// Appends the ranges to leave out of the object that begins at `from`; returns its end.
+    /// Appends the ranges to leave out of the object that begins at `from`; returns the object's
+    /// end.
     fn cut(
         &self,
         object: &[u8],
@@ -116,7 +117,7 @@ impl Node {
             if let Some(start) = pending.take() {
                 cuts.push((from + start, from + member.start));
             }
-            // A value of another type stays whole, so that its decoder reports the fault.
+            // A value of another type stays whole, so that the decoder reports the fault.
             kept_end = if child.is_whole || bytes.get(member.value) != Some(&b'{') {
                 cursor.skip()?
             } else {

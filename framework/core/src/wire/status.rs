@@ -23,7 +23,7 @@ struct Kind<'a> {
     kind: Option<std::borrow::Cow<'a, str>>,
 }
 
-/// Returns the Status of an answer: the server's own, or one made from the HTTP status and the
+/// Returns the Status of an answer: the server's own, or a Status made from the HTTP status and the
 /// body's text.
 #[doc(hidden)]
 pub fn of_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiStatus {
@@ -39,11 +39,11 @@ pub fn of_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiStatu
     status
 }
 
-/// Returns the failure in the body of a successful answer, if there is one: aggregated API servers
+/// Returns the failure in the body of a successful answer, if there is any: aggregated API servers
 /// and proxies have been seen to answer 200 with a failure.
 #[doc(hidden)]
 pub fn failure_in(body: &[u8]) -> Option<ApiStatus> {
-    // A Status is small and has its kind first; objects are not searched.
+    // A Status is small and has the kind first; objects are not searched.
     let beginning = &body[..body.len().min(64)];
     memchr::memmem::find(beginning, b"\"Status\"")?;
     own(body).filter(|status| status.status == "Failure").map(|mut status| {
@@ -54,7 +54,7 @@ pub fn failure_in(body: &[u8]) -> Option<ApiStatus> {
     })
 }
 
-/// Returns the API server's own Status, if `body` is one.
+/// Returns the API server's own Status, if `body` is a Status.
 fn own(body: &[u8]) -> Option<ApiStatus> {
     let kind = serde_json::from_slice::<Kind<'_>>(body).ok()?.kind?;
     if kind != "Status" {
@@ -105,7 +105,7 @@ fn reason_of(code: StatusCode) -> &'static str {
     }
 }
 
-/// Returns at most [`TEXT_LIMIT`] bytes of `body` as one line of printable text.
+/// Returns at most [`TEXT_LIMIT`] bytes of `body` as a line of printable text.
 #[doc(hidden)]
 pub fn excerpt(body: &[u8]) -> String {
     let cut = &body[..body.len().min(TEXT_LIMIT)];

@@ -6,13 +6,13 @@ use super::scanner::scan::{Malformed, skip_space};
 
 /// Most nested arrays and objects that are searched.
 ///
-/// The limit protects the stack from hostile input; members below it stay.
+/// The limit protects the stack from hostile input; members below the limit stay.
 const MOST_DEPTH: usize = 64;
 
 /// Returns the value at `path`, for paths through objects only.
 ///
-/// The first of several members of one name counts. A name with escapes is found by the name that
-/// it stands for.
+/// The first of several members of the same name counts. A name with escapes is found by the
+/// unescaped name.
 pub fn value_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     let Some((first, rest)) = path.split_first() else { return Some(object) };
     let mut found = None;
@@ -42,7 +42,7 @@ pub fn without(object: &[u8], paths: &[Vec<String>]) -> Option<Vec<u8>> {
     }
     let cut: usize = ranges.iter().map(|(start, end)| end - start).sum();
     let mut kept = Vec::with_capacity(object.len() - cut);
-    // The ranges are in order and do not overlap, so one pass copies each kept byte once.
+    // The ranges are in order and do not overlap, so a single pass copies each kept byte once.
     let mut at = 0;
     for (start, end) in ranges {
         kept.extend_from_slice(&object[at..start]);
@@ -55,7 +55,7 @@ pub fn without(object: &[u8], paths: &[Vec<String>]) -> Option<Vec<u8>> {
 /// Appends the ranges to leave out of `value`, which begins at `offset`, in order.
 ///
 /// `paths` are relative to `value`. Ranges are ascending and disjoint: the caller copies the bytes
-/// between them in one pass.
+/// between them in a single pass.
 fn cut(
     value: &[u8],
     offset: usize,
@@ -63,7 +63,7 @@ fn cut(
     depth: usize,
     ranges: &mut Vec<(usize, usize)>,
 ) -> Result<(), Malformed> {
-    // Deeper values stay: recursion is bounded whatever the input.
+    // Deeper values stay: recursion is bounded for every input.
     let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
     match value.first() {
         Some(b'[') => {
@@ -80,11 +80,11 @@ fn cut(
     }
 }
 
-/// Does what `cut` does, for a value that is an object.
+/// Works like `cut`, for a value that is an object.
 ///
-/// A range ends where the next kept member starts, so it includes the comma after the removed one.
-/// Removed members at the end have no such successor: their range begins at the end of the last
-/// kept member and includes the comma before.
+/// A range ends where the next kept member starts, and therefore includes the comma after the
+/// removed member. Removed members at the end have no such successor: their range begins at the end
+/// of the last kept member and includes the comma before.
 fn cut_members(
     value: &[u8],
     offset: usize,

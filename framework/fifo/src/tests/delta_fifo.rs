@@ -86,7 +86,7 @@ fn mechanism_27_two_deletions_merge_into_the_one_that_knows_more() {
 
 #[test]
 fn mechanism_27_a_sync_is_not_skipped_because_a_deletion_is_queued() {
-    // A listed object after a deletion is another one under the same key, so it is not skipped.
+    // A listed object after a deletion is another object under the same key, so it is not skipped.
     let mut queue = queue().lists_as_sync();
     queue.add(("a", 1)).unwrap();
     queue.delete(("a", 1), &()).unwrap();

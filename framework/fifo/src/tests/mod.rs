@@ -23,7 +23,7 @@ pub(super) fn store(pods: &[Pod]) -> Store {
     pods.iter().map(|pod| (pod.0, *pod)).collect()
 }
 
-/// Takes out everything, with whether it is of the first list.
+/// Takes out everything, with whether the item is of the first list.
 pub(super) fn drain<Q: Queue>(queue: &mut Q) -> Vec<(Q::Popped, bool)>
 where
     Q::Popped: Clone,

@@ -16,7 +16,7 @@ enum Step {
     Delete(usize),
     List(Vec<usize>),
     Resync,
-    /// Takes one item; the consumer's store follows unless it goes back.
+    /// Takes an item; the consumer's store follows unless the item goes back.
     Pop {
         back: bool,
     },
@@ -35,7 +35,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
-/// A queue as its model: the waiting items, and whether each is of the first list.
+/// A queue as a model: the waiting items, and whether each is of the first list.
 trait Model: Default {
     type Popped: PartialEq + std::fmt::Debug + Clone;
     fn change(&mut self, delta: ObjectDelta<Pod>, known: &Store);
@@ -106,7 +106,7 @@ where
     Ok(())
 }
 
-/// Key, object unless deleted, and whether it is of the first list.
+/// Key, object unless deleted, and whether the object is of the first list.
 #[derive(Default)]
 struct FifoModel {
     places: Vec<(&'static str, Option<Pod>, bool)>,
@@ -168,7 +168,7 @@ impl Model for FifoModel {
     }
 }
 
-/// Every delta with its key, in order of arrival; each pop collects those of the first key.
+/// Every delta with the key, in order of arrival; each pop collects those of the first key.
 #[derive(Default)]
 struct DeltaModel {
     deltas: Vec<(&'static str, ObjectDelta<Pod>, bool)>,
@@ -346,7 +346,7 @@ proptest! {
         agrees::<_, RealModel>(RealFifo::new(usize::MAX, name_of), steps)?;
     }
 
-    /// A consumer that applies the deltas one by one ends in the state of the source.
+    /// A consumer that applies the deltas in order ends in the state of the source.
     #[test]
     fn a_consumer_of_deltas_ends_where_the_source_ended(
         steps in proptest::collection::vec((0..NAMES.len(), 0_u8..4), 1..40)
@@ -370,7 +370,7 @@ proptest! {
                     deltas.delete(pod, &by_key).unwrap();
                     real.delete(pod, &in_order).unwrap();
                 }
-                // No event is delivered; a list will show it.
+                // No event is delivered; a list will show the object.
                 (1, _) => {
                     source.remove(pod.0);
                 }

@@ -60,7 +60,7 @@ fn mechanism_20_a_deleted_key_keeps_its_place_and_pops_skip_it() {
     queue.add(("b", 2)).unwrap();
     assert_eq!(objects(&mut queue), [("b", 2), ("c", 1)]);
 
-    // A key has one place, however often it comes and goes.
+    // A key has a single place, however often the key comes and goes.
     for version in 0..100 {
         queue.add(("a", version)).unwrap();
         queue.delete(("a", version), &()).unwrap();
@@ -153,8 +153,8 @@ fn only_the_first_list_is_initial() {
     assert!(!queue.take().unwrap().is_initial);
 }
 
-/// Upstream's resync queues every key again that has an object and no place. After it there must be
-/// no such key, whatever was done before, and keys with a place keep it.
+/// Upstream's resync queues every key again that has an object and no place. After the resync there
+/// must be no such key, whatever was done before, and keys with a place keep it.
 #[test]
 fn mechanism_25_after_a_resync_every_object_is_handed_out_once_whatever_happened_before() {
     type Step = fn(&mut Pods);

@@ -152,7 +152,7 @@ async fn a_pop_that_is_given_up_loses_no_item_and_no_wake_up() {
     });
     tokio::task::yield_now().await;
     queue.add(("a", 1)).await.unwrap();
-    // The first was woken for it, and is dropped without a look.
+    // The first waiter was woken for the item, and is dropped without a poll.
     drop(first);
     assert_eq!(second.await.unwrap(), Ok(Outcome::Done));
 }
@@ -229,7 +229,7 @@ async fn a_wait_for_the_first_list_ends_when_its_last_object_is_skipped() {
     assert_eq!(waiter.await.unwrap(), Ok(()));
 }
 
-/// A consumer whose store gets `pod` only at the end of its processing; `during` runs before.
+/// A consumer whose store gets `pod` only at the end of the processing; `during` runs before.
 async fn while_processed(
     queue: &Shared<DeltaFifo<&'static str, Pod>>,
     store: &Mutex<Store>,

@@ -1,4 +1,4 @@
-//! The listeners of one informer.
+//! The listeners of an informer.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use super::Listener;
 use windlass_core::sync::{AtomicBool, Mutex, Ordering};
 
-/// The listeners of one informer. Members change only while the apply permit is held, so that each member
-/// receives the content once and then every change.
+/// The listeners of an informer. Members change only while the apply permit is held, so that each
+/// member receives the content once and then every change.
 #[derive(Default)]
 pub(crate) struct Listeners {
     members: Mutex<Arc<[Arc<Listener>]>>,
@@ -35,7 +35,7 @@ impl Listeners {
         Arc::clone(&self.members.lock())
     }
 
-    /// Returns all listeners, pending ones included.
+    /// Returns all listeners, pending listeners included.
     pub(crate) fn all(&self) -> Vec<Arc<Listener>> {
         let mut all = self.members().to_vec();
         all.extend(self.pending.lock().iter().map(Arc::clone));
@@ -66,15 +66,15 @@ impl Listeners {
         let (gone, stay): (Vec<_>, Vec<_>) =
             members.iter().chain(&fresh).map(Arc::clone).partition(|member| member.is_removed());
         *self.members.lock() = stay.into();
-        // A queued listener ends with its task.
+        // A queued listener ends with the listener's task.
         gone.iter().filter(|member| !member.is_queued()).for_each(|member| member.end());
         fresh
     }
 
-    /// Ends all listeners. Queued ones end with their tasks.
+    /// Ends all listeners. Queued listeners end with their tasks.
     pub(crate) fn end(&self) {
-        // Flag and pending listeners under one lock: a listener that is added in between would be in
-        // neither.
+        // Flag and pending listeners under a single lock: a listener that is added in between would
+        // be in neither.
         let pending = {
             let mut pending = self.pending.lock();
             self.has_ended.store(true, Ordering::SeqCst);

@@ -3,12 +3,12 @@
 //! A mailbox holds at most a deletion and a later state of each key, so a listener that is blocked
 //! costs as many entries as objects changed meanwhile, however often they did.
 //!
-//! It never blocks and makes no callbacks.
+//! The mailbox never blocks and makes no callbacks.
 //!
-//! Invariant: a key is in `order` exactly once while it is in `waiting`. With `Latest` the merged
-//! entry leads from the state that the listener knows to the newest one; with `EachStep` the first
-//! step and the newest ones are as they came, and one step between them leads from the state after
-//! the first to the state before the newest ones.
+//! Invariant: a key is in `order` exactly once while in `waiting`. With `Latest` the merged entry
+//! leads from the state that the listener knows to the newest state; with `EachStep` the first step
+//! and the newest steps are unchanged, and a single step in between leads from the state after the
+//! first to the state before the newest steps.
 
 // DESIGN.md, 57: Merged changes pass a slow predicate without a call
 
@@ -18,26 +18,27 @@ use std::sync::Arc;
 use crate::store::{Event, Object};
 use windlass_core::resource::ObjectKey;
 
-/// Most undelivered steps of one object; beyond that, steps in the middle are merged into one.
+/// Most undelivered steps of an object; beyond that, steps in the middle are merged into a single
+/// step.
 const MOST_STEPS: usize = 8;
 
-/// The form in which a listener receives several changes of one object.
+/// The form in which a listener receives several changes of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::informer) enum MergePolicy {
-    /// One step from the state that was delivered last to the latest.
+    /// A single step from the state that was delivered last to the latest.
     Latest,
-    /// Every step, so every state that a reader of the cache could have seen: a mapper may map one
-    /// state to other objects than the next, and all of them are affected.
+    /// Every step, so every state that a reader of the cache could have seen: a mapper may map a
+    /// state to other objects than the next, and all those objects are affected.
     EachStep,
 }
 
 /// An entry that was taken out of the mailbox.
 pub(in crate::informer) enum Item {
-    /// One change, merged from all since the last delivery.
+    /// A single change, merged from all since the last delivery.
     Change(Event),
-    /// Steps in order; with `is_merged` the second one stands for several.
+    /// Steps in order; with `is_merged` the second step stands for several.
     Steps { events: Vec<Event>, is_merged: bool },
-    /// A mark: all entries of the first lists have been taken out before it.
+    /// A mark: all entries of the first lists have been taken out before this mark.
     Synced,
 }
 
@@ -59,16 +60,16 @@ enum Entry {
     Synced,
 }
 
-/// The undelivered changes of one key.
+/// The undelivered changes of a key.
 enum PendingChanges {
-    /// A deletion and the state after it, either of which may be missing; `is_known` says that the
-    /// listener received a state of the object before.
+    /// A deletion and the state afterwards, either of which may be missing; `is_known` says that
+    /// the listener received a state of the object before.
     Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
     /// The steps in order, at most `MOST_STEPS`.
     EachStep { events: Vec<Event>, is_merged: bool },
 }
 
-/// The mailbox of one listener.
+/// The mailbox of a listener.
 pub(in crate::informer) struct Mailbox {
     /// Form in which changes are merged; fixed for a listener.
     merging: MergePolicy,
@@ -103,7 +104,7 @@ impl Mailbox {
         self.waiting.insert(event.key().clone(), PendingChanges::first(event, self.merging));
     }
 
-    /// Adds the object for a resync, unless a change of it waits anyway.
+    /// Adds the object for a resync, unless a change of the object waits anyway.
     pub(in crate::informer) fn resync(&mut self, object: &Arc<Object>) {
         if !self.waiting.contains_key(object.key()) {
             self.push(&Event::Updated { old: Arc::clone(object), new: Arc::clone(object) });
@@ -160,7 +161,7 @@ impl PendingChanges {
     fn merge(&mut self, event: &Event) {
         match self {
             Self::EachStep { events, is_merged } => {
-                // Bounded: an object that changes faster than its listener returns must not grow
+                // Bounded: an object that changes faster than the listener returns must not grow
                 // without end.
                 if events.len() == MOST_STEPS {
                     merge_step(events);
@@ -173,14 +174,16 @@ impl PendingChanges {
                     // A state before a deletion is not delivered: the listener would take the
                     // object for alive.
                     *state = None;
-                    // Of two deletions the one of the object that the listener knows is delivered.
+                    // Of two deletions the deletion of the object that the listener knows is
+                    // delivered.
                     if deleted.is_none() || !*is_known {
                         *deleted = Some(event.clone());
                     }
                 }
                 (Event::Updated { new, .. }, Some(Event::Added { new: newest, .. }))
                 | (Event::Updated { new, .. }, Some(Event::Updated { new: newest, .. })) => {
-                    // Only the end of the step moves: an addition that was not delivered stays one.
+                    // Only the end of the step moves: an addition that was not delivered stays an
+                    // addition.
                     *newest = Arc::clone(new);
                 }
                 _ => *state = Some(event.clone()),
@@ -202,7 +205,7 @@ fn merge_step(events: &mut Vec<Event>) {
         (Event::Deleted { last, .. }, Event::Added { new, .. }) => {
             *next = Event::Updated { old: last, new: Arc::clone(new) };
         }
-        // Another object had the name before: a mapper of its states must see that one, too.
+        // Another object had the name before: a mapper of its states must see that object, too.
         (Event::Updated { old, .. }, Event::Deleted { last, .. })
             if !old.metadata().has_uid_of(&last.metadata()) =>
         {
@@ -374,19 +377,19 @@ mod tests {
         };
         let (each, is_merged) = steps("+a -a +a +a +a +a +a +a");
         assert_eq!((each.len(), is_merged), (8, false));
-        // The object is gone, and another took the name: the deletion, then both in one.
+        // The object is gone, and another took the name: the deletion, then both in a single step.
         let (sum, is_merged) = steps("+a -a +a +a +a +a +a +a +a +a");
         assert!(is_merged && matches!(&sum[0], Event::Updated { .. }));
         let Event::Updated { old, new } = &sum[1] else { panic!("an update") };
         assert_ne!(old.metadata().uid(), new.metadata().uid());
-        // The creation is the sum of it and of the steps that followed.
+        // The creation is the sum of the creation and the steps that followed.
         let (sum, is_merged) = steps("-a +a +a +a +a +a +a +a +a +a");
         assert!(is_merged && matches!(&sum[0], Event::Deleted { .. }));
         assert!(matches!(&sum[1], Event::Added { .. }), "it came");
     }
 
     /// An object with an undelivered change is not delivered once more for a resync (mechanism 30
-    /// for one listener).
+    /// for a single listener).
     #[test]
     fn a_resync_leaves_out_what_waits_anyway() {
         let (mut world, mut mailbox) = (World::new(), Mailbox::new(MergePolicy::Latest));
@@ -399,10 +402,10 @@ mod tests {
     }
 
     proptest! {
-        /// A listener that applies its changes ends with the state of the cache, receives each
-        /// deletion of an object that it knows before the successor, and at most two entries wait
-        /// per key (G-C4: exactly one deletion, before the successor; G-C6: each listener is
-        /// notified of each change).
+        /// A listener that applies the received changes ends with the state of the cache, receives
+        /// each deletion of an object that the listener knows before the successor, and at most two
+        /// entries wait per key (G-C4: exactly one deletion, before the successor; G-C6: each
+        /// listener is notified of each change).
         #[test]
         fn g_c4_g_c6_whatever_is_merged_the_listener_ends_with_the_cache(
             steps in proptest::collection::vec((0_u8..4, 0_u8..5), 1..80)

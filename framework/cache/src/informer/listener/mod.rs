@@ -1,11 +1,12 @@
-//! A listener: its delivery, its task and its lifetime.
+//! A listener: delivery, task and lifetime.
 //!
-//! An inline listener is the framework's own and only adds keys to a queue: it is called where a
-//! batch is applied. Every other listener has a [`Mailbox`] and a task, so that it can be slow.
+//! An inline listener is the framework's own and only adds keys to a queue: the call happens where
+//! a batch is applied. Every other listener has a [`Mailbox`] and a task, so that the listener can
+//! be slow.
 //!
-//! Life: `New` until the informer attaches it, `Attached` while it receives changes, `Ended` once
-//! no call runs and none will follow. The mailbox is locked for single operations, never during a
-//! call.
+//! Life: `New` until the informer attaches the listener, `Attached` while the listener receives
+//! changes, `Ended` once no call runs and none will follow. The mailbox is locked for single
+//! operations, never during a call.
 
 // DESIGN.md, 27: The holder of the apply permit applies queued batches
 
@@ -35,32 +36,32 @@ use windlass_core::metrics::{Metrics, names};
 use windlass_core::resource::{ObjectKey, ResourceInfo};
 use windlass_core::sync::{Mutex, Notify, OrderedWatch};
 
-/// Most keys that a listener takes out of its mailbox at once.
+/// Most keys that a listener takes out of the mailbox at once.
 const TAKEN: usize = 64;
 /// A call that takes longer is taken for blocking: later calls are made on threads that may block.
 const SLOW: Duration = Duration::from_millis(10);
-/// Calls for one batch of keys that together take longer are taken for blocking, too.
+/// Calls for a single batch of keys that together take longer are taken for blocking, too.
 const SLOW_TOGETHER: Duration = Duration::from_millis(20);
 
 /// A function that is called with a whole batch, where the batch is applied.
 pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
-/// A function that is called with one item at a time, on the listener's task.
+/// A function that is called with a single item at a time, on the listener's task.
 pub(in crate::informer) type DeliverFn = Box<dyn Fn(&Item) + Send + Sync>;
 
 /// Share of the time that a listener may use.
 pub(in crate::informer) enum CpuShare {
-    /// All of it.
+    /// The whole time.
     Free,
-    /// A quarter: it pauses three times as long as it worked.
+    /// A quarter: each pause is three times as long as the work before.
     Quarter,
 }
 
 /// Stage of a listener's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::informer) enum Stage {
-    /// It has received nothing yet.
+    /// The listener has received nothing yet.
     New,
-    /// It receives changes.
+    /// The listener receives changes.
     Attached,
     /// No call is running, and none will come.
     Ended,
@@ -69,9 +70,9 @@ pub(in crate::informer) enum Stage {
 /// State of a listener, for waiters.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::informer) struct ListenerState {
-    /// Stage of its life.
+    /// Stage of the listener's life.
     pub(in crate::informer) stage: Stage,
-    /// Whether it has received the first lists whole.
+    /// Whether the listener has received the first lists whole.
     pub(in crate::informer) is_synced: bool,
 }
 
@@ -79,53 +80,53 @@ pub(in crate::informer) struct ListenerState {
 enum Delivery {
     /// Called by the informer's task, with the batch.
     Inline(Inline),
-    /// Called by the listener's own task, with one item at a time.
+    /// Called by the listener's own task, with a single item at a time.
     Queued { call: DeliverFn, mail: Mutex<Mail>, filled: Notify },
 }
 
-/// The mailbox of a listener, under its lock.
+/// The mailbox of a listener, under the mailbox's lock.
 struct Mail {
     /// The undelivered changes.
     mailbox: Mailbox,
-    /// Whether the task holds items that it has not delivered yet.
+    /// Whether the task holds items that are not delivered yet.
     is_busy: bool,
 }
 
-/// A timer of one listener.
+/// A timer of a listener.
 struct Resync {
     /// Interval of resyncs; at least 1 s.
     period: Duration,
-    /// Time of the next one; `None` before the first list.
+    /// Time of the next resync; `None` before the first list.
     next: Option<Instant>,
 }
 
-/// A listener of one informer.
+/// A listener of an informer.
 pub(in crate::informer) struct Listener {
     /// Name in logs, metrics and texts about missing parts.
     name: String,
     /// Kind of the objects.
     info: ResourceInfo,
-    /// Receiver of its figures.
+    /// Receiver of the listener's figures.
     metrics: Metrics,
     /// Inline, or by a mailbox and a task.
     delivery: Delivery,
-    /// Timer of its resyncs; `None` for none.
+    /// Timer of the listener's resyncs; `None` for none.
     resync: Option<Mutex<Resync>>,
     /// Stage and progress, with their waiters.
     state: OrderedWatch<ListenerState>,
-    /// Cancelled by the removal; the task ends at its next check.
+    /// Cancelled by the removal; the task ends at the next check.
     removed: CancellationToken,
     /// Clock of resyncs and of the duration of calls.
     clock: Clock,
-    /// Share of the time that it may use.
+    /// Share of the time that the listener may use.
     cpu_share: CpuShare,
     /// Whether a call took too long.
     is_slow: AtomicBool,
-    /// Whether the informer created it for itself: no caller waits for it.
+    /// Whether the informer created the listener for internal use: no caller waits for it.
     is_internal: bool,
 }
 
-/// Name of a listener and the labels of its metrics.
+/// Name of a listener and the labels of the listener's metrics.
 pub(in crate::informer) struct ListenerIdentity {
     pub(in crate::informer) name: String,
     pub(in crate::informer) info: ResourceInfo,
@@ -152,7 +153,7 @@ impl Listener {
         Arc::new(Self::new(identity, delivery, resync))
     }
 
-    /// Creates a listener of the informer itself, at a pace.
+    /// Creates a listener of the informer, at a pace.
     pub(in crate::informer) fn internal(
         identity: ListenerIdentity,
         merging: MergePolicy,
@@ -190,7 +191,7 @@ impl Listener {
         &self.name
     }
 
-    /// Waits until its state fulfils `wanted`.
+    /// Waits until the listener's state fulfils `wanted`.
     pub(in crate::informer) async fn wait_for(
         &self,
         wanted: impl Fn(&ListenerState) -> bool + Send,
@@ -198,7 +199,7 @@ impl Listener {
         self.state.wait_for(wanted).await
     }
 
-    /// Returns whether it has received the first lists whole.
+    /// Returns whether the listener has received the first lists whole.
     pub(in crate::informer) fn is_synced(&self) -> bool {
         self.state.get().is_synced
     }
@@ -208,25 +209,25 @@ impl Listener {
         self.removed.is_cancelled()
     }
 
-    /// Returns whether the informer made it for itself.
+    /// Returns whether the informer made the listener for internal use.
     pub(in crate::informer) fn is_internal(&self) -> bool {
         self.is_internal
     }
 
-    /// Returns whether it has a mailbox and a task.
+    /// Returns whether the listener has a mailbox and a task.
     pub(in crate::informer) fn is_queued(&self) -> bool {
         matches!(self.delivery, Delivery::Queued { .. })
     }
 
     /// Removes the listener: no further call begins. A running call goes on; [`Stage::Ended`]
-    /// follows it.
+    /// follows afterwards.
     pub(in crate::informer) fn remove(&self) {
         self.removed.cancel();
-        // A listener that never began has no task that would end it.
+        // A listener that never began has no task that would end the listener.
         self.enter(Stage::Ended, |stage| stage == Stage::New);
     }
 
-    /// Makes the listener receive changes; false when it was removed before.
+    /// Makes the listener receive changes; false when the listener was removed before.
     pub(in crate::informer) fn begin(&self, now: Instant) -> bool {
         if let Some(resync) = &self.resync {
             let mut resync = resync.lock();
@@ -241,7 +242,7 @@ impl Listener {
         self.enter(Stage::Ended, |stage| stage != Stage::Ended);
     }
 
-    /// Changes the stage of life if `may` allows it; returns whether it did.
+    /// Changes the stage of life if `may` allows it; returns whether the stage changed.
     fn enter(&self, next: Stage, may: impl FnOnce(Stage) -> bool) -> bool {
         self.state.update(|state| {
             let may = may(state.stage);
@@ -252,7 +253,7 @@ impl Listener {
         })
     }
 
-    /// Delivers a batch, or leaves it to the listener's task.
+    /// Delivers a batch, or leaves the batch to the listener's task.
     pub(in crate::informer) fn notify(&self, events: &[Event]) {
         if events.is_empty() || self.is_removed() {
             return;
@@ -269,8 +270,8 @@ impl Listener {
         }
     }
 
-    /// Calls an inline listener with a batch. If it panics, it is called again with each event
-    /// alone, so that only the faulty ones are lost.
+    /// Calls an inline listener with a batch. If the listener panics, another call follows for each
+    /// event alone, so that only the faulty events are lost.
     fn notify_inline(&self, inline: &Inline, events: &[Event]) {
         let called = catch_unwind(AssertUnwindSafe(|| inline(events)));
         if called.is_ok() {
@@ -304,8 +305,8 @@ impl Listener {
         self.resync.as_ref().and_then(|resync| resync.lock().next)
     }
 
-    /// Returns whether the resync period is over; if so, the next one begins, at once and without
-    /// drift.
+    /// Returns whether the resync period is over; if so, the next period begins, at once and
+    /// without drift.
     pub(in crate::informer) fn is_due(&self, now: Instant) -> bool {
         let Some(resync) = &self.resync else { return false };
         let mut resync = resync.lock();
@@ -383,7 +384,7 @@ impl Listener {
         }
     }
 
-    /// Delivers items one after the other; returns the rest when the calls turn out to block.
+    /// Delivers items in sequence; returns the rest when the calls turn out to block.
     fn deliver(&self, mut items: VecDeque<Item>, stop: &CancellationToken) -> VecDeque<Item> {
         let began = self.clock.now();
         let mut before = began;
@@ -403,7 +404,7 @@ impl Listener {
         items
     }
 
-    /// Delivers one item; false when the listener was removed or the informer stops.
+    /// Delivers an item; false when the listener was removed or the informer stops.
     fn deliver_one(&self, item: &Item, stop: &CancellationToken) -> bool {
         let Delivery::Queued { call, .. } = &self.delivery else { return false };
         let is_delivered = !self.is_removed() && !stop.is_cancelled();
@@ -433,12 +434,12 @@ impl Listener {
         let Delivery::Queued { mail, .. } = &self.delivery else { return Vec::new() };
         let mut mail = mail.lock();
         let items = mail.mailbox.take(TAKEN);
-        // Under one lock: `is_idle` must see the items in the mailbox or here.
+        // Under a single lock: `is_idle` must see the items in the mailbox or here.
         mail.is_busy = !items.is_empty();
         items
     }
 
-    /// Calls the listener with one item; its panics are caught.
+    /// Calls the listener with a single item; panics of the listener are caught.
     fn call(&self, call: &DeliverFn, item: &Item) {
         if matches!(item, Item::Synced) {
             return self.set_synced();
@@ -460,8 +461,8 @@ impl Listener {
 }
 
 /// Delivers items on a thread that may block, so that no other task waits. The listener does not
-/// end before this work, whatever becomes of its task. On a stop, calls that have begun are waited
-/// for, but not a thread that is not available yet.
+/// end before this work, regardless of the fate of the task. On a stop, calls that have begun are
+/// waited for, but not a thread that is not available yet.
 async fn on_blocking_thread(
     ending: &Arc<ListenerGuard>,
     items: VecDeque<Item>,
@@ -469,7 +470,7 @@ async fn on_blocking_thread(
 ) {
     let listener = &ending.0;
     // The work can be withdrawn before a thread is free, which an abort could not: the side that
-    // takes it out of the mutex owns it.
+    // takes the work out of the mutex owns the work.
     let work = Arc::new(Mutex::new(Some((Arc::clone(ending), stop.clone(), items))));
     let left = Arc::clone(&work);
     let mut delivered = tokio::task::spawn_blocking(move || {
@@ -492,7 +493,7 @@ async fn on_blocking_thread(
     }
 }
 
-/// Ends the listener when its task ends or is dropped, also when the task never ran.
+/// Ends the listener when the task ends or is dropped, also when the task never ran.
 struct ListenerGuard(Arc<Listener>);
 
 impl Drop for ListenerGuard {

@@ -62,14 +62,15 @@ impl<K: 'static> Listen<K> {
     }
 
     /// Sets a resync period, at least 1 s: every cached object is delivered again after each
-    /// period, whatever other listeners asked for. Default: that of
+    /// period, regardless of other listeners. Default: that of
     /// [`CacheOptions::resync`](crate::informer::CacheOptions::resync).
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period.max(SHORTEST_RESYNC));
         self
     }
 
-    /// Calls `listener` for each change: see [`Informer::on_change`](crate::informer::Informer::on_change).
+    /// Calls `listener` for each change: see
+    /// [`Informer::on_change`](crate::informer::Informer::on_change).
     pub fn on_change(self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) -> Registration {
         self.register(MergePolicy::Latest, move |item| {
             if let Item::Change(event) = item {
@@ -78,9 +79,9 @@ impl<K: 'static> Listen<K> {
         })
     }
 
-    /// Calls `listener` with the steps of one object since its last call, and whether the second
-    /// step is a sum: of an object that changes faster than `listener` returns, the call receives
-    /// the first step, the latest seven, and the others merged into one.
+    /// Calls `listener` with the steps of an object since the object's last call, and whether the
+    /// second step is a sum: of an object that changes faster than `listener` returns, the call
+    /// receives the first step, the latest seven, and the others merged into a single step.
     #[doc(hidden)]
     pub fn on_steps(
         self,
@@ -93,15 +94,15 @@ impl<K: 'static> Listen<K> {
         })
     }
 
-    /// Calls `inline` with each batch of events where the batch is applied. It must return at once,
-    /// and call no code of users.
+    /// Calls `inline` with each batch of events where the batch is applied. `inline` must return at
+    /// once, and call no code of users.
     #[doc(hidden)]
     pub fn inline(self, inline: Inline) -> Registration {
         let listener = Listener::inline(self.identity(), inline);
         Registration::new(listener, self.informer_ref)
     }
 
-    /// Creates a listener with a task and a mailbox of its own.
+    /// Creates a listener with a task and a mailbox for this listener alone.
     fn register(
         self,
         merging: MergePolicy,
@@ -123,18 +124,18 @@ impl<K: 'static> Listen<K> {
     }
 }
 
-/// A registered listener. It is removed when this is dropped; [`keep`](Self::keep) leaves it
-/// registered for as long as the informer runs. While the registration exists, the informer is in
-/// use.
+/// A registered listener. Dropping the registration removes the listener; [`keep`](Self::keep)
+/// leaves the listener registered for as long as the informer runs. While the registration exists,
+/// the informer is in use.
 #[must_use = "dropping it removes the listener: keep it, or call `keep`"]
 pub struct Registration {
-    /// The listener, shared with the informer that calls it.
+    /// The listener, shared with the informer that calls the listener.
     listener: Arc<Listener>,
-    /// Keeps the informer in use; `None` only while it is dropped.
+    /// Keeps the informer in use; `None` only during the drop.
     informer_ref: Option<Arc<InformerRef>>,
     /// Whether the listener stays when this is dropped.
     is_kept: bool,
-    /// Whether its controller can do without the cache.
+    /// Whether the listener's controller can do without the cache.
     is_dispensable: bool,
 }
 
@@ -148,21 +149,21 @@ impl fmt::Debug for Registration {
 }
 
 impl Registration {
-    /// Adds the listener to its informer.
+    /// Adds the listener to the informer.
     fn new(listener: Arc<Listener>, informer_ref: Arc<InformerRef>) -> Self {
         informer_ref.core().listen(Arc::clone(&listener));
         Self { listener, informer_ref: Some(informer_ref), is_kept: false, is_dispensable: false }
     }
 
-    /// Notes that the listener's controller can do without the cache, if it is optional.
+    /// Notes that the listener's controller can do without the cache, if the cache is optional.
     #[doc(hidden)]
     pub fn dispensable(mut self) -> Self {
         self.is_dispensable = true;
         self
     }
 
-    /// Returns whether the listener has received the first lists whole. Calls in which it panicked
-    /// count.
+    /// Returns whether the listener has received the first lists whole. Calls in which the listener
+    /// panicked count.
     ///
     /// Never waits; [`synced`](Self::synced) does.
     pub fn has_synced(&self) -> bool {
@@ -175,7 +176,7 @@ impl Registration {
     /// [`ErrorKind::Cancelled`] when the listener was removed, or the informer stopped, before
     /// that.
     /// # Cancel safety
-    /// Safe: dropping it loses nothing.
+    /// Safe: dropping the future loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
         let over = |state: &ListenerState| state.is_synced || state.stage == Stage::Ended;
         if self.listener.wait_for(over).await.is_synced {
@@ -198,11 +199,12 @@ impl Registration {
         }
     }
 
-    /// Waits until the cache has its first list, or has stopped, or its kind was found absent; does
-    /// not wait for an optional cache, unless it is optional for the sake of other controllers alone.
+    /// Waits until the cache has the first list, or has stopped, or the kind was found absent; does
+    /// not wait for an optional cache, unless the cache is optional for the sake of other
+    /// controllers alone.
     ///
     /// # Cancel safety
-    /// Safe: dropping it loses nothing.
+    /// Safe: dropping the future loses nothing.
     #[doc(hidden)]
     pub async fn filled(&self) {
         let core = self
@@ -215,7 +217,7 @@ impl Registration {
         }
     }
 
-    /// Returns the reason for which the cache is not filled, with its name.
+    /// Returns the reason for which the cache is not filled, with the cache's name.
     #[doc(hidden)]
     pub fn missing(&self) -> Option<String> {
         let core = self
@@ -227,7 +229,7 @@ impl Registration {
     }
 
     /// Removes the listener and waits for a running call. When this returns, no call is running and
-    /// none will follow. Harmless when the listener was removed before, or its informer stopped.
+    /// none will follow. Harmless when the listener was removed before, or the informer stopped.
     /// Must not be awaited inside the listener.
     ///
     /// # Cancel safety
@@ -241,9 +243,10 @@ impl Registration {
     /// other users the informer stops here, and the log says so: hold the
     /// [`Informer`](crate::informer::Informer), or this registration, instead.
     ///
-    /// A listener that holds a [`Store`](crate::store::Store) or an [`Informer`](crate::informer::Informer)
-    /// of the same cache counts as such a user: it keeps its own informer running until the
-    /// registry stops. Such a listener should hold [`Store::unheld`](crate::store::Store::unheld).
+    /// A listener that holds a [`Store`](crate::store::Store) or an
+    /// [`Informer`](crate::informer::Informer) of the same cache counts as such a user: the
+    /// listener keeps the informer running until the registry stops. Such a listener should hold
+    /// [`Store::unheld`](crate::store::Store::unheld).
     ///
     /// For listeners that live as long as the process and have no owner.
     pub fn keep(mut self) {
@@ -261,12 +264,12 @@ impl Registration {
 
     /// Removes the listener, without waiting for a running call.
     fn take_out(&self) {
-        // First the listener, so that no call starts after this; then the wake-up of the task that
-        // drops it.
+        // First the listener, so that no call starts afterwards; then the wake-up of the task that
+        // drops the listener.
         self.listener.remove();
         if let Some(informer_ref) = &self.informer_ref {
-            // The informer's task drops removed listeners; without a wake-up it would do so only with
-            // the next batch.
+            // The informer's task drops removed listeners; without a wake-up the task would do so
+            // only with the next batch.
             informer_ref.core().apply_queue.wake();
         }
     }
@@ -277,7 +280,7 @@ impl Drop for Registration {
         if !self.is_kept {
             self.take_out();
         }
-        // Dropped after the removal: the last user of an informer stops it.
+        // Dropped after the removal: the last user of an informer stops the informer.
         self.informer_ref = None;
     }
 }

@@ -1,10 +1,10 @@
-//! End of a registry with its task.
+//! The end of a registry together with the registry's task.
 
 use std::sync::Arc;
 
 use super::{Inner, Phase};
 
-/// Stops the registry when its task ends or is dropped.
+/// Stops the registry when the task ends or is dropped.
 pub(super) struct RegistryGuard(pub(super) Arc<Inner>);
 
 impl Drop for RegistryGuard {
@@ -16,7 +16,7 @@ impl Drop for RegistryGuard {
             informers.idle.clear();
             informers.registered.iter().map(|one| Arc::clone(&one.core)).collect()
         };
-        // Outside of the lock: the end of an informer calls into its listeners and metrics.
+        // Outside of the lock: the end of an informer calls into listeners and metrics.
         cores.iter().for_each(|core| core.end());
         self.0.phase.set(Phase::Ended);
     }

@@ -1,11 +1,11 @@
-//! References to an informer, which runs while there is one.
+//! References to an informer, which runs while any reference exists.
 
 use std::sync::{Arc, Weak};
 
 use super::Inner;
 use crate::informer::core::Core;
 
-/// A shared reference to one informer; when the last is dropped, the informer's watch stops and its
+/// A shared reference to an informer; when the last is dropped, the informer's watch stops and its
 /// memory is freed.
 pub(in crate::informer) struct InformerRef {
     core: Arc<Core>,
@@ -27,7 +27,7 @@ impl Drop for InformerRef {
         self.core.stop.cancel();
         match self.registry.upgrade() {
             Some(registry) => registry.release(&self.core),
-            // Without a registry no task runs the informer, so it is ended here.
+            // Without a registry no task runs the informer, so the informer is ended here.
             None => self.core.end(),
         }
     }

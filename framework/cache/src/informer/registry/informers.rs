@@ -20,31 +20,32 @@ pub(in crate::informer) struct Informers {
     pub(in crate::informer) options: BTreeMap<ResourceInfo, CacheOptions>,
     /// Kinds that are optional only because a controller can do without them.
     pub(in crate::informer) preferred_optional: BTreeSet<ResourceInfo>,
-    /// Sorted by kind; those of one kind in the order in which they were asked for.
+    /// Sorted by kind; informers of the same kind in the order of creation.
     pub(in crate::informer) registered: Vec<RegisteredInformer>,
     /// Created and not yet running.
     pub(in crate::informer) idle: Vec<Arc<Core>>,
-    /// In use for as long as the registry exists; each with the type that it was asked for by, once per type.
+    /// In use for as long as the registry exists; each with the type of the request, once per type.
     pinned: Vec<(TypeId, Arc<InformerRef>)>,
     pub(in crate::informer) is_stopped: bool,
 }
 
-/// One informer.
+/// An informer.
 pub(in crate::informer) struct RegisteredInformer {
     pub(in crate::informer) info: ResourceInfo,
     pub(in crate::informer) options: CacheOptions,
     /// The type of the cached values, where values are cached.
     pub(in crate::informer) cached_type: Option<TypeId>,
     pub(in crate::informer) core: Arc<Core>,
-    /// References in use; when it cannot be upgraded, the informer is stopping.
+    /// References in use; when the reference cannot be upgraded, the informer is stopping.
     pub(in crate::informer) users: Weak<InformerRef>,
 }
 
 impl RegisteredInformer {
-    /// Whether it is of that kind and version.
+    /// Whether the informer is of that kind and version.
     pub(in crate::informer) fn is_of(&self, info: &ResourceInfo) -> bool {
         let (ours, theirs) = (&self.info, info);
-        // Each read of a cache comes by here. The name of the kind first: it alone tells most kinds apart.
+        // Each read of a cache comes by here. The name of the kind first: the name alone
+        // distinguishes most kinds.
         is_same(&ours.kind, &theirs.kind)
             && is_same(&ours.group, &theirs.group)
             && is_same(&ours.version, &theirs.version)
@@ -53,12 +54,12 @@ impl RegisteredInformer {
     }
 }
 
-/// Whether both texts are equal; those of one type are the same in memory, and are not read.
+/// Whether both texts are equal; texts of the same type are the same in memory, and are not read.
 fn is_same(a: &str, b: &str) -> bool {
     std::ptr::eq(a, b) || a == b
 }
 
-/// Returns the type of the cached values, where values are cached: values of one type are of no use
+/// Returns the type of the cached values, where values are cached: values of a type are of no use
 /// to another.
 pub(in crate::informer) fn cached_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
     let is_cached = options.representation == Representation::Typed || K::projection().is_some();
@@ -66,7 +67,7 @@ pub(in crate::informer) fn cached_type<K: Resource>(options: &CacheOptions) -> O
 }
 
 impl Informers {
-    /// Returns the options that were set for a kind, or the default ones.
+    /// Returns the options that were set for a kind, or the default options.
     pub(in crate::informer) fn options_of(&self, info: &ResourceInfo) -> CacheOptions {
         self.options.get(info).cloned().unwrap_or_default()
     }

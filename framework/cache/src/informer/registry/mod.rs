@@ -1,7 +1,8 @@
-//! The registry of all informers of one operator on one cluster, and the task that runs them.
+//! The registry of all informers of an operator on a single cluster, and the task that runs the
+//! informers.
 //!
-//! The lock of `informers` is held neither while sources are created nor while a task is woken: both
-//! run code that may use the registry.
+//! The lock of `informers` is held neither while sources are created nor while a task is woken:
+//! both run code that may use the registry.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -39,17 +40,19 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ClusterId, Resource, ResourceInfo, Scope};
 use windlass_core::sync::{Mutex, Notify, OrderedWatch};
 
-/// All informers of one operator on one cluster: one per kind, scope and options. Cheap to clone.
+/// All informers of an operator on a single cluster: one per kind, scope and options. Cheap to
+/// clone.
 ///
-/// client-go's `SharedInformerFactory`. An informer is created when it is first asked for, and runs
-/// while [`run`](Self::run) runs and it is in use. Registries of several clusters run side by side.
-/// The manager makes one per cluster; [`Informer`] has an example of one without a manager.
+/// client-go's `SharedInformerFactory`. An informer is created on first request, and runs while
+/// [`run`](Self::run) runs and the informer is in use. Registries of several clusters run side by
+/// side. The manager makes a registry per cluster; [`Informer`] has an example of a registry
+/// without a manager.
 #[derive(Clone)]
 pub struct InformerRegistry {
     inner: Arc<Inner>,
 }
 
-/// The registry behind all its handles.
+/// The registry behind all handles.
 pub(in crate::informer) struct Inner {
     sources: Sources,
     environment: Environment,
@@ -61,7 +64,7 @@ pub(in crate::informer) struct Inner {
     capabilities: Arc<ServerCapabilities>,
     /// The registered informers, and those that no task runs yet.
     informers: Mutex<Informers>,
-    /// One permit: an informer waits to be run.
+    /// A permit: an informer waits to be run.
     asked_for: Notify,
     /// Stops every informer.
     stop: CancellationToken,
@@ -70,7 +73,7 @@ pub(in crate::informer) struct Inner {
     series: Arc<SeriesOwner>,
 }
 
-/// The report function for objects that do not decode; none unless one was set.
+/// The report function for objects that do not decode; none unless a function was set.
 #[derive(Default)]
 pub(in crate::informer) struct Reports(Mutex<Option<InvalidReport>>);
 
@@ -99,7 +102,7 @@ impl fmt::Debug for InformerRegistry {
 }
 
 impl InformerRegistry {
-    /// Returns whether both are handles of one registry.
+    /// Returns whether both are handles of the same registry.
     #[doc(hidden)]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
@@ -112,8 +115,8 @@ impl InformerRegistry {
         Self::over(api_sources(client), environment, namespaces)
     }
 
-    /// As [`new`](Self::new), for one of several clusters: the keys of its objects carry `cluster`,
-    /// so that objects of several clusters can share one queue.
+    /// As [`new`](Self::new), for a cluster among several: the keys of the cluster's objects carry
+    /// `cluster`, so that objects of several clusters can share a queue.
     pub fn of_cluster(cluster: ClusterId, client: Client, namespaces: Vec<String>) -> Self {
         let environment = client.environment().fork(&format!("informers of cluster {}", cluster.0));
         Self::over_cluster(cluster, api_sources(client), environment, namespaces)
@@ -124,8 +127,8 @@ impl InformerRegistry {
         Self::over_cluster(ClusterId::default(), sources, environment, namespaces)
     }
 
-    /// Returns a registry over any sources, for one of several clusters: see
-    /// [`of_cluster`](Self::of_cluster). The names of its informers begin with the cluster, except
+    /// Returns a registry over any sources, for a cluster among several: see
+    /// [`of_cluster`](Self::of_cluster). The names of the informers begin with the cluster, except
     /// for cluster 0: `cluster 2/pods`.
     pub fn over_cluster(
         cluster: ClusterId,
@@ -138,8 +141,8 @@ impl InformerRegistry {
         Self::build((cluster, place), sources, environment, namespaces)
     }
 
-    /// Returns a registry for a named cluster; the name precedes those of its informers in probes
-    /// and metrics: `east/pods`.
+    /// Returns a registry for a named cluster; the name precedes the names of the informers in
+    /// probes and metrics: `east/pods`.
     #[doc(hidden)]
     pub fn elsewhere(
         (cluster, name): (ClusterId, Arc<str>),
@@ -179,12 +182,12 @@ impl InformerRegistry {
         &self.inner.environment
     }
 
-    /// Sets the cache options of a kind, before its first use.
+    /// Sets the cache options of a kind, before the kind's first use.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the kind is in use already, or was given other options before.
     pub fn set_options(&self, info: ResourceInfo, options: CacheOptions) -> Result<(), Error> {
-        // One lock for lookup and insertion: two callers with different options must not both
+        // A single lock for lookup and insertion: two callers with different options must not both
         // succeed.
         let mut informers = self.inner.informers.lock();
         let default = CacheOptions::default();
@@ -210,12 +213,12 @@ impl InformerRegistry {
         Err(Error::new(ErrorKind::Usage, text))
     }
 
-    /// Returns the informer of a kind, with the options that were set for the kind. It is created
-    /// on first use, and runs while [`run`](Self::run) runs and the informer is in use.
+    /// Returns the informer of a kind, with the options that were set for the kind. The informer is
+    /// created on first use, and runs while [`run`](Self::run) runs and the informer is in use.
     ///
     /// # Panics
-    /// When `K` does not know its kind ([`DynamicObject`](windlass_core::resource::DynamicObject)): use
-    /// [`informer_of`](Self::informer_of).
+    /// When `K` does not know the kind ([`DynamicObject`](windlass_core::resource::DynamicObject)):
+    /// use [`informer_of`](Self::informer_of).
     pub fn informer<K: Resource>(&self) -> Informer<K> {
         match K::static_info() {
             Some(info) => self.informer_of(info),
@@ -226,15 +229,15 @@ impl InformerRegistry {
         }
     }
 
-    /// Returns the informer of a kind that is known at run time; it is shared with the typed
-    /// informer of the same kind.
+    /// Returns the informer of a kind that is known at run time; the informer is shared with the
+    /// typed informer of the same kind.
     pub fn informer_of<K: Resource>(&self, info: ResourceInfo) -> Informer<K> {
         Informer::new(self.informer_ref::<K>(info, None))
     }
 
-    /// Returns an informer with options of its own, beside that of [`informer`](Self::informer):
-    /// another selector, other namespaces, another representation. Callers with equal options share
-    /// it.
+    /// Returns an informer with other options, beside that of [`informer`](Self::informer): another
+    /// selector, other namespaces, another representation. Callers with equal options share the
+    /// informer.
     ///
     /// # Panics
     /// As [`informer`](Self::informer).
@@ -247,8 +250,8 @@ impl InformerRegistry {
 
     /// Sets the function that is called for each cached object that does not decode, those included
     /// that are known already: once for each reason, and at most 50 times at once for each kind,
-    /// then once in 10 s. The function must not block. Replaces the previous one; `None` ends the
-    /// reports.
+    /// then once in 10 s. The function must not block. Replaces the previous function; `None` ends
+    /// the reports.
     pub fn report_invalid(&self, report: Option<InvalidReport>) {
         self.inner.reports.0.lock().clone_from(&report);
         if let Some(report) = report {
@@ -260,22 +263,23 @@ impl InformerRegistry {
     /// registry lives.
     #[doc(hidden)]
     pub fn pinned<K: Resource>(&self) -> Informer<K> {
-        // Nearly all reads of a reconcile come by here. The options of a kind in use stay, so that the first answer
-        // for a type is its last.
+        // Nearly all reads of a reconcile come by here. The options of a kind in use stay, so that
+        // the first answer for a type is also the last.
         let known = self.inner.informers.lock().pinned::<K>();
         if let Some(informer_ref) = known {
             return Informer::new(informer_ref);
         }
         let informer = self.informer::<K>();
-        // No reader waits for it at the start: its first reader takes the cache as it is.
+        // No reader waits for the cache at the start: the first reader takes the cache in the
+        // present state.
         informer.informer_ref.core().is_awaited.store(true, Ordering::Relaxed);
         self.inner.informers.lock().pin::<K>(&informer.informer_ref);
         informer
     }
 
     /// Returns the informers of a kind that are in use with the options that were set for the kind,
-    /// whatever they cache: whole objects, and projections of them. For keys, heads and own writes;
-    /// values of another type than `K` must not be read through them.
+    /// regardless of the cached form: whole objects, and projections of them. For keys, heads and
+    /// own writes; values of another type than `K` must not be read through them.
     #[doc(hidden)]
     pub fn caches_of<K: Resource>(&self) -> Vec<Informer<K>> {
         self.caches(false)
@@ -313,7 +317,7 @@ impl InformerRegistry {
         let mut made: Option<(Arc<Core>, (CacheOptions, InformerNames))> = None;
         let (mut informers, core, options) = loop {
             let informers = self.inner.informers.lock();
-            // Another caller may have created the informer meanwhile: then the new one is
+            // Another caller may have created the informer meanwhile: then the new informer is
             // discarded.
             if let Some(informer_ref) = find(&informers) {
                 drop(informers);
@@ -321,7 +325,7 @@ impl InformerRegistry {
                 return informer_ref;
             }
             let options = wanted(&informers);
-            // An informer without users is about to stop, and its name is free.
+            // An informer without users is about to stop, and the name is free.
             let is_taken = |name: &str| {
                 let mut registered = informers.registered.iter();
                 registered.any(|one| one.users.strong_count() > 0 && one.core.name == name)
@@ -355,7 +359,7 @@ impl InformerRegistry {
         };
         let at = informers.registered.partition_point(|other| other.info <= informer.info);
         informers.registered.insert(at, informer);
-        // No task will run it: its waiters are notified at once.
+        // No task will run the informer: waiters are notified at once.
         if informers.is_stopped {
             drop(informers);
             core.end();
@@ -368,7 +372,7 @@ impl InformerRegistry {
         informer_ref
     }
 
-    /// Creates an informer, without adding it to the registry.
+    /// Creates an informer, without an addition to the registry.
     fn make<K: Resource>(
         &self,
         info: &ResourceInfo,
@@ -402,12 +406,12 @@ impl InformerRegistry {
         core
     }
 
-    /// Runs every informer, present ones and those asked for later, until `stop` or
-    /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the
-    /// same time or later, returns at once.
+    /// Runs every informer, present and later ones, until `stop` or [`shutdown`](Self::shutdown);
+    /// returns when their tasks have ended. A second call, at the same time or later, returns at
+    /// once.
     ///
-    /// Needed once for each registry; a manager does it. Until then caches stay empty and their
-    /// waiters wait.
+    /// Needed once for each registry; a manager makes this call. Until then caches stay empty and
+    /// their waiters wait.
     ///
     /// # Cancel safety
     /// Dropping the future of the first call aborts the informers' tasks.
@@ -444,7 +448,7 @@ impl InformerRegistry {
         while let Some(ended) = tasks.join_next().await {
             report(ended);
         }
-        // Only after all tasks have ended: `shutdown` waits for the phase that it sets.
+        // Only after all tasks have ended: `shutdown` waits for the phase that this drop sets.
         drop(ending);
     }
 
@@ -455,19 +459,19 @@ impl InformerRegistry {
     /// Safe: the informers stop anyway.
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
-        // A registry that never ran has no task that would end its informers.
+        // A registry that never ran has no task that would end the informers.
         if self.inner.phase.get() == Phase::New {
             drop(RegistryGuard(Arc::clone(&self.inner)));
         }
         self.inner.phase.wait_for(|phase| *phase == Phase::Ended).await;
     }
 
-    /// Waits until every informer in use that is not optional has its first list, or has stopped. A
-    /// kind that the API server does not serve counts as listed, and empty, because it must not
-    /// keep other kinds from working; [`status`](Self::status) reports that it is absent.
+    /// Waits until every informer in use that is not optional has the first list, or has stopped. A
+    /// kind that the API server does not serve counts as listed, and empty, because such a kind
+    /// must not keep other kinds from working; [`status`](Self::status) reports the absence.
     ///
     /// # Cancel safety
-    /// Safe: dropping it loses nothing.
+    /// Safe: dropping the future loses nothing.
     pub async fn synced(&self) {
         self.none_pending(|_| true).await;
     }
@@ -476,7 +480,7 @@ impl InformerRegistry {
     /// own.
     ///
     /// # Cancel safety
-    /// Safe: dropping it loses nothing.
+    /// Safe: dropping the future loses nothing.
     #[doc(hidden)]
     pub async fn others_synced(&self) {
         // Relaxed: the flags guard no data.
@@ -486,15 +490,14 @@ impl InformerRegistry {
         self.none_pending(is_for_all).await;
     }
 
-    /// Marks the present informers as requested by the program itself: every controller waits for
-    /// them.
+    /// Marks the present informers as requested by the program: every controller waits for them.
     #[doc(hidden)]
     pub fn mark_requested(&self) {
         // Relaxed: the flag guards no data.
         self.cores().iter().for_each(|core| core.is_requested.store(true, Ordering::Relaxed));
     }
 
-    /// Waits until no informer for which `counts` is true lacks its first list.
+    /// Waits until no informer for which `counts` is true lacks the first list.
     async fn none_pending(&self, counts: impl Fn(&Core) -> bool) {
         loop {
             // Listed anew after each wait: informers may have been added meanwhile.
@@ -510,7 +513,7 @@ impl InformerRegistry {
     /// # Errors
     /// [`ErrorKind::Timeout`] that names each cache and each listener that was not ready, and why.
     /// # Cancel safety
-    /// Safe: dropping it loses nothing.
+    /// Safe: dropping the future loses nothing.
     pub async fn synced_within(&self, limit: Duration) -> Result<(), Error> {
         let synced = async {
             self.synced().await;
@@ -528,8 +531,9 @@ impl InformerRegistry {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Returns the reasons for which the caches are not synced: one line for each cache that has no
-    /// first list, and for each listener that has not received it. Empty when nothing is missing.
+    /// Returns the reasons for which the caches are not synced: a line for each cache without a
+    /// first list, and for each listener that has not received the list. Empty when nothing is
+    /// missing.
     pub fn missing(&self) -> Vec<String> {
         let cores = self.cores().into_iter().filter(|core| !core.options.is_optional);
         cores
@@ -541,7 +545,7 @@ impl InformerRegistry {
     }
 
     /// Returns the contents that the watches have shown, per informer, by kind: for comparing a
-    /// cache with its server.
+    /// cache with the server.
     pub fn views(&self) -> Vec<CacheView> {
         self.cores().iter().map(|core| core.view()).collect()
     }
@@ -551,7 +555,7 @@ impl InformerRegistry {
         self.cores().iter().map(|core| core.status()).collect()
     }
 
-    /// Makes absent ones among these kinds be looked up again. Returns the names of their caches
+    /// Makes absent kinds among these kinds be looked up again. Returns the names of their caches
     /// that do not show a whole list yet; of optional caches, those whose kind is absent.
     #[doc(hidden)]
     pub fn seek(&self, resources: &BTreeSet<String>) -> Vec<String> {
@@ -583,7 +587,8 @@ impl Inner {
         informers.idle.retain(|idle| !Arc::ptr_eq(idle, core));
         let never_ran = informers.idle.len() < idle;
         drop(informers);
-        // An informer that ran is ended by its task, and one that never ran has no task.
+        // An informer that ran is ended by the informer's task, and an informer that never ran has
+        // no task.
         if never_ran {
             core.end();
         }

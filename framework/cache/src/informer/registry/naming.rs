@@ -3,7 +3,7 @@
 use crate::informer::CacheOptions;
 use windlass_core::resource::{Resource, ResourceInfo};
 
-/// The names of one informer.
+/// The names of an informer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::informer) struct InformerNames {
     /// Name for errors and logs: `pods (as PodView)`.
@@ -14,9 +14,9 @@ pub(in crate::informer) struct InformerNames {
 
 impl InformerNames {
     /// Returns the first names that are not taken. Two informers may differ in options that do not
-    /// appear in the name (a transform, the path of a projection's type) and still need gauges of
-    /// their own: then the second one is called `pods (as PodView) #2`.
-    /// `place` is the name of the cluster, outside the operator's own one: it precedes the names.
+    /// appear in the name (a transform, the path of a projection's type) and still need separate
+    /// gauges: then the second informer is called `pods (as PodView) #2`. `place` is the name of
+    /// the cluster, outside the operator's own cluster: that name precedes the names.
     pub(in crate::informer) fn first_untaken<K: Resource>(
         place: Option<&str>,
         info: &ResourceInfo,

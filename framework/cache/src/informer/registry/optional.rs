@@ -5,11 +5,12 @@ use windlass_core::resource::ResourceInfo;
 use super::{InformerRegistry, RegisteredInformer};
 
 impl InformerRegistry {
-    /// Makes the cache of a kind optional, beside its other options. Has no
-    /// effect on a cache in use: its user cannot do without it.
+    /// Makes the cache of a kind optional, beside the other options. Has no effect on a cache in
+    /// use: the user cannot do without that cache.
     ///
-    /// Listeners that come later wait for its first list nevertheless, unless they are
-    /// [dispensable](crate::informer::Registration::dispensable): other controllers may share the cache.
+    /// Listeners that come later wait for the first list nevertheless, unless they are
+    /// [dispensable](crate::informer::Registration::dispensable): other controllers may share the
+    /// cache.
     #[doc(hidden)]
     pub fn prefer_optional(&self, info: ResourceInfo) {
         let mut informers = self.inner.informers.lock();

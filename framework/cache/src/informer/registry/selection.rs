@@ -1,4 +1,4 @@
-//! Selection of the objects that an informer reads, and its sources.
+//! Selection of the objects that an informer reads, and the sources.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use windlass_core::resource::ResourceInfo;
 pub struct Selection<'a> {
     /// The kind.
     pub info: &'a ResourceInfo,
-    /// One namespace, or all.
+    /// A single namespace, or all.
     pub namespace: Option<&'a str>,
     /// Labels and fields, the form in which objects are cached, the longest frame.
     pub options: &'a CacheOptions,
 }
 
 impl Selection<'_> {
-    /// Returns the selector of labels, if there is one.
+    /// Returns the selector of labels, if there is any.
     pub fn labels(&self) -> Option<&str> {
         self.options.labels.as_deref()
     }
 
-    /// Returns the selector of fields, if there is one.
+    /// Returns the selector of fields, if there is any.
     pub fn fields(&self) -> Option<&str> {
         self.options.fields.as_deref()
     }

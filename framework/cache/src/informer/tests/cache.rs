@@ -121,7 +121,7 @@ async fn stopping_ends_every_task_at_once_and_notifies_the_waiters() {
     assert!(late.synced().await.is_err(), "what is asked for after the end never runs");
 }
 
-/// G-C8: the next reconcile of an object sees the writes of the last one.
+/// G-C8: the next reconcile of an object sees the writes of the last reconcile.
 #[tokio::test(start_paused = true)]
 async fn an_own_write_is_read_before_the_watch_shows_it_and_delivered_only_by_the_watch() {
     let rig = Rig::synced(Server::new()).await;
@@ -187,8 +187,9 @@ async fn namespaces_are_read_apart_and_a_list_of_one_deletes_nothing_of_another(
     task.await.unwrap();
 }
 
-/// While a watch is silent, it cannot be known whether a write was overtaken. The record of a write
-/// outlives the longest silence, whatever limit is set for that (G-C8: own writes are seen).
+/// While a watch is silent, the cache cannot know whether a write was overtaken. The record of a
+/// write outlives the longest silence, regardless of the limit of that silence (G-C8: own writes
+/// are seen).
 #[tokio::test(start_paused = true)]
 async fn g_c8_a_write_that_a_silent_watch_has_not_shown_is_stale_until_the_watch_is_given_up() {
     for minutes in [5, 60] {
@@ -206,7 +207,7 @@ async fn g_c8_a_write_that_a_silent_watch_has_not_shown_is_stale_until_the_watch
         let mut mine = (*informer.store().get(&key).unwrap().get().unwrap()).clone();
         mine.metadata.resource_version = Some("900".to_owned());
         informer.wrote(&mine).unwrap();
-        // As long as a silent watch is waited for, and the list that may follow it.
+        // As long as a silent watch is waited for, and the list that may follow the watch.
         tokio::time::sleep(timeout * 2 + Duration::from_secs(90)).await;
         mine.metadata.name = Some("b".to_owned());
         informer.wrote(&mine).unwrap();

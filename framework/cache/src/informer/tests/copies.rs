@@ -1,5 +1,5 @@
-//! Copies of an object's bytes between a network read and the cache: one, into a buffer of about
-//! their size. Measured as allocated bytes: the cost of one more byte of an object.
+//! Copies of an object's bytes between a network read and the cache: a single copy, into a buffer
+//! of about that size. Measured as allocated bytes: the cost of another byte of an object.
 
 use allocation_counter::AllocationInfo;
 
@@ -70,7 +70,7 @@ fn an_object_in_many_reads_is_put_together_in_one_buffer_and_then_copied_once() 
     let (whole, _) = cost(200_000, 100, usize::MAX);
     let (cut, kept) = cost(200_000, 100, 16_000);
     let more = cut.bytes_total - whole.bytes_total;
-    // The buffer doubles as it grows, up to twice the frame; all its sizes together twice that.
+    // The buffer doubles while growing, up to twice the frame; all sizes together twice that.
     assert!(more <= 4 * kept as u64 + 4096, "{more} bytes for {kept}");
     let (peak, least) = (cut.bytes_max, whole.bytes_max);
     assert!(peak <= least + 3 * kept as u64, "at once {peak} bytes beside {least}");

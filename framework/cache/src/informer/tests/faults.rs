@@ -36,7 +36,7 @@ async fn a_watch_that_is_closed_at_once_for_ever_costs_a_request_in_four_seconds
     assert_eq!(rig.server.lists(), 3, "two broken streams and one list: {:?}", rig.server.lists());
 }
 
-/// B2: 410 in the middle of a watch; and the restart of a server that forgets its history.
+/// B2: 410 in the middle of a watch; and the restart of a server that forgets the history.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_restarts_loses_no_event() {
     let rig = Rig::synced(Server::new()).await;
@@ -73,7 +73,7 @@ async fn b9_a_child_that_vanishes_while_its_watch_is_broken_is_delivered_as_dele
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
-/// B10: deleted and created again under one name.
+/// B10: deleted and created again under the same name.
 #[tokio::test(start_paused = true)]
 async fn b10_an_object_replaced_during_a_gap_is_delivered_as_deleted_then_added() {
     let rig = Rig::synced(Server::new()).await;
@@ -109,7 +109,7 @@ async fn c1_one_undecodable_object_in_a_list_or_a_watch_stops_no_other_and_is_vi
         assert_eq!((rig.status().objects, rig.status().invalid), (5, 2));
         let metrics = rig.environment.metrics.encode();
         let gauge = metrics.lines().find(|l| l.starts_with("windlass_informer_invalid_objects{"));
-        // The last batch was measured before its listener had read it.
+        // The last batch was measured before its listener had read the batch.
         assert!(gauge.is_some_and(|line| !line.ends_with(" 0.0")), "{gauge:?}");
         let error = rig.get("worse").unwrap().get().unwrap_err();
         assert!(error.to_string().contains(".data"), "{error}");
@@ -171,7 +171,7 @@ async fn a_list_with_an_unreadable_item_shows_the_others_and_deletes_nothing() {
     assert!(rig.get("a").is_none(), "a whole list within five minutes finds it gone");
 }
 
-/// A13: one huge object is kept out, the stream goes on, its deletion still counts.
+/// A13: a huge object is kept out, the stream goes on, the object's deletion still counts.
 #[tokio::test(start_paused = true)]
 async fn an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nobody() {
     let rig = Rig::synced(Server::new()).await;
@@ -392,8 +392,8 @@ async fn an_informer_whose_reading_task_panicked_is_not_synced() {
     );
 }
 
-/// A runtime that ends drops its tasks in any order: a reflector's task may be dropped before the
-/// informer's, which stops it.
+/// A runtime that ends drops tasks in any order: a reflector's task may be dropped before the
+/// informer's, which stops the reflector.
 #[tokio::test(start_paused = true)]
 async fn an_informer_whose_reading_task_is_dropped_speaks_of_no_panic() {
     let rig = Rig::synced(Server::new()).await;

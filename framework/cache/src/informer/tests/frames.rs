@@ -4,7 +4,7 @@ use super::*;
 use crate::reflector::test_support::{ScriptedResponse, frame};
 
 /// A6 (an answer that trickles): reads end within frames all the time on a busy watch; only a frame
-/// that itself is old counts.
+/// that is old counts.
 #[tokio::test(start_paused = true)]
 async fn a6_a_watch_whose_every_read_ends_inside_a_new_frame_is_not_taken_for_one_that_drips() {
     let rig = Rig::synced(Server::new()).await;
@@ -97,7 +97,7 @@ async fn b6_a_frame_older_than_the_last_list_does_not_bring_back_what_was_gone_b
     assert!(rig.get("a").is_none());
 }
 
-/// B6: a repeated deletion, older than the last one, does not replace it.
+/// B6: a repeated deletion, older than the last deletion, does not replace it.
 #[tokio::test(start_paused = true)]
 async fn b6_an_older_deletion_seen_again_does_not_let_an_old_state_in() {
     let rig = Rig::synced(Server::new()).await;
@@ -114,7 +114,7 @@ async fn b6_an_older_deletion_seen_again_does_not_let_an_old_state_in() {
     ];
     for (event, object) in frames.iter().chain(&frames[1..3]) {
         rig.server.send(&frame(event, object));
-        // One by one, so that no event is merged with the next.
+        // Separately, so that no event is merged with the next.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let told = ["+a=101", "-a=101", "+a=103", "-a=103"];

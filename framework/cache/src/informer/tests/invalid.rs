@@ -112,7 +112,7 @@ async fn c1_without_it_the_first_read_finds_it_and_it_is_reported_once_for_each_
     quiet.end().await;
 }
 
-/// An untyped reader shares the cache; its reads do not clear the fault.
+/// An untyped reader shares the cache; the reader's reads do not clear the fault.
 #[tokio::test(start_paused = true)]
 async fn c1_an_object_that_another_type_takes_is_reported_once_all_the_same() {
     let quiet = Quiet::start(Validate::Lazy).await;
@@ -151,7 +151,7 @@ async fn c1_who_asks_for_reports_later_gets_those_that_are_known_and_a_flood_is_
     quiet.end().await;
 }
 
-/// Validation stays on its own task: no listener waits for it.
+/// Validation stays on a separate task: no listener waits for validation.
 #[tokio::test(start_paused = true)]
 async fn c1_validation_is_no_listener_that_somebody_waits_for() {
     let quiet = Quiet::start(Validate::Eager).await;

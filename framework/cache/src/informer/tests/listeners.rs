@@ -91,7 +91,8 @@ async fn mechanism_33_a_relist_delivers_missing_known_and_new_objects_once_each(
     assert!(rig.told.take().is_empty(), "after the stop nothing is told");
 }
 
-/// Row 94: 1 s is the shortest period; row 93: each listener receives only its own resync.
+/// Row 94: 1 s is the shortest period; row 93: each listener receives only the listener's own
+/// resync.
 #[tokio::test(start_paused = true)]
 async fn mechanism_59_each_listener_is_resynced_by_its_own_period_without_drift() {
     let rig = Rig::synced(Server::new()).await;
@@ -151,7 +152,7 @@ async fn b11_mechanism_59_a_listener_that_stands_still_costs_an_entry_a_key_and_
     })
     .await;
     let lines = told.take();
-    // At most the items that it had taken out when it blocked, and then a line for each key.
+    // At most the items taken out before the listener blocked, and then a line for each key.
     assert!(lines.len() <= 20, "{lines:?}");
     assert!(lines.iter().any(|line| line == "-o0=1990"), "{lines:?}");
     for n in 1..10 {
@@ -160,7 +161,7 @@ async fn b11_mechanism_59_a_listener_that_stands_still_costs_an_entry_a_key_and_
     }
 }
 
-/// Row 103: while a call is running, its removal waits for it.
+/// Row 103: while a call is running, the listener's removal waits for that call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn mechanism_61_a_removal_returns_when_no_call_is_running_any_more() {
     let rig = Rig::synced(Server::new()).await;
@@ -244,7 +245,7 @@ async fn mechanism_61_listeners_that_come_and_go_leave_nothing_behind() {
     assert_eq!(rig.status().listeners.len(), 1, "only the rig's own");
 }
 
-/// Row 95: added while the informer starts, it loses nothing.
+/// Row 95: added while the informer starts, the listener loses nothing.
 #[tokio::test(start_paused = true)]
 async fn mechanism_61_a_listener_added_while_the_first_list_comes_misses_nothing() {
     let server = Server::new();
@@ -398,7 +399,7 @@ async fn b11_listeners_that_block_keep_no_thread_of_the_runtime() {
     }
 }
 
-/// Row 103, of a call on a thread of its own.
+/// Row 103, of a call on a separate thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mechanism_61_a_removal_waits_for_a_call_that_blocks() {
     let rig = Rig::synced(Server::new()).await;

@@ -33,7 +33,7 @@ mod registries;
 mod requests;
 mod server;
 
-/// An informer of config maps on a scripted server, and a log of its listener.
+/// An informer of config maps on a scripted server, and a log of the listener.
 struct Rig {
     server: Arc<Server>,
     registry: InformerRegistry,
@@ -148,7 +148,7 @@ fn data(value: &str) -> Value {
     json!({"k": value})
 }
 
-/// Waits in virtual time; returns the time that it took.
+/// Waits in virtual time; returns the time spent waiting.
 #[track_caller]
 fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<Output = Duration> {
     let caller = std::panic::Location::caller();
@@ -165,7 +165,7 @@ fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<O
     }
 }
 
-/// An informer that does not run; it stops with its registry.
+/// An informer that does not run; the informer stops with the registry.
 pub(super) fn idle_core() -> (InformerRegistry, Arc<super::core::Core>) {
     let registry = registry(&Server::new(), &environment(), &[]);
     let core = Arc::clone(registry.pinned::<ConfigMap>().informer_ref.core());

@@ -1,4 +1,4 @@
-//! Each cache has a name and gauges of its own.
+//! Each cache has a separate name and separate gauges.
 
 use super::*;
 use crate::informer::CacheOptions;
@@ -33,7 +33,7 @@ mod two {
     }
 }
 
-/// Returns the number of objects of a cache, by its gauge.
+/// Returns the number of objects of a cache, by the gauge.
 fn counted(environment: &Environment, name: &str) -> Option<f64> {
     environment.metrics.level(&names::INFORMER_OBJECTS, &[name, "", "v1", "configmaps"])
 }
@@ -111,7 +111,7 @@ async fn the_gauges_of_a_cache_outlive_the_end_of_the_one_before_it() {
     let task = run(&registry, &stop);
     registry.synced().await;
     drop(before);
-    // The previous informer's task has not run yet to end it.
+    // The previous informer's task has not run yet to end that informer.
     let after = registry.informer::<ConfigMap>();
     after.synced().await.unwrap();
     server.put("a", data("1"));

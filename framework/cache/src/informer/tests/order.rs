@@ -1,4 +1,4 @@
-//! The same seed gives the same order of events, also where several tasks wait for one thing.
+//! The same seed gives the same order of events, also where several tasks wait for the same thing.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -8,7 +8,7 @@ use windlass_core::resource::{Resource, ResourceInfo};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Spawns several tasks that wait for the same informer, its listener and the registry.
+/// Spawns several tasks that wait for the same informer, the listener and the registry.
 fn wait<K: Resource>(
     log: &Log,
     (registry, informer, listening): (&InformerRegistry, &Informer<K>, &Arc<Registration>),
@@ -23,7 +23,7 @@ fn wait<K: Resource>(
                 log.lock().push(format!("{name} {number} {what} {is_well}"));
             };
             say("cache", informer.synced().await.is_ok());
-            // The first task that comes this far ends it for all.
+            // The first task that comes this far ends the informer for all.
             say("listener", listening.synced().await.is_ok());
             registry.synced().await;
             say("set", true);

@@ -14,7 +14,7 @@ fn maps() -> ResourceInfo {
 
 type Made = Arc<Mutex<Vec<(String, Arc<Server>)>>>;
 
-/// One server per selection, by its labels.
+/// One server per selection, by label selector.
 struct Servers {
     registry: InformerRegistry,
     made: Made,
@@ -178,7 +178,8 @@ async fn options_are_set_once_before_the_kind_is_used() {
     assert!(error.to_string().contains("secrets: it is in use already"), "{error}");
 }
 
-/// Mechanism 24's names, row 106: a waiter learns the names of the caches that it waits for.
+/// Mechanism 24's names, row 106: a waiter learns the names of the caches for which the waiter
+/// waits.
 #[tokio::test(start_paused = true)]
 async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
     let servers = Servers::start(&environment());
@@ -199,7 +200,7 @@ async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
 }
 
 /// `missing` returns the texts that the log shows of an operator that does not start: each cache
-/// with its reason, and each listener. On threads, because one of the listeners is blocked.
+/// with the reason, and each listener. On threads, because a listener is blocked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn missing_parts_are_reported_by_name_and_with_the_reason() {
     let mut servers = Servers::idle(&environment());
@@ -232,7 +233,7 @@ async fn missing_parts_are_reported_by_name_and_with_the_reason() {
     assert_eq!(registry.missing(), ["cache configmaps: stopped", "cache secrets: stopped"]);
 }
 
-/// B12 (one kind fails, others are well): an optional cache is not waited for; a required one is
+/// B12 (one kind fails, others are well): an optional cache is not waited for; a required cache is
 /// not ready, and goes on trying.
 #[tokio::test(start_paused = true)]
 async fn b12_an_optional_kind_that_fails_keeps_nobody_waiting_and_a_required_one_does() {
@@ -252,7 +253,8 @@ async fn b12_an_optional_kind_that_fails_keeps_nobody_waiting_and_a_required_one
     servers.end().await;
 }
 
-/// B12: a cache that is optional for one controller is waited for by another one that needs it.
+/// B12: a cache that is optional for one controller is waited for by another controller that needs
+/// the cache.
 #[tokio::test(start_paused = true)]
 async fn b12_a_cache_that_some_can_do_without_is_waited_for_by_others() {
     let servers = Servers::start(&environment());
@@ -334,7 +336,7 @@ async fn b15_the_age_of_the_newest_version_is_measured() {
     task.await.unwrap();
 }
 
-/// B15 (a watch that lags): a silent server and versions that stand still can be told apart.
+/// B15 (a watch that lags): a silent server and versions that stand still can be distinguished.
 #[tokio::test(start_paused = true)]
 async fn b15_the_time_since_the_last_data_of_the_server_is_measured() {
     let server = Server::new();
@@ -373,7 +375,7 @@ async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it
         (informer.on_change(move |_| _ = store.len()), memory)
     };
     let caches = || servers.registry.status().len();
-    // A dropped registration drops its listener, and everything that the listener holds.
+    // A dropped registration drops the listener, and everything that the listener holds.
     for is_held in [true, false] {
         let (listening, memory) = listen(is_held);
         listening.synced().await.unwrap();

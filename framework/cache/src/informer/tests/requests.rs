@@ -32,7 +32,7 @@ async fn the_first_view_is_one_streaming_list_that_goes_on_as_the_watch() {
     assert!(matches!(reads[..], [Read::StreamingList { .. }]), "{reads:?}");
 }
 
-/// B5: a server that refuses streaming lists, and one that does not know them.
+/// B5: a server that refuses streaming lists, and a server that does not know such lists.
 #[tokio::test(start_paused = true)]
 async fn a_server_without_streaming_lists_is_listed_in_pages_and_remembered() {
     for silent in [false, true] {
@@ -210,7 +210,7 @@ async fn a_list_without_progress_is_given_up() {
     assert_eq!(rig.told.take(), ["*a=1"]);
 }
 
-/// An API server with as little HTTP as the cache needs, which records its requests.
+/// An API server with as little HTTP as the cache needs, which records requests.
 #[derive(Debug, Default)]
 struct Wire(Arc<Mutex<Vec<String>>>);
 
@@ -248,7 +248,7 @@ async fn serve(mut io: tokio::io::DuplexStream, asked: Arc<Mutex<Vec<String>>>) 
     }
 }
 
-/// A server that supports it leaves out the fields that the cache would drop.
+/// A server that supports metadata-only answers leaves out the fields that the cache would drop.
 #[tokio::test(start_paused = true)]
 async fn a_cache_of_metadata_asks_for_metadata_alone_in_lists_streams_and_watches() {
     let accepts = |head: &str| {

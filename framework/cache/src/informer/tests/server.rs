@@ -144,7 +144,7 @@ async fn a_custom_kind_is_found_after_its_definition_was_created() {
     task.await.unwrap();
 }
 
-/// A server and two caches of it, of config maps and of secrets.
+/// A server and two caches of that server, of config maps and of secrets.
 async fn two_caches(
     server: &ApiServer,
 ) -> (Client, Informer<ConfigMap>, Informer<Secret>, CancellationToken) {
@@ -199,7 +199,7 @@ async fn b8_g_c2_a_cache_equals_a_restored_server_and_delivers_the_deletions_of_
     assert_eq!(value("kept"), "old");
     let lines = told.take();
     assert_eq!(lines, ["~kept=149>kept=old", "?lost=1"], "what is the same is not told");
-    // Versions below the earlier ones: an own write is read at once, and the watch goes on.
+    // Versions below the earlier versions: an own write is read at once, and the watch goes on.
     let patch = windlass_client::api::Patch::Merge(json!({"data": {"k": "new"}}));
     let written = api.patch("kept", patch).await.unwrap();
     maps.wrote(&written).unwrap();

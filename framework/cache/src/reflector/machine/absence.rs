@@ -9,7 +9,7 @@ use crate::reflector::Served;
 /// Longest interval between two discoveries of an absent kind.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
 /// Pause after discovery has the kind while the list still answers 404: a new definition is served
-/// in steps. It doubles up to [`PAUSE`].
+/// in steps. The pause doubles up to [`PAUSE`].
 const FOUND_PAUSE: Duration = Duration::from_millis(250);
 
 /// Time for which a 404 is not believed, unless discovery was read and does not have the kind.
@@ -26,7 +26,7 @@ pub(super) struct Absence {
     why: String,
     /// Number of times in a row that discovery had the kind and the list did not.
     contradictions: u32,
-    /// Whether the last discovery had the kind. A 404 of the list after it is a contradiction and
+    /// Whether the last discovery had the kind. A 404 of the next list is a contradiction and
     /// counts in `contradictions`.
     was_found: bool,
     /// Whether the target is empty and the reported state is that of an absent kind. False after a
@@ -35,7 +35,7 @@ pub(super) struct Absence {
 }
 
 impl Absence {
-    /// Returns an absence whose report empties the target, after the one `before`.
+    /// Returns an absence whose report empties the target, after the absence `before`.
     ///
     /// A contradiction needs two answers in a row: discovery with the kind, and then a 404. Any
     /// other order starts the count at zero.
@@ -53,8 +53,8 @@ impl Absence {
 
     /// Returns the longest pause before the next discovery.
     ///
-    /// Without contradictions the pause is [`PAUSE`]. After them it begins at half a second and
-    /// doubles: the kind is about to be served, and its controllers wait for it.
+    /// Without contradictions the pause is [`PAUSE`]. After them the pause begins at half a second
+    /// and doubles: the kind is about to be served, and the kind's controllers wait.
     pub(super) fn longest_pause(&self) -> Duration {
         match self.contradictions {
             0 => PAUSE,

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::reflector::{State, StreamProgress};
 
-/// Judgement of a list that was read to its end.
+/// Judgement of a list that was read to the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::reflector) enum ListVerdict {
-    /// The list counts; its mark for the target.
+    /// The list counts; with the mark for the target.
     Complete(StreamProgress),
     /// The list is older than a version seen before, as a list that names a version can be.
     Older { newest: String },
-    /// The server's store was set back; a version that it had.
+    /// The server's store was set back; an earlier version of the store.
     SetBack { had: String },
 }
 
@@ -20,7 +20,7 @@ pub(in crate::reflector) enum ListVerdict {
 pub(in crate::reflector) struct ListFigures {
     /// Number of counted items of the whole list, in pages or as a stream.
     pub(in crate::reflector) items: u64,
-    /// Time from the beginning of the list to its end.
+    /// Time from the beginning of the list to the end.
     pub(in crate::reflector) took: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Ends of a reflector's attempt, which determine its next step.
+//! Ends of a reflector's attempt, which determine the next step.
 
 use std::time::Duration;
 
@@ -25,13 +25,13 @@ pub(crate) enum AttemptEnd {
     Stale { cause: &'static str, why: String },
     /// The server asks to slow down.
     Throttled { after: Option<Duration>, why: String },
-    /// 401 or 403; the missing verb, if it is one.
+    /// 401 or 403; the missing verb, if a right for a verb is missing.
     Refused { verb: Option<Verb>, why: String },
     /// 404: the kind is not served.
     Absent(String),
     /// 404, but the cached objects are not given up yet: ask again soon.
     Unconfirmed(String),
-    /// A panic of the source or of windlass; its text.
+    /// A panic of the source or of windlass, with the text.
     Panicked(String),
 }
 
@@ -110,8 +110,8 @@ fn is_transient(error: &Error) -> bool {
     matches!(error.code(), Some(408 | 500 | 502..=599))
 }
 
-/// Returns whether the requested version is one that this server has not reached. Older servers
-/// report it only in the text.
+/// Returns whether the requested version has not been reached by this server. Older servers report
+/// this fact only in the text.
 fn is_too_large(error: &Error) -> bool {
     error.status().is_some_and(|status| {
         status.message.contains("oo large resource version")
@@ -121,7 +121,7 @@ fn is_too_large(error: &Error) -> bool {
     })
 }
 
-/// Returns the error's text with its cause.
+/// Returns the error's text with the cause.
 fn explain(error: &Error) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
@@ -146,8 +146,8 @@ mod tests {
         )
     }
 
-    /// No answer is fatal; each has its own next step (B3: an ERROR frame of another code; A15: 401
-    /// or 403).
+    /// No answer is fatal; each has a separate next step (B3: an ERROR frame of another code; A15:
+    /// 401 or 403).
     #[test]
     fn every_error_answer_has_a_next_step() {
         let stale = |cause| move |next: &AttemptEnd| matches!(next, AttemptEnd::Stale { cause: c, .. } if *c == cause);

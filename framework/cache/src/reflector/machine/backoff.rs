@@ -16,9 +16,9 @@ pub(super) struct Backoff {
     first: Duration,
     /// Limit of the bound, however many failures follow each other; option `largest_pause`.
     largest: Duration,
-    /// Time after which an open stream counts as healthy: the next failure is a first one.
+    /// Time after which an open stream counts as healthy: the next failure is a first failure.
     quiet: Duration,
-    /// Source of the jitter; tests give it a fixed seed.
+    /// Source of the jitter; tests give the source a fixed seed.
     rng: Rng,
 }
 
@@ -42,7 +42,7 @@ impl Backoff {
         pause
     }
 
-    /// Makes the next pause a first one.
+    /// Makes the next pause a first pause.
     ///
     /// For a success that is no open stream, such as an answered version read.
     pub(super) fn reset(&mut self) {

@@ -1,13 +1,14 @@
-//! State machine of a reflector, without I/O: the next request, the meaning of what arrives, and the
-//! consequences of an attempt's end. The time is handed in; randomness comes from the seeded source.
+//! State machine of a reflector, without I/O: the next request, the meaning of the arriving data,
+//! and the consequences of an attempt's end. The time is handed in; randomness comes from the
+//! seeded source.
 //!
-//! An attempt asks [`Machine::next_read`] for its request, reports the progress of lists and
-//! streams, and ends with an [`AttemptEnd`]. [`Machine::ended`] turns that into a [`NextAction`]: the
-//! next attempt at once, or the state to report and the pause before the next attempt.
+//! An attempt asks [`Machine::next_read`] for the request, reports the progress of lists and
+//! streams, and ends with an [`AttemptEnd`]. [`Machine::ended`] turns that into a [`NextAction`]:
+//! the next attempt at once, or the state to report and the pause before the next attempt.
 //!
 //! | phase | from | by |
 //! |---|---|---|
-//! | `ListDue` (starting) | | a new reflector; its first list has the cause `initial` |
+//! | `ListDue` (starting) | | a new reflector; the first list has the cause `initial` |
 //! | `Listing`, in pages | `ListDue` | `list_begins`; a page after the first changes nothing |
 //! | `Listing`, by a stream | `ListDue` | the same, while streaming lists are supported and fewer than two in a row broke |
 //! | `Listing`, whole | `Listing` | `pages_expired`, then `list_begins`: pages expire while they are read |
@@ -16,15 +17,15 @@
 //! | `ListDue` (expired) | `Watching` | `Stale`: at once for the first 410 in a while, else after a pause |
 //! | `ListDue` (consistent) | `Listing` | `Stale` for a list that named a version: at once, without a version |
 //! | `ListDue` (failed) | `Listing` | any other end; the counters of earlier attempts go on |
-//! | `ListDue` (absent) | any | `Absent`: discovery is asked every 5 s, and a list is tried unless it says no |
+//! | `ListDue` (absent) | any | `Absent`: discovery is asked every 5 s, and a list is tried unless discovery says no |
 //! | `ListDue` (set back) | `Listing`, `Watching` | `epoch_ended`: versions went backwards, so the position is forgotten |
 //! | `ListDue` (anew) | any | `Panicked`, `InPart`, internal errors for too long |
 //!
-//! Backing off is no phase: it is the pause of a [`NextAction::Wait`], before an attempt in the phase
-//! that the end has left. A missing right (401, 403) is such a pause, too, with a state that names
-//! the right. A 404 is checked before it counts ([`NotFound`]). The check whether the store was set
-//! back ([`RollbackCheck`]) goes on beside an open watch. A stopped reflector has no phase: its future
-//! is dropped.
+//! Backing off is no phase: the backoff is the pause of a [`NextAction::Wait`], before an attempt
+//! in the phase that the end has left. A missing right (401, 403) is such a pause, too, with a
+//! state that names the right. A 404 is checked before counting ([`NotFound`]). The check whether
+//! the store was set back ([`RollbackCheck`]) goes on beside an open watch. A stopped reflector has
+//! no phase: the reflector's future is dropped.
 
 // DESIGN.md, 113: The reflector decides in a machine without I/O
 
@@ -70,7 +71,7 @@ const IN_PART_PAUSE: Duration = Duration::from_secs(300);
 /// State of a reflector.
 #[derive(Debug)]
 pub(super) struct Machine {
-    /// Options of the reflector; fixed while it runs.
+    /// Options of the reflector; fixed during the run.
     options: ReflectorOptions,
     /// Randomness of pauses and timeouts.
     rng: Rng,
@@ -84,11 +85,11 @@ pub(super) struct Machine {
     series: Option<FailureStreak>,
     /// Time of the last expired watch after which the list followed at once.
     expired_at: Option<Instant>,
-    /// Whether the server paged a list that it could have answered from memory.
+    /// Whether the server paged a list that could have been answered from memory.
     pages_any_version: bool,
 }
 
-/// An unbroken series of ends of one kind, and the time of its first.
+/// An unbroken series of ends of the same kind, and the time of the first end.
 #[derive(Clone, Copy, Debug)]
 enum FailureStreak {
     /// Internal errors.
@@ -102,7 +103,7 @@ impl FailureStreak {
     fn includes(self, end: &AttemptEnd) -> bool {
         match self {
             Self::Internal(_) => matches!(end, AttemptEnd::Internal(_)),
-            // A panic says nothing about the kind; a believed 404 ends the series by itself.
+            // A panic says nothing about the kind; a believed 404 ends the series anyway.
             Self::NotFound(_) => matches!(
                 end,
                 AttemptEnd::Unconfirmed(_) | AttemptEnd::Absent(_) | AttemptEnd::Panicked(_)
@@ -152,7 +153,7 @@ impl Machine {
 
 /// Progress of lists.
 impl Machine {
-    /// Begins a list that asks for `version`; returns its cause.
+    /// Begins a list that asks for `version`; returns the list's cause.
     pub(super) fn list_begins(&mut self, version: Option<String>, now: Instant) -> &'static str {
         let due = mem::take(&mut self.phase).into_list_due();
         let cause = due.cause;
@@ -171,7 +172,7 @@ impl Machine {
 
     /// Notes that another page follows.
     pub(super) fn page_follows(&mut self) {
-        // A server that pages such a list reads its storage, whatever version is named.
+        // A server that pages such a list reads the storage, regardless of the named version.
         if matches!(&self.phase, Phase::Listing(list) if list.version.as_deref() == Some("0")) {
             self.pages_any_version = true;
         }
@@ -221,7 +222,7 @@ impl Machine {
     }
 
     /// Judges a list that ends with `version`. `shows_older` is asked for a consistent read, and
-    /// tells whether the list has shown an object in an older state than the one handed over: the
+    /// tells whether the list has shown an object in an older state than the state handed over: the
     /// store was set back then, even if versions have passed the position since.
     pub(super) fn judge_list(
         &self,
@@ -237,14 +238,14 @@ impl Machine {
             && (order(version, newest) == Some(Ordering::Less) || (is_consistent && shows_older()))
         {
             // Only a consistent read proves that the store was set back (B8: versions that go
-            // back); any other list is made again as one.
+            // back); any other list is made again as a consistent read.
             let newest = newest.to_owned();
             return match is_consistent {
                 true => ListVerdict::SetBack { had: newest },
                 false => ListVerdict::Older { newest },
             };
         }
-        // A partial list cannot show which objects are gone; a later one may.
+        // A partial list cannot show which objects are gone; a later list may.
         ListVerdict::Complete(match list.unreadable {
             0 => StreamProgress::Listed,
             _ => StreamProgress::ListedInPart,
@@ -292,7 +293,7 @@ impl Machine {
     }
 
     /// Returns whether a state of this version precedes the beginning of the stream, so that no
-    /// server has to send it.
+    /// server has to send the state.
     pub(super) fn is_before_stream(&self, version: &str) -> bool {
         self.position.is_before_stream(version)
     }
@@ -304,7 +305,7 @@ impl Machine {
         State::Degraded(format!("{items} items could not be taken: deletions may be missed"))
     }
 
-    /// Returns the time of the next list, if the last one was complete in part only.
+    /// Returns the time of the next list, if the last list was complete in part only.
     pub(super) fn relist_at(&self) -> Option<Instant> {
         self.incomplete().map(|incomplete| incomplete.relist_at)
     }
@@ -333,11 +334,11 @@ impl Machine {
         self.phase.due_mut()?.absence.as_mut()?.discovery_answered(served)
     }
 
-    /// Returns the treatment of a 404 that came before `now`. It empties the cache, so cached
+    /// Returns the treatment of a 404 that came before `now`. A 404 empties the cache, so cached
     /// objects are given up only when discovery does not have the kind either, or when the server
     /// keeps answering 404. At the very first list a 404 lets controllers start without the kind:
-    /// there it is not believed while discovery has the kind, and without discovery it must come
-    /// twice.
+    /// there the 404 is not believed while discovery has the kind, and without discovery the 404
+    /// must come twice.
     pub(super) fn not_found(&mut self, now: Instant) -> NotFound {
         let since = match self.series {
             Some(FailureStreak::NotFound(since)) => Some(since),
@@ -364,7 +365,7 @@ impl Machine {
         self.series = self.series.filter(|series| series.includes(&end));
         let named_version = self.break_off();
         match end {
-            // After `Unsupported` the cause stays: it is the same list by another request.
+            // After `Unsupported` the cause stays: the list is the same, by another request.
             AttemptEnd::Ended | AttemptEnd::Unsupported(_) => NextAction::AtOnce,
             AttemptEnd::NewEpoch => self.list_again("new_epoch"),
             AttemptEnd::InPart => self.list_again("in_part"),
@@ -374,8 +375,8 @@ impl Machine {
             AttemptEnd::Stale { cause, why } => self.stale(cause, why, open_for, now),
             AttemptEnd::Throttled { after, why } => {
                 let pause = self.pause(open_for);
-                // The random pause is added to the server's, so that its clients do not return
-                // together.
+                // The random pause is added to the server's, so that the server's clients do not
+                // return together.
                 let pause = pause + after.unwrap_or_default().min(LONGEST_RETRY_AFTER);
                 self.wait(State::Retrying(why), pause)
             }
@@ -384,7 +385,7 @@ impl Machine {
                 self.wait(State::Degraded(why), pause)
             }
             AttemptEnd::Panicked(_) => {
-                // The progress before it is unknown, so everything is read anew.
+                // The progress before the panic is unknown, so everything is read anew.
                 self.list_again("panicked");
                 let pause = self.pause(open_for);
                 self.wait(State::Degraded("reading panicked; see the log".to_owned()), pause)
@@ -397,7 +398,7 @@ impl Machine {
         }
     }
 
-    /// Ends a list under way, which is not complete; returns whether it named a version.
+    /// Ends a list under way, which is not complete; returns whether the list named a version.
     fn break_off(&mut self) -> bool {
         let Phase::Listing(list) = &self.phase else { return false };
         let named_version = list.version.is_some();
@@ -419,7 +420,7 @@ impl Machine {
         NextAction::AtOnce
     }
 
-    /// Resumes from the same version, if there is one.
+    /// Resumes from the same version, if there is any.
     fn failed(&mut self, why: String, open_for: Duration) -> NextAction {
         let state = match &mut self.phase {
             Phase::ListDue(due) => {
@@ -477,8 +478,8 @@ impl Machine {
 
     /// Returns whether an expired watch is listed again at once (B2: 410 in the middle of a watch).
     /// An expired version is not a failure, and a pause would only make the view older. False if
-    /// the last such list followed shortly before: a server that forgets faster than it is read is
-    /// listed with the pauses of a failing one.
+    /// the last such list followed shortly before: a server that forgets faster than the reflector
+    /// reads is listed with the pauses of a failing server.
     fn may_list_at_once(&mut self, now: Instant) -> bool {
         let is_first = self.expired_at.is_none_or(|at| now >= at + self.options.quiet);
         let may = is_first && self.resume().is_some();
@@ -488,8 +489,8 @@ impl Machine {
         may
     }
 
-    /// Marks the kind as absent. The target is emptied once, and again only if a list showed objects
-    /// since or another failure was reported.
+    /// Marks the kind as absent. The target is emptied once, and again only if a list showed
+    /// objects since or another failure was reported.
     fn absent(&mut self, why: String) -> NextAction {
         let mut due = mem::take(&mut self.phase).into_list_due();
         let before = due.absence.take();
@@ -511,8 +512,8 @@ impl Machine {
         NextAction::Wait { state, pause, empties: false }
     }
 
-    /// Returns the pause after a failure. For an absent kind it is at most [`PAUSE`], even if the
-    /// server fails in another way meanwhile.
+    /// Returns the pause after a failure. For an absent kind the pause is at most [`PAUSE`], even
+    /// if the server fails in another way meanwhile.
     fn pause(&mut self, open_for: Duration) -> Duration {
         let pause = self.backoff.pause(open_for);
         if self.is_absent() { pause.min(PAUSE) } else { pause }

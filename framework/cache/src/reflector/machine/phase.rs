@@ -1,4 +1,4 @@
-//! Phases of a reflector, each with the data that has a meaning only in it.
+//! Phases of a reflector, each with the data that has a meaning only in that phase.
 
 use tokio::time::Instant;
 
@@ -17,12 +17,12 @@ pub(super) enum Phase {
     ListDue(ListDue),
     /// A list is under way, in pages or as the first part of a stream.
     Listing(Listing),
-    /// A list is complete: the watch after it is open, or is about to be opened or resumed.
+    /// A list is complete: the following watch is open, or is about to be opened or resumed.
     Watching(Watching),
 }
 
 /// A list that precedes the next watch, and the results of the attempts since the last complete
-/// one.
+/// list.
 #[derive(Debug)]
 pub(super) struct ListDue {
     /// Cause of the list, a label of metrics.
@@ -42,7 +42,7 @@ pub(super) struct ListDue {
 /// A list under way.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// The attempts before this one, which count until a list is complete.
+    /// The attempts before this attempt, which count until a list is complete.
     pub(super) due: ListDue,
     /// The version that the list asked for; `None` is a consistent read.
     pub(super) version: Option<String>,
@@ -87,8 +87,8 @@ impl Default for Phase {
 }
 
 impl Phase {
-    /// Ends the phase for one in which a list is due. Keeps the failure counters of an unfinished list
-    /// and clears them after a complete one. The caller sets the cause.
+    /// Ends the phase for a phase in which a list is due. Keeps the failure counters of an
+    /// unfinished list and clears them after a complete list. The caller sets the cause.
     pub(super) fn into_list_due(self) -> ListDue {
         match self {
             Self::ListDue(due) => due,
@@ -117,8 +117,8 @@ impl Phase {
 impl ListDue {
     /// Returns a list without earlier attempts.
     ///
-    /// The flags start anew: a page that expired, or a stream without its end mark, says nothing
-    /// about a list that begins after a complete one.
+    /// The flags start anew: a page that expired, or a stream without the end mark, says nothing
+    /// about a list that begins after a complete list.
     fn of(cause: &'static str) -> Self {
         Self {
             cause,
@@ -143,8 +143,8 @@ impl ListDue {
 }
 
 impl Listing {
-    /// Ends the list before it is complete. The objects that it has shown remain valid, so that a
-    /// kind that is absent later is emptied again.
+    /// Ends the list before the list is complete. The shown objects remain valid, so that a kind
+    /// that is absent later is emptied again.
     fn broken_off(self) -> ListDue {
         let mut due = self.due;
         if let Some(absence) = due.absence.as_mut().filter(|_| self.items > 0) {

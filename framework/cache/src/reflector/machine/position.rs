@@ -6,7 +6,8 @@ use std::cmp::Ordering;
 
 use crate::store::order;
 
-/// The newest version seen in this epoch. The phase decides whether a watch can go on from it.
+/// The newest version seen in this epoch. The phase decides whether a watch can go on from this
+/// version.
 #[derive(Debug, Default)]
 pub(super) struct Position {
     /// The newest version of a list, an object or a bookmark; `None` before the first list and
@@ -26,7 +27,7 @@ impl Position {
 
     /// Begins anew after a list that is complete as of `version`.
     ///
-    /// Unlike `advance` it compares nothing: the list's version has been judged before.
+    /// Unlike `advance` this function compares nothing: the list's version has been judged before.
     pub(super) fn begin(&mut self, version: &str) {
         self.set(version);
         self.listed = Some(version.to_owned());
@@ -35,19 +36,19 @@ impl Position {
 
     /// Notes that a stream begins here.
     ///
-    /// Called for each stream, also one that resumes: no server has to send it a state below this
-    /// version.
+    /// Called for each stream, also for a resumed stream: no server has to send the stream a state
+    /// below this version.
     pub(super) fn open(&mut self) {
         self.opened.clone_from(&self.newest);
     }
 
     /// Returns whether a state of this version precedes the beginning of the stream, so that no
-    /// server has to send it.
+    /// server has to send the state.
     pub(super) fn is_before_stream(&self, version: &str) -> bool {
         self.opened.as_ref().is_some_and(|opened| is_less(version, opened))
     }
 
-    /// Advances to `version`; false when that is not newer. Reuses its buffer.
+    /// Advances to `version`; false when that is not newer. Reuses the buffer.
     pub(super) fn advance(&mut self, version: &str) -> bool {
         let newest = self.newest.as_deref().unwrap_or_default();
         // Versions that do not compare count as newer.
@@ -60,8 +61,8 @@ impl Position {
     }
 
     /// Returns whether a state of this version is older than the position, or not newer than the
-    /// last list. A watch that shows it repeats itself, and no tombstone is needed to know that:
-    /// every state of that version was handed over.
+    /// last list. A watch that shows such a state repeats itself, and no tombstone is needed to
+    /// know that: every state of that version was handed over.
     pub(super) fn has_passed(&self, version: &str) -> bool {
         let is_listed = self.listed.as_deref().is_some_and(|listed| {
             matches!(order(version, listed), Some(Ordering::Less | Ordering::Equal))
@@ -78,7 +79,7 @@ impl Position {
         *self = Self::default();
     }
 
-    /// Sets the newest version, in the buffer of the one before.
+    /// Sets the newest version, in the buffer of the previous version.
     fn set(&mut self, version: &str) {
         let newest = self.newest.get_or_insert_default();
         newest.clear();

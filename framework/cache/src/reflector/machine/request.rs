@@ -7,14 +7,14 @@ use super::phase::ListDue;
 use crate::reflector::Read;
 use crate::reflector::options::PAGE;
 
-/// Number of broken streaming lists in a row after which one list in pages is tried.
+/// Number of broken streaming lists in a row after which a list in pages is tried.
 ///
-/// A proxy may cut long streams again and again; pages are short requests and pass it.
+/// A proxy may cut long streams again and again; pages are short requests and pass the proxy.
 const MOST_BROKEN_STREAMS: u32 = 2;
 
 impl Machine {
     /// Returns the next request: a first page, a streaming list or a watch. `can_stream` is asked
-    /// before a list, and tells whether source and server support streaming lists.
+    /// before a list, and returns whether source and server support streaming lists.
     pub(in crate::reflector) fn next_read(&self, can_stream: impl FnOnce() -> bool) -> Read {
         let Some(due) = self.phase.due() else {
             let resource_version = self.position.newest().unwrap_or_default().to_owned();

@@ -24,8 +24,8 @@ use windlass_core::rng::Rng;
 /// answers to writes happen on healthy stores, too.
 const MIN_HINT_INTERVAL: Duration = Duration::from_secs(120);
 
-/// A suspicion that the server's store was set back, and the version read that resolves it; `L` is
-/// the future of the read.
+/// A suspicion that the server's store was set back, and the version read that resolves the
+/// suspicion; `L` is the future of the read.
 pub(in crate::reflector) struct RollbackCheck<L> {
     /// Current step; the diagram of the module has the transitions.
     step: CheckState<L>,
@@ -49,7 +49,7 @@ enum CheckState<L> {
     Reading {
         /// The position when the read began.
         position: String,
-        /// The future of the read. Dropping it ends the read.
+        /// The future of the read. Dropping the future ends the read.
         read: L,
     },
 }
@@ -88,8 +88,8 @@ impl<L> RollbackCheck<L> {
         self.reported_at = Some(now);
     }
 
-    /// Takes in the report of another reflector that the store was set back at `found_at`, and `had` a version before. A
-    /// list that began later has already checked this.
+    /// Takes in the report of another reflector that the store was set back at `found_at`, and
+    /// `had` a version before. A list that began later has already checked this.
     pub(in crate::reflector) fn peer_report(
         &mut self,
         (found_at, had): (Instant, Arc<str>),
@@ -106,7 +106,7 @@ impl<L> RollbackCheck<L> {
         }
     }
 
-    /// Ends the suspicion, because a list has resolved it.
+    /// Ends the suspicion, because a list has resolved the suspicion.
     ///
     /// Also ends a read in flight. `hint_at` and `reported_at` remain, so that a hint or a report
     /// of the same event does not raise the suspicion again.
@@ -114,7 +114,7 @@ impl<L> RollbackCheck<L> {
         (self.step, self.had) = (CheckState::Settled, None);
     }
 
-    /// Returns the time of the next version read, if one is due.
+    /// Returns the time of the next version read, if a read is due.
     pub(in crate::reflector) fn due(&self) -> Option<Instant> {
         match self.step {
             CheckState::Due(at) => Some(at),
@@ -141,16 +141,17 @@ impl<L> RollbackCheck<L> {
         self.step = CheckState::Reading { position: position.to_owned(), read };
     }
 
-    /// Schedules another read after a failed one, which proves nothing. `asked` is the pause that
+    /// Schedules another read after a failed read, which proves nothing. `asked` is the pause that
     /// the server asked for.
     pub(in crate::reflector) fn failed(&mut self, asked: Option<Duration>, now: Instant) {
         let pause = self.backoff.pause(Duration::ZERO);
         self.raise(now + pause + asked.unwrap_or_default().min(LONGEST_RETRY_AFTER));
     }
 
-    /// Takes in the store's version; returns the known version that it is below, if there is one.
+    /// Takes in the store's version; returns the known version above the store's version, if there
+    /// is any.
     ///
-    /// The position at the beginning of the read is compared, not the current one: frames that
+    /// The position at the beginning of the read is compared, not the current position: frames that
     /// arrive during the read would exceed a version that was read before them.
     pub(in crate::reflector) fn compare(&mut self, version: &str) -> Option<String> {
         let is_below = |known: &&str| order(version, known) == Some(Ordering::Less);

@@ -1,9 +1,9 @@
-//! An API server for one kind, in memory and scripted: a source for tests, and for systems that are
-//! not API servers.
+//! An API server for a single kind, in memory and scripted: a source for tests, and for systems
+//! that are not API servers.
 //!
-//! It lists, pages, streams lists, watches and sends bookmarks as a real one does, with versions,
-//! uids and a bounded history; and it fails by script. No network, no validation of objects, no
-//! selectors.
+//! The source lists, pages, streams lists, watches and sends bookmarks as a real server does, with
+//! versions, uids and a bounded history; and fails by script. No network, no validation of objects,
+//! no selectors.
 
 mod world;
 
@@ -27,7 +27,7 @@ use windlass_core::resource::ResourceInfo;
 pub enum MemoryResponse {
     /// An error answer, or a failure to reach the server.
     Error(Error),
-    /// A body in pieces, then its end.
+    /// A body in pieces, then the end.
     Body(Vec<Bytes>),
     /// A body in pieces, then silence; bytes that the source later sends on all watches follow.
     Hang(Vec<Bytes>),
@@ -71,11 +71,11 @@ fn failure(code: u16, reason: &str) -> ApiStatus {
 
 /// A function that replaces answers: by the number of earlier requests and the request.
 ///
-/// It runs outside of the source's lock.
+/// The script runs outside of the source's lock.
 type Script = Arc<dyn Fn(usize, &Read) -> Option<MemoryResponse> + Send + Sync>;
 
-/// An API server for one kind, in memory: its watches follow its writes, and a script can replace
-/// its answers. Clones share the server.
+/// An API server for a single kind, in memory: watches follow the writes, and a script can replace
+/// answers. Clones share the server.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -98,7 +98,7 @@ type Script = Arc<dyn Fn(usize, &Read) -> Option<MemoryResponse> + Send + Sync>;
 /// ```
 #[derive(Clone)]
 pub struct MemorySource {
-    /// State of the server, which all handles share. Its lock is never held over an `await`.
+    /// State of the server, which all handles share. The lock is never held over an `await`.
     world: Arc<Mutex<World>>,
     /// Kind of the objects.
     info: ResourceInfo,
@@ -151,8 +151,8 @@ impl MemorySource {
         self.world.lock().piece = bytes.max(1);
     }
 
-    /// Creates or changes an object, with an event on every watch; returns its resourceVersion.
-    /// Kind, uid and version are filled in.
+    /// Creates or changes an object, with an event on every watch; returns the object's
+    /// resourceVersion. Kind, uid and version are filled in.
     ///
     /// # Errors
     /// [`Usage`](ErrorKind::Usage) when `object` is not a JSON object with a `metadata.name`.
@@ -167,8 +167,8 @@ impl MemorySource {
         Ok(self.world.lock().put(object))
     }
 
-    /// Deletes an object, with an event on every watch; returns its last state, or `None` when it
-    /// did not exist.
+    /// Deletes an object, with an event on every watch; returns the last state, or `None` when
+    /// there was no such object.
     pub fn delete(&self, namespace: Option<&str>, name: &str) -> Option<Value> {
         self.world.lock().delete(namespace, name)
     }
@@ -178,8 +178,8 @@ impl MemorySource {
         self.world.lock().lose(namespace, name)
     }
 
-    /// Answers by `script` from now on, where it returns an answer. Its first argument is the
-    /// number of earlier requests; it must not call the source.
+    /// Answers by `script` from now on, where `script` returns an answer. The first argument is the
+    /// number of earlier requests; the script must not call the source.
     pub fn script(
         &self,
         script: impl Fn(usize, &Read) -> Option<MemoryResponse> + Send + Sync + 'static,
@@ -220,7 +220,7 @@ impl MemorySource {
 
     /// Continues at another version without a history, as a server does after a restored backup and
     /// a restart: watches break. As with a kube-apiserver, a watch from a version that is not
-    /// reached yet is opened and silent until the versions have reached it.
+    /// reached yet is opened and silent until the versions have reached that version.
     pub fn restore(&self, version: u64) {
         self.world.lock().restore(version);
     }
@@ -235,7 +235,7 @@ impl MemorySource {
         self.world.lock().open_watches()
     }
 
-    /// Returns every request so far, oldest first, with its time; of more than 20 000 the last.
+    /// Returns every request so far, oldest first, with the time; of more than 20 000 the last.
     pub fn requests(&self) -> Vec<(tokio::time::Instant, Read)> {
         self.world.lock().requests.iter().cloned().collect()
     }

@@ -33,24 +33,24 @@ const BOOKMARK_STEP: u64 = 40;
 
 /// Namespace and name.
 type Key = (Option<String>, String);
-/// Pieces of an answer; an error ends it like a broken connection.
+/// Pieces of an answer; an error ends the answer like a broken connection.
 type Body = mpsc::Receiver<Result<Bytes, Error>>;
 
 /// An event of the history.
 struct Past {
     /// Version at which the event occurred.
     version: u64,
-    /// Namespace of the object; `None` of a cluster-scoped one.
+    /// Namespace of the object; `None` of a cluster-scoped object.
     namespace: Option<String>,
-    /// The event as watches receive it.
+    /// The event as received by watches.
     frame: Bytes,
 }
 
 /// An open watch.
 pub(super) struct Watcher {
-    /// Namespace that it follows; `None` follows all.
+    /// Namespace that the watch follows; `None` follows all.
     namespace: Option<String>,
-    /// It receives events after this version.
+    /// The watch receives events after this version.
     after: u64,
     /// Closed when the reader has dropped the answer.
     sender: mpsc::Sender<Result<Bytes, Error>>,
@@ -62,7 +62,7 @@ pub(super) struct World {
     kind: String,
     /// Group and version, written into each object.
     api_version: String,
-    /// Version of the last write; begins at 10, so that a test can restore an earlier one.
+    /// Version of the last write; begins at 10, so that a test can restore an earlier version.
     pub(super) version: u64,
     /// Objects in the order of a list: by namespace, then name.
     objects: BTreeMap<Key, Value>,
@@ -72,13 +72,13 @@ pub(super) struct World {
     oldest: u64,
     /// Bytes of a piece of a list.
     pub(super) piece: usize,
-    /// Open answers; closed ones are removed at the next write or count.
+    /// Open answers; closed answers are removed at the next write or count.
     pub(super) watchers: Vec<Watcher>,
     /// The last requests, oldest first, with the time of each.
     pub(super) requests: VecDeque<(Instant, Read)>,
     /// Number of all requests, those included that `requests` no longer has.
     asked: usize,
-    /// Function that replaces answers, if one is set.
+    /// Function that replaces answers, if a script is set.
     pub(super) script: Option<Script>,
 }
 
@@ -106,7 +106,7 @@ fn version_of(object: &Value) -> &str {
 
 /// Returns a frame of a watch.
 ///
-/// It ends with a line feed, as those of API servers do.
+/// The frame ends with a line feed, as those of API servers do.
 pub(in crate::reflector) fn frame(event: &str, object: &str) -> Bytes {
     Bytes::from(format!("{{\"type\":\"{event}\",\"object\":{object}}}\n"))
 }
@@ -129,7 +129,7 @@ impl World {
         }
     }
 
-    /// Returns the object's text, as API servers write it: kind and metadata before the content.
+    /// Returns the object's text, in the form of API servers: kind and metadata before the content.
     fn text(&self, object: &Value) -> String {
         let mut text = format!(
             r#"{{"kind":{},"apiVersion":{},"metadata":{}"#,
@@ -146,9 +146,9 @@ impl World {
         text
     }
 
-    /// Creates or changes an object; returns its version.
+    /// Creates or changes an object; returns the object's version.
     ///
-    /// A changed object keeps its uid, unless the caller gives another: that is an object that was
+    /// A changed object keeps the uid, unless the caller gives another: that is an object that was
     /// deleted and created again without a deletion event.
     pub(super) fn put(&mut self, mut object: Value) -> u64 {
         self.version += 1;
@@ -183,11 +183,11 @@ impl World {
         Some(object)
     }
 
-    /// Sends an event to the open watches and adds it to the history.
+    /// Sends an event to the open watches and adds the event to the history.
     fn record(&mut self, event: &str, object: &Value, namespace: Option<String>) {
         let frame = frame(event, &self.text(object));
         // Watches first, then the history: both happen under the source's lock, so that a watch
-        // that opens later finds the event in the history, and none receives it twice.
+        // that opens later finds the event in the history, and none receives the event twice.
         self.send(&frame, namespace.as_deref(), Some(self.version));
         self.history.push_back(Past { version: self.version, namespace, frame });
         if self.history.len() > MOST_HISTORY
@@ -201,7 +201,7 @@ impl World {
     /// watches that begin later.
     pub(super) fn send(&mut self, bytes: &Bytes, namespace: Option<&str>, version: Option<u64>) {
         self.watchers.retain(|watcher| {
-            // After `restore` a watch may be ahead of the server: it stays silent until the
+            // After `restore` a watch may be ahead of the server: the watch stays silent until the
             // versions catch up.
             if version.is_some_and(|version| version <= watcher.after) {
                 return true;
@@ -209,7 +209,7 @@ impl World {
             let is_theirs = namespace.is_none()
                 || watcher.namespace.is_none()
                 || watcher.namespace.as_deref() == namespace;
-            // A full channel drops the watch: it is `MOST_BEHIND` pieces behind.
+            // A full channel drops the watch: the watch is `MOST_BEHIND` pieces behind.
             !is_theirs || watcher.sender.try_send(Ok(bytes.clone())).is_ok()
         });
     }
@@ -225,7 +225,7 @@ impl World {
         frame("BOOKMARK", &self.text(&json!({"metadata": metadata})))
     }
 
-    /// Advances the version and sends a bookmark; the history has no event for it.
+    /// Advances the version and sends a bookmark; the history has no event for a bookmark.
     pub(super) fn bookmark(&mut self) {
         self.version += BOOKMARK_STEP;
         let mark = self.mark(false);
@@ -268,7 +268,7 @@ impl World {
         self.break_watches();
     }
 
-    /// Records a request; returns the number of earlier ones.
+    /// Records a request; returns the number of earlier requests.
     pub(super) fn note(&mut self, now: Instant, read: Read) -> usize {
         let number = self.asked;
         self.asked += 1;
@@ -302,8 +302,8 @@ impl World {
         }
         if stays_open {
             self.open_watches();
-            // A streaming list begins with all objects, and has no version before which it would be
-            // silent.
+            // A streaming list begins with all objects, and has no version before which the stream
+            // would be silent.
             let after = match read {
                 Read::Watch { resource_version, .. } => resource_version.parse().unwrap_or(0),
                 _ => 0,
@@ -313,10 +313,10 @@ impl World {
         Ok(Some(receiver))
     }
 
-    /// Returns the pieces of an unscripted answer, and whether it stays open.
+    /// Returns the pieces of an unscripted answer, and whether the answer stays open.
     ///
     /// Errors become frames or answers in the way of an API server: an expired watch is opened, and
-    /// its first frame is the error.
+    /// the first frame is the error.
     fn well(&self, read: &Read, namespace: Option<&str>) -> Result<(Vec<Bytes>, bool), Error> {
         match read {
             Read::Page { limit, continue_token, .. } => {

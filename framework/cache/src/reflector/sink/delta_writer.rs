@@ -7,16 +7,16 @@ use crate::delta::Delta;
 use crate::store::{self, ListGeneration, MarkKind, Observed, StreamMark};
 use windlass_core::wire::MetadataScan;
 
-/// Number of batches in a row after which a reflector yields to other tasks, even if it never had
-/// to wait.
+/// Number of batches in a row after which a reflector yields to other tasks, even if the reflector
+/// never had to wait.
 const MAX_BATCHES_IN_A_ROW: u32 = 32;
 
 /// A receiver of a reflector's deltas.
 pub(crate) trait BatchSink: Send + Sync + 'static {
-    /// Applies the batch, or queues it; the batch is empty afterwards. Does not block.
+    /// Applies the batch, or queues the batch; the batch is empty afterwards. Does not block.
     fn offer(&self, batch: &mut Vec<StoreDelta>);
 
-    /// Returns the queue of batches, if there is one.
+    /// Returns the queue of batches, if there is any.
     fn apply_queue(&self) -> Option<&ApplyQueue> {
         None
     }
@@ -26,7 +26,7 @@ pub(crate) trait BatchSink: Send + Sync + 'static {
 pub(crate) struct DeltaWriter {
     pub(crate) store: Arc<store::Core>,
     sink: Arc<dyn BatchSink>,
-    /// Index of the reflector within its informer.
+    /// Index of the reflector within the informer.
     scope: usize,
     pub(crate) namespace: Option<Arc<str>>,
     /// Number of the list and epoch, by which the store distinguishes old objects from new ones.
@@ -35,14 +35,14 @@ pub(crate) struct DeltaWriter {
     pub(crate) is_initial: bool,
     /// Whether a cached object of the same version can replace a listed one; not across epochs.
     pub(crate) reuse: bool,
-    /// Whether the list under way has shown an object in an older state than the cached one.
+    /// Whether the list under way has shown an object in an older state than the cached state.
     pub(super) has_older_object: bool,
     batch: Vec<StoreDelta>,
     batches_in_a_row: u32,
 }
 
 impl DeltaWriter {
-    /// Returns a writer for a reflector that has not run yet, with index `scope` in its informer.
+    /// Returns a writer for a reflector that has not run yet, with index `scope` in the informer.
     pub(crate) fn new(
         store: Arc<store::Core>,
         sink: Arc<dyn BatchSink>,
@@ -69,7 +69,8 @@ impl DeltaWriter {
         self.has_older_object = false;
     }
 
-    /// Adds an object that a list shows; one that is cached in this version already is not copied.
+    /// Adds an object that a list shows; an object that is cached in this version already is not
+    /// copied.
     pub(crate) fn listed(&mut self, scan: &MetadataScan<'_>) {
         let (cached, is_older) = self.store.listed(scan, self.run.epoch);
         self.has_older_object |= is_older;
@@ -102,7 +103,7 @@ impl DeltaWriter {
         Observed { object, run: self.run, is_initial: self.is_initial }
     }
 
-    /// Adds a mark: everything before it belongs to this version.
+    /// Adds a mark: everything before the mark belongs to this version.
     pub(crate) fn mark(&mut self, what: MarkKind, resource_version: &str) {
         self.batch.push(Delta::StreamMark(StreamMark {
             scope: self.scope,
@@ -128,7 +129,7 @@ impl DeltaWriter {
             apply_queue.room().await;
         }
         self.batches_in_a_row += 1;
-        // Yields: a watch that always has data would keep the other tasks of its thread from
+        // Yields: a watch that always has data would keep the other tasks of the thread from
         // running.
         if self.batches_in_a_row == MAX_BATCHES_IN_A_ROW {
             self.batches_in_a_row = 0;

@@ -1,7 +1,7 @@
 //! Targets of a reflector.
 //!
-//! A sink is called by one reflector, on one task. It must not wait in any method but `hand_over`: the
-//! others run while a chunk of the network's bytes is borrowed.
+//! A sink is called by a single reflector, on a single task. A sink must not wait in any method but
+//! `hand_over`: the others run while a chunk of the network's bytes is borrowed.
 
 mod apply_queue;
 mod delta_writer;
@@ -18,10 +18,10 @@ use windlass_core::wire::{MetadataScan, Undecodable, times};
 pub(crate) use apply_queue::{ApplyQueue, StoreDelta};
 pub(crate) use delta_writer::{BatchSink, DeltaWriter};
 
-/// An object as it was received, borrowed from the bytes that were read.
+/// An object as received, borrowed from the bytes that were read.
 #[derive(Clone, Copy)]
 pub struct RawObject<'a> {
-    /// Its metadata, borrowed from the same bytes.
+    /// The object's metadata, borrowed from the same bytes.
     scan: &'a MetadataScan<'a>,
     /// The object's JSON.
     bytes: &'a [u8],
@@ -57,8 +57,7 @@ impl<'a> RawObject<'a> {
         &self.scan.resource_version
     }
 
-    /// Returns the object's JSON as it was received; of an object that was too large only the
-    /// beginning.
+    /// Returns the object's JSON as received; of an object that was too large only the beginning.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -88,25 +87,25 @@ impl fmt::Debug for RawObject<'_> {
 pub enum StreamProgress {
     /// Everything up to this version has been handed over.
     Reached,
-    /// The list is complete as of this version: objects that it did not show are gone.
+    /// The list is complete as of this version: objects that the list did not show are gone.
     Listed,
-    /// The list is complete except for items whose name could not be read: objects that it did not
-    /// show may still exist.
+    /// The list is complete except for items whose name could not be read: objects that the list
+    /// did not show may still exist.
     ListedInPart,
     /// The kind is not served: all objects are gone.
     Absent,
     /// The server's versions went backwards (a restored backup): versions from before do not
-    /// compare with those that follow. The list that has just ended is void, and another one
+    /// compare with those that follow. The list that has just ended is void, and another list
     /// follows.
     NewEpoch,
 }
 
-/// The receiver of a reflector's objects. All methods are called in order, by one caller.
+/// The receiver of a reflector's objects. All methods are called in order, by a single caller.
 ///
 /// A list is a run: [`list_begins`](Self::list_begins), [`listed`](Self::listed) for each object, a
-/// [`StreamProgress::Listed`]; an object that no `listed`, `changed` or `kept` of the run has shown is gone
-/// then. A run may break off; the next `list_begins` begins another, and the objects that the
-/// broken run has shown remain valid.
+/// [`StreamProgress::Listed`]; an object that no `listed`, `changed` or `kept` of the run has shown
+/// is gone then. A run may break off; the next `list_begins` begins another, and the objects that
+/// the broken run has shown remain valid.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -162,18 +161,18 @@ pub trait ReflectorSink: Send {
     /// Called for an object that a watch shows as created or changed.
     fn changed(&mut self, seen: &RawObject<'_>);
 
-    /// Called for an object that is gone, with its last state.
+    /// Called for an object that is gone, with the last state.
     fn deleted(&mut self, seen: &RawObject<'_>);
 
-    /// Called for an object that exists with a state that is too large: its last known state stays.
+    /// Called for an object that exists with a state that is too large: the last known state stays.
     fn kept(&mut self, seen: &RawObject<'_>);
 
     /// Called when everything handed over so far belongs to this version.
     fn reached(&mut self, step: StreamProgress, version: &str);
 
-    /// Returns whether the list under way has shown an object in an older state than one handed
-    /// over before, in the same epoch. A list is a consistent read, so the server's store was set
-    /// back then. False by default: a target need not compare.
+    /// Returns whether the list under way has shown an object in an older state than the state
+    /// handed over before, in the same epoch. A list is a consistent read, so the server's store
+    /// was set back then. False by default: a target need not compare.
     fn was_set_back(&self) -> bool {
         false
     }
@@ -191,7 +190,7 @@ pub trait ReflectorSink: Send {
         true
     }
 
-    /// Delivers its content to its listeners again. Does nothing by default.
+    /// Delivers the sink's content to the listeners again. Does nothing by default.
     ///
     /// # Errors
     /// Any error ends the watch, and the state is listed anew after a pause.
@@ -269,7 +268,7 @@ impl fmt::Debug for StoreTarget {
     }
 }
 
-/// Most deltas applied under one lock.
+/// Most deltas applied under a single lock.
 const BATCH: usize = 128;
 
 /// A sink that applies deltas to a store, without listeners.
@@ -286,7 +285,7 @@ impl BatchSink for Direct {
 }
 
 impl StoreTarget {
-    /// Creates the target of one scope.
+    /// Creates the target of a scope.
     pub(super) fn new(store: Arc<store::Core>, namespace: Option<Arc<str>>) -> Self {
         let sink = Arc::new(Direct(Arc::clone(&store)));
         Self { writer: DeltaWriter::new(store, sink, 0, namespace) }

@@ -1,4 +1,4 @@
-//! A source that reads one kind from an API server.
+//! A source that reads a kind from an API server.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const LONGEST_LIST: Duration = Duration::from_secs(600);
 /// Deadline of the query whether a kind is served.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One kind in one namespace, or in all, of an API server.
+/// A kind in a single namespace, or in all, of an API server.
 #[derive(Clone, Debug)]
 pub struct ApiSource {
     client: Client,
@@ -44,21 +44,21 @@ impl ApiSource {
         Self { client, info, namespace: None, labels: None, fields: None, metadata_only: false }
     }
 
-    /// Limits it to one namespace; ignored for kinds that have none.
+    /// Limits the source to a single namespace; ignored for kinds that have none.
     #[must_use]
     pub fn namespace(mut self, namespace: Option<&str>) -> Self {
         self.namespace = namespace.map(str::to_owned);
         self
     }
 
-    /// Limits it to objects that match a label selector, such as `tier=front,!canary`.
+    /// Limits the source to objects that match a label selector, such as `tier=front,!canary`.
     #[must_use]
     pub fn labels(mut self, selector: Option<&str>) -> Self {
         self.labels = selector.map(str::to_owned);
         self
     }
 
-    /// Limits it to objects that match a field selector, such as `spec.nodeName=a`.
+    /// Limits the source to objects that match a field selector, such as `spec.nodeName=a`.
     #[must_use]
     pub fn fields(mut self, selector: Option<&str>) -> Self {
         self.fields = selector.map(str::to_owned);
@@ -93,14 +93,15 @@ impl ApiSource {
         // A list may begin late; a watch keeps the client's own deadline.
         request.timeout = (verb == Verb::List).then_some(LONGEST_LIST);
         request.scope = Some(self.info.scope);
-        // A retry budget of its own: caches must not use up that of other callers.
+        // A retry budget for caches: they must not use up the budget of other callers.
         request.background = true;
         request
     }
 
     /// Reads the discovery document of the group version: small, readable by every user, and up to
-    /// date before the aggregated one. A 404 for it may come from a proxy: the group version counts
-    /// as missing only if the list of groups, once read, does not have it.
+    /// date before the aggregated document. A 404 for this document may come from a proxy: the
+    /// group version counts as missing only if the list of groups, once read, does not have the
+    /// group version.
     async fn discover(&self) -> Served {
         let ResourceInfo { group, version, .. } = &self.info;
         let path = match &**group {

@@ -1,4 +1,4 @@
-//! Sources of a reflector: an API server, or any system that answers like one.
+//! Sources of a reflector: an API server, or any system that answers like an API server.
 //!
 //! Requests and bodies are those of the Kubernetes API, so that a source need not translate: an API
 //! server's bytes reach the parser as they came.
@@ -29,9 +29,9 @@ pub type OpenFuture<'a> = Pin<Box<dyn Future<Output = Result<Chunks, Error>> + S
 /// A query whether the kind is served.
 pub type ServedFuture<'a> = Pin<Box<dyn Future<Output = Served> + Send + 'a>>;
 
-/// Lists and watches one kind in one scope.
+/// Lists and watches a kind in a single scope.
 ///
-/// The bodies are those of the Kubernetes API: a list is one JSON object with `metadata` and
+/// The bodies are those of the Kubernetes API: a list is a single JSON object with `metadata` and
 /// `items`, a watch one JSON object with `type` and `object` per line.
 /// [`ApiSource`](super::ApiSource) reads an API server; [`MemorySource`](super::MemorySource) is an
 /// API server in memory for tests, and for systems that are not API servers. A custom source sends
@@ -83,7 +83,7 @@ pub trait ListWatch: Debug + Send + Sync + 'static {
 
 /// Whether a kind is served.
 ///
-/// `Unknown` never gives objects up by itself: only a 404 that lasts does.
+/// `Unknown` alone never gives objects up: only a 404 that lasts does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// The kind is served.
@@ -94,7 +94,7 @@ pub enum Served {
     Unknown,
 }
 
-/// A body that arrives in pieces. Dropping it ends the request.
+/// A body that arrives in pieces. Dropping the body ends the request.
 #[derive(Debug)]
 pub struct Chunks(Pieces);
 
@@ -115,7 +115,7 @@ impl From<ByteStream> for Chunks {
     }
 }
 
-/// The body ends when the sender is dropped. An error ends it, too.
+/// The body ends when the sender is dropped. An error ends the body, too.
 impl From<mpsc::Receiver<Result<Bytes, Error>>> for Chunks {
     fn from(receiver: mpsc::Receiver<Result<Bytes, Error>>) -> Self {
         Self(Pieces::Channel(receiver))
@@ -132,7 +132,7 @@ impl Chunks {
     /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
-    /// The source's error; nothing follows it.
+    /// The source's error; nothing follows the error.
     /// # Cancel safety
     /// Safe: no piece is lost.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
@@ -145,8 +145,8 @@ impl Chunks {
 }
 
 impl Chunks {
-    /// Returns what [`next`](Self::next) would, if it is available at once: `None` when one would
-    /// have to wait, `Some(None)` at the end of the body.
+    /// Returns the result of [`next`](Self::next), if available at once: `None` when the caller
+    /// would have to wait, `Some(None)` at the end of the body.
     pub(super) async fn at_once(&mut self) -> Option<Option<Result<Bytes, Error>>> {
         match &mut self.0 {
             Pieces::Http(stream) => stream.at_once().await,
@@ -156,12 +156,12 @@ impl Chunks {
     }
 }
 
-/// One request of a reflector.
+/// A request of a reflector.
 ///
 /// Versions are opaque texts, never empty unless a variant allows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// A list, or a page of one.
+    /// A list, or a page of a list.
     Page {
         /// `None` asks for a consistent read; `"0"` for any state that the server has in memory;
         /// any other version for a state that is not older. `None` on later pages.
@@ -171,7 +171,8 @@ pub enum Read {
         /// Token that the previous page returned.
         continue_token: Option<String>,
     },
-    /// The current state as ADDED events, a bookmark that ends it, then changes, on one stream.
+    /// The current state as ADDED events, a bookmark that ends this state, then changes, on a
+    /// single stream.
     StreamingList {
         /// As in [`Page`](Self::Page).
         resource_version: Option<String>,

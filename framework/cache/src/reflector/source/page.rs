@@ -1,4 +1,4 @@
-//! One page of a list, split into items while it streams.
+//! A page of a list, split into items during the transfer.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::wire::{ListMeta, ListSplitter, RawItem};
 
-/// Deadline of a page: one that still arrives then only trickles; API servers give up lists after a
-/// minute.
+/// Deadline of a page: a page that still arrives then only trickles; API servers give up lists
+/// after a minute.
 const LONGEST_PAGE: Duration = Duration::from_secs(600);
 
 /// Sends a request; fails when no answer begins in time.
@@ -90,8 +90,8 @@ impl<'a> PageReader<'a> {
         outcome.map_err(|error| self.failed(ErrorKind::Decode, error.to_string()))
     }
 
-    /// Returns the list's metadata. Fails for a page that names itself as the next one, which would
-    /// repeat for ever.
+    /// Returns the list's metadata. Fails for a page that names itself as the next page, which
+    /// would repeat for ever.
     pub(in crate::reflector) fn finish(self) -> Result<ListMeta, Error> {
         let what = self.what;
         let failed = |why| Error::new(ErrorKind::Decode, format!("cannot list {what}: {why}"));

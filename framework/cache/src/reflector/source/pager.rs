@@ -1,9 +1,10 @@
 //! A list without a watch, page by page: bounded read-ahead, and a whole list when a continue token
 //! expires.
 //!
-//! Reads a list as a [`Reflector`](crate::reflector::Reflector) does for a cache, for callers that need only
-//! the list. [`Api::list`](windlass_client::api::Api::list) is more convenient for one kind on an API server;
-//! a [`Pager`] works on any source, keeps objects as bytes, and reads ahead.
+//! Reads a list as a [`Reflector`](crate::reflector::Reflector) does for a cache, for callers that
+//! need only the list. [`Api::list`](windlass_client::api::Api::list) is more convenient for a
+//! single kind on an API server; a [`Pager`] works on any source, keeps objects as bytes, and reads
+//! ahead.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -97,7 +98,7 @@ impl Pager {
 
     /// Sets the number of pages that are read ahead of the caller, at least 1. Default: 10.
     ///
-    /// client-go's `PageBufferSize`: 5. Each page is held as bytes until the caller takes it.
+    /// client-go's `PageBufferSize`: 5. Each page is held as bytes until the caller takes the page.
     #[must_use]
     pub fn read_ahead(mut self, pages: usize) -> Self {
         self.read_ahead = pages.max(1);
@@ -118,14 +119,14 @@ impl Pager {
     /// Asks for a list that is not older than this version; `"0"` is any state that the server has
     /// in memory. Default: a consistent read.
     ///
-    /// A list from memory is one page, whatever its size: servers do not page such lists.
+    /// A list from memory is a single page of any size: servers do not page such lists.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// Sets the largest item in bytes. Default: 16 MiB. A list with a larger one fails.
+    /// Sets the largest item in bytes. Default: 16 MiB. A list with a larger item fails.
     #[must_use]
     pub fn item_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -139,8 +140,8 @@ impl Pager {
         self
     }
 
-    /// Returns the pages, one after the other; a task of the runtime reads ahead. To be called
-    /// within a runtime.
+    /// Returns the pages, in sequence; a task of the runtime reads ahead. To be called within a
+    /// runtime.
     pub fn pages(self) -> Pages {
         let (sender, receiver) = mpsc::channel(self.read_ahead);
         let task = tokio::spawn(async move {
@@ -159,7 +160,7 @@ impl Pager {
         Pages { receiver, task }
     }
 
-    /// Calls `each` for every object, in order, until it breaks; one page at a time, without
+    /// Calls `each` for every object, in order, until `each` breaks; one page at a time, without
     /// read-ahead. When a continue token has expired, all objects are passed again, unless that was
     /// switched off.
     ///
@@ -187,7 +188,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Returns the whole list as one page.
+    /// Returns the whole list as a single page.
     ///
     /// # Errors
     /// Errors of the source.
@@ -219,7 +220,7 @@ impl Pager {
         }
     }
 
-    /// Reads one page.
+    /// Reads a page.
     async fn page(&self, next: PageRequest) -> Result<Page, Error> {
         let limit = Some(self.page_size).filter(|items| *items > 0);
         let read = match next {
@@ -239,7 +240,7 @@ impl Pager {
         let mut large = 0;
         while let Some(piece) = reader.next().await? {
             reader.split(&piece, &mut |part| match part {
-                // Copied: an item must not keep the memory of its whole piece.
+                // Copied: an item must not keep the memory of the whole piece.
                 RawItem::Whole(item) => items.push(Bytes::copy_from_slice(item)),
                 RawItem::TooLarge(_) => large += 1,
             })?;
@@ -267,7 +268,7 @@ impl PageRequest {
     }
 }
 
-/// The pages of a list, some of them read ahead. Dropping it ends the request under way.
+/// The pages of a list, some of them read ahead. Dropping the pages ends the request under way.
 pub struct Pages {
     receiver: mpsc::Receiver<Result<Page, Error>>,
     task: JoinHandle<()>,

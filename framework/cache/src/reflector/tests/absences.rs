@@ -105,7 +105,7 @@ async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
     }
 }
 
-/// A source that knows whether its kind is served, and counts the queries.
+/// A source that knows whether the kind is served, and counts the queries.
 #[derive(Debug)]
 struct Discovered {
     source: MemorySource,
@@ -153,7 +153,7 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     let discoveries = *discovered.discoveries.lock();
     assert!((60..=120).contains(&discoveries), "{discoveries} looks in 300 s");
     assert_eq!(log.lines().len(), 1, "one line per change of state: {:?}", log.lines());
-    // The group version lists the kind a little before it is served.
+    // The group version lists the kind a little before the kind is served.
     *discovered.served.lock() = Served::Yes;
     let started = Instant::now();
     eventually("it is tried", || rig.source.requests().len() > 2).await;
@@ -161,7 +161,7 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     rig.watching().await;
     assert!(started.elapsed() <= Duration::from_secs(6), "{:?}", started.elapsed());
     assert_eq!(rig.value("a").as_deref(), Some("1"));
-    // The kind is deleted again, and its objects with it.
+    // The kind is deleted again, together with the objects.
     rig.source.script(|_, _| Some(MemoryResponse::status(404, "NotFound")));
     rig.source.close_watches();
     eventually("its objects are gone", || rig.store.is_empty()).await;
@@ -171,7 +171,7 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     assert!(took <= Duration::from_secs(5), "{took:?}");
 }
 
-/// B13 (a kind that does not exist): one answer of a proxy does not empty a cache.
+/// B13 (a kind that does not exist): a single answer of a proxy does not empty a cache.
 #[tokio::test(start_paused = true)]
 async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
     let source = source();
@@ -323,7 +323,7 @@ async fn items_of_another_kind_are_told_by_the_state_until_a_whole_list() {
     }
 }
 
-/// A target that waits after it received an object.
+/// A target that waits after receiving an object.
 #[derive(Default)]
 struct Slow(Option<Duration>);
 
@@ -395,7 +395,7 @@ async fn a_source_that_panics_is_listed_anew_after_a_pause() {
     rig.stopped().await;
 }
 
-/// Each absence makes every listener look at its objects again.
+/// Each absence makes every listener look at the kind's objects again.
 #[tokio::test(start_paused = true)]
 async fn b13_that_a_kind_is_absent_is_told_once_while_its_lists_show_nothing() {
     let source = source();

@@ -6,7 +6,7 @@ use super::*;
 use windlass_client::client::test_support::Captured;
 use windlass_core::metrics::names;
 
-/// A list of `items` objects of `size` bytes that is generated while it is read, one piece at a
+/// A list of `items` objects of `size` bytes that is generated during the read, one piece at a
 /// time.
 #[derive(Debug)]
 struct Endless {
@@ -223,7 +223,7 @@ async fn b3_no_error_frame_is_fatal_and_only_what_is_lost_is_listed_anew() {
         (500, "StorageReadError", 2, "storage_read_error"),
         (400, "BadRequest", 2, "refused"),
         (418, "", 2, "refused"),
-        // Either of code and reason makes it a Status.
+        // Either of code and reason makes the body a Status.
         (500, "", 1, ""),
         (503, "", 1, ""),
         (0, "Expired", 2, "expired"),
@@ -396,7 +396,7 @@ async fn b6_after_thousands_of_deletions_a_repeated_old_frame_makes_no_ghost() {
     assert_eq!(rig.store.len(), 1, "the ghost came back");
 }
 
-/// A bad item of any sort costs only itself.
+/// A bad item of any sort costs only that item.
 #[tokio::test(start_paused = true)]
 async fn items_of_a_list_that_are_no_objects_are_set_aside_and_the_kind_goes_on() {
     for bad in ["null", "7", "-1.5", "\"a\"", "[]", "[{}]", "true"] {

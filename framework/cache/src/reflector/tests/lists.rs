@@ -260,7 +260,7 @@ async fn lists_are_measured_by_cause_duration_and_items() {
     }
 }
 
-/// As with an object without a name: it may stand for the missing one.
+/// As with an object without a name: the item may stand for the missing object.
 #[tokio::test(start_paused = true)]
 async fn a_list_with_objects_of_another_kind_deletes_nothing() {
     let source = source();

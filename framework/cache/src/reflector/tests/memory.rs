@@ -14,7 +14,7 @@ use windlass_core::resource::Scope;
 async fn text(source: &MemorySource, read: Read) -> Result<String, Error> {
     let mut chunks = source.open(read).await?;
     let mut text = String::new();
-    // A watch stays open: its present pieces are enough.
+    // A watch stays open: the present pieces are enough.
     while let Ok(Some(piece)) = tokio::time::timeout(Duration::from_millis(1), chunks.next()).await
     {
         text.push_str(&String::from_utf8_lossy(&piece?));

@@ -50,7 +50,7 @@ fn map(name: &str, value: &str) -> Value {
     json!({"metadata": {"namespace": "n", "name": name}, "data": {"k": value}})
 }
 
-/// Returns the object's text in this version, as a frame shows it.
+/// Returns the object's text in this version, in the form of a frame.
 fn shown(name: &str, version: u64, value: &str) -> String {
     format!(
         r#"{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"namespace":"n","name":"{name}","uid":"u-{name}","resourceVersion":"{version}"}},"data":{{"k":"{value}"}}}}"#
@@ -123,7 +123,7 @@ impl Rig {
         Self { source, store, status, troubles, environment, stop, task }
     }
 
-    /// Starts a reflector and waits until it is synced.
+    /// Starts a reflector and waits until the first sync.
     async fn synced(source: MemorySource, options: ReflectorOptions) -> Self {
         let rig = Self::start(source, options);
         rig.watching().await;
@@ -156,7 +156,7 @@ impl Rig {
         self.source.requests().iter().filter(|(_, read)| is_version_read(read)).count()
     }
 
-    /// Returns the number of lists, streaming ones included.
+    /// Returns the number of lists, streaming lists included.
     fn lists(&self) -> usize {
         self.reads().iter().filter(|read| !matches!(read, Read::Watch { .. })).count()
     }
@@ -185,7 +185,7 @@ fn versions(reads: &[Read]) -> Vec<String> {
     reads.iter().map(version).collect()
 }
 
-/// Waits in virtual time; returns the time that it took.
+/// Waits in virtual time; returns the time spent waiting.
 #[track_caller]
 fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<Output = Duration> {
     let caller = std::panic::Location::caller();
@@ -200,7 +200,7 @@ fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<O
     }
 }
 
-/// A target that records its calls.
+/// A target that records calls.
 #[derive(Clone, Default)]
 struct Noted {
     lines: Arc<Mutex<Vec<String>>>,

@@ -105,7 +105,7 @@ async fn a_pager_reads_so_many_pages_ahead_and_no_more() {
     let source = full(95);
     let mut pages = pager(&source).read_ahead(3).pages();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    // Three pages wait, and one more has been read and waits for space.
+    // Three pages wait, and another page has been read and waits for space.
     assert_eq!((pages.ready(), source.requests().len()), (3, 4));
     assert_eq!(pages.next().await.unwrap().unwrap().items.len(), 10);
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -124,7 +124,7 @@ async fn a_pager_without_a_page_size_asks_for_the_whole_list() {
     assert_eq!(limits(&source)[1], Some(1));
 }
 
-/// A list without them would be taken for the whole one.
+/// A list without them would be taken for the whole list.
 #[tokio::test(start_paused = true)]
 async fn a13_a_pager_fails_a_list_with_items_that_are_too_large() {
     let source = full(5);
@@ -137,7 +137,7 @@ async fn a13_a_pager_fails_a_list_with_items_that_are_too_large() {
     assert_eq!(pager(&source).all().await.unwrap().items.len(), 7);
 }
 
-/// A source that never answers; each request holds a reference to it while it is under way.
+/// A source that never answers; each request holds a reference to the source while under way.
 #[derive(Debug, Default)]
 struct Silent(Arc<()>);
 

@@ -1,5 +1,5 @@
-//! Tests of stores that were set back (B8: versions that go back): the hints of it, and the cases
-//! without a new list.
+//! Tests of stores that were set back (B8: versions that go back): the hints of a rollback, and the
+//! cases without a new list.
 
 use tracing::Level;
 
@@ -34,7 +34,7 @@ async fn b8_versions_that_go_backwards_begin_an_epoch_in_which_everything_is_rea
     }
 }
 
-/// A kube-apiserver answers a watch from a version that its store has not reached by 200 and
+/// A kube-apiserver answers a watch from a version that the store has not reached by 200 and
 /// silence.
 #[tokio::test(start_paused = true)]
 async fn b8_a_store_that_was_set_back_is_found_by_one_small_list_although_the_watch_is_silent() {
@@ -96,8 +96,8 @@ async fn b8_a_lost_connection_to_a_store_that_is_well_costs_one_small_list_and_n
     assert_eq!(rig.version_reads(), before, "one answer is enough");
 }
 
-/// A stream that ends at its own time, after it has sent something, raises no suspicion; any other
-/// end does.
+/// A stream that ends at the regular time, after some data, raises no suspicion; any other end
+/// does.
 #[tokio::test(start_paused = true)]
 async fn b8_only_the_orderly_end_of_a_watch_that_spoke_is_followed_by_no_reading() {
     for (speaks, after, version_reads) in [(true, 300, 0), (false, 300, 1), (true, 100, 1)] {
@@ -120,7 +120,7 @@ async fn b8_only_the_orderly_end_of_a_watch_that_spoke_is_followed_by_no_reading
 }
 
 /// Versions alone show nothing once they have passed the position; a list that is made anyway does,
-/// by an object in an older state than the cached one.
+/// by an object in an older state than the cached state.
 #[tokio::test(start_paused = true)]
 async fn b8_a_list_that_shows_an_older_state_begins_an_epoch_although_its_version_is_later() {
     let rig = Rig::synced(source(), ReflectorOptions::new()).await;

@@ -59,8 +59,8 @@ async fn mechanism_54_objects_before_the_end_mark_are_listed_and_those_behind_it
     assert_eq!(told, ["~c", "~b", "-c"]);
 }
 
-/// A single piece costs a hand-over of its own; reading all available pieces would never end on a
-/// busy watch.
+/// A hand-over of each single piece is too expensive; reading all available pieces would never end
+/// on a busy watch.
 #[tokio::test(start_paused = true)]
 async fn events_that_are_there_already_are_handed_over_together_up_to_64() {
     let source = source();
@@ -83,7 +83,7 @@ async fn mechanism_56_no_resync_is_asked_for_without_a_period_before_it_is_due_o
         let lines = noted.lines.lock();
         lines.iter().filter(|line| *line == "resync").count()
     };
-    // The watch is checked when it is a second old.
+    // The watch is checked at the age of a second.
     let paged = ReflectorOptions::new().streaming(false);
     for (options, expected) in [(paged.clone(), 0), (paged.resync(seconds(30)), 2)] {
         let (noted, _, _stop) = noting(&source(), options);
@@ -120,7 +120,7 @@ async fn a6_a_frame_that_is_not_ended_within_half_a_minute_ends_the_watch_and_sa
     assert!(why.contains("brought no complete frame for 35 s"), "{why}");
 }
 
-/// A list whose objects come a few seconds apart is slow, and not one without an end mark.
+/// A list whose objects come a few seconds apart is slow, and not a list without an end mark.
 #[tokio::test(start_paused = true)]
 async fn b5_a_streaming_list_goes_on_for_as_long_as_its_objects_come() {
     let source = source();
@@ -136,7 +136,7 @@ async fn b5_a_streaming_list_goes_on_for_as_long_as_its_objects_come() {
     assert_eq!((rig.reads().len(), rig.value("a").as_deref()), (1, Some("1")));
 }
 
-/// A13 (one huge object): the object exists, although its state is not cached.
+/// A13 (one huge object): the object exists, although the state is not cached.
 #[tokio::test(start_paused = true)]
 async fn a13_an_object_beyond_the_frame_limit_counts_as_one_that_was_listed() {
     for streams in [true, false] {

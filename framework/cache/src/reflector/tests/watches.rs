@@ -9,7 +9,7 @@ use windlass_core::metrics::names;
 async fn mechanism_48_it_runs_until_it_is_stopped_whatever_it_is_doing() {
     // During a watch.
     Rig::synced(source(), ReflectorOptions::new()).await.stopped().await;
-    // During a list that hangs, one that does not begin, and a pause.
+    // During a list that hangs, a list that does not begin, and a pause.
     for number in 0..3 {
         let source = source();
         source.put(&map("a", "1")).unwrap();
@@ -116,7 +116,7 @@ async fn mechanism_53_being_asked_to_slow_down_and_refused_connections_cost_no_l
     }
 }
 
-/// Upstream's row 75: 429 goes through the backoff, and through what the server asks for.
+/// Upstream's row 75: 429 goes through the backoff, and through the server's requested wait.
 #[tokio::test(start_paused = true)]
 async fn mechanism_53_a_pause_that_the_server_asks_for_is_added_up_to_a_minute() {
     for (asked, least, most) in [(20, 20, 30), (86_400, 60, 75)] {
@@ -223,7 +223,7 @@ async fn mechanism_53_no_event_is_lost_over_errors_of_any_kind() {
     assert_eq!(rig.store.len(), 40);
 }
 
-/// Upstream's rows 70 and 87: each type of event, what it does to the store and to the position.
+/// Upstream's rows 70 and 87: each type of event, the effect on the store and on the position.
 #[tokio::test(start_paused = true)]
 async fn mechanism_54_each_type_of_event_does_its_work_and_moves_the_position() {
     let bookmark = |version: u64| end_mark(version, "false");

@@ -1,7 +1,7 @@
 //! Application of batches of deltas, in pieces.
 //!
-//! A piece is prepared without the lock (form, index values), then applied under it. The plan of
-//! the indexes is compared in between: if an index was added, the preparation is repeated.
+//! A piece is prepared without the lock (form, index values), then applied under the lock. The plan
+//! of the indexes is compared in between: if an index was added, the preparation is repeated.
 
 // DESIGN.md, 63: A batch looks up the keys of its objects together
 
@@ -15,7 +15,7 @@ use crate::store::object::Object;
 use crate::store::observed::{BatchOutcome, Event, Observed, StreamMark};
 use windlass_core::resource::ObjectKey;
 
-/// Deltas applied under one lock: some 50 µs, so that no reader waits for long.
+/// Deltas applied under a single lock: some 50 µs, so that no reader waits for long.
 const BATCH: usize = 128;
 
 impl Core {
@@ -36,8 +36,8 @@ impl Core {
             while deltas.len() < BATCH
                 && let Some(delta) = left.next()
             {
-                // A sweep removes objects that the deltas before it have not shown: it ends its
-                // piece.
+                // A sweep removes objects that the preceding deltas have not shown: the sweep ends
+                // the piece.
                 let is_last = sweeps(&delta);
                 deltas.push(delta);
                 if is_last {
@@ -61,7 +61,7 @@ impl Core {
         applied.events.reserve(deltas.len());
         self.adopt_keys(&mut deltas);
         loop {
-            // A read lock of its own: user code, which follows, must not run under any.
+            // A separate read lock: user code, which follows, must not run under any.
             let (plan, fresh) = {
                 let state = self.state.read();
                 (Arc::clone(&state.plan), state.fresh(&deltas))
@@ -71,8 +71,8 @@ impl Core {
                 if self.encoder.mode.answers(plan.declared()) { None } else { Some(&kept) };
             let parts = evaluate(&deltas, &fresh, received, &plan, &mut values);
             let mut state = self.state.write();
-            // An index was added meanwhile, and its values were not computed: start again with the
-            // new plan.
+            // An index was added meanwhile, and the new index's values were not computed: start
+            // again with the new plan.
             if !Arc::ptr_eq(&state.plan, &plan) {
                 drop(state);
                 kept.undo(&mut deltas);
@@ -80,11 +80,11 @@ impl Core {
             }
             let first = applied.events.len();
             state.apply(deltas.into_iter(), &values, &parts, applied);
-            // Still under the lock: `note_invalid` compares and adds under it, so that no finding
-            // about an outdated object is added after this.
+            // Still under the lock: `note_invalid` compares and adds under that lock, so that no
+            // finding about an outdated object is added afterwards.
             self.shared.invalid.changed(applied.events[first..].iter().map(change));
             drop(state);
-            // After the lock is released: this takes it again.
+            // After the lock is released: `settle` takes the lock again.
             self.settle(kept);
             break;
         }
@@ -93,7 +93,7 @@ impl Core {
         }
     }
 
-    /// Gives new objects the keys of the cached versions, so that all versions share one text.
+    /// Gives new objects the keys of the cached versions, so that all versions share a text.
     fn adopt_keys(&self, deltas: &mut [Delta<Observed, StreamMark>]) {
         let known = self.state.read().slots.keys_of(deltas);
         for (delta, known) in deltas.iter_mut().zip(known) {
@@ -107,7 +107,7 @@ impl Core {
     fn sweep(&self, mark: StreamMark, applied: &mut BatchOutcome) {
         // Only this task changes slots, so the places stay valid between the pieces.
         let gone = self.state.read().swept(&mark);
-        // One lock for each piece, so that readers get in between.
+        // A single lock for each piece, so that readers get in between.
         for gone in gone.chunks(BATCH) {
             let mut state = self.state.write();
             let first = applied.events.len();
@@ -115,12 +115,12 @@ impl Core {
             self.shared.invalid.changed(applied.events[first..].iter().map(change));
         }
         let end = std::iter::once(Delta::StreamMark(mark));
-        // The mark comes last: the removals that it implies are among the events before it.
+        // The mark comes last: the removals that the mark implies are among the earlier events.
         self.state.write().apply(end, &Values::default(), &[], applied);
     }
 }
 
-/// Returns the key of a change, and the object that is there after it.
+/// Returns the key of a change, and the object that is there afterwards.
 fn change(event: &Event) -> (&ObjectKey, Option<&Arc<Object>>) {
     match event {
         Event::Added { new, .. } | Event::Updated { new, .. } => (new.key(), Some(new)),
@@ -128,8 +128,8 @@ fn change(event: &Event) -> (&ObjectKey, Option<&Arc<Object>>) {
     }
 }
 
-/// Computes the index values of the objects that are new to the store; never under its lock. `kept`
-/// has the objects as they came, if the kept form lacks fields of an index.
+/// Computes the index values of the objects that are new to the store; never under the store's
+/// lock. `kept` has the objects as received, if the kept form lacks fields of an index.
 fn evaluate(
     deltas: &[Delta<Observed, StreamMark>],
     fresh: &[bool],

@@ -1,5 +1,5 @@
 //! Conversion of deltas into the form that the store keeps, before they are applied and outside of
-//! its lock.
+//! the store's lock.
 
 use std::sync::Arc;
 
@@ -13,14 +13,15 @@ use crate::store::slots::parts;
 /// Result of converting a batch; empty where objects are kept as they come.
 #[derive(Default)]
 pub(in crate::store) struct Conversion {
-    /// By place in the batch: the object as it came, if another form of it is kept.
+    /// By place in the batch: the object as received, if another form of the object is kept.
     received: Vec<Option<Arc<Object>>>,
     /// Objects that do not decode, with the errors.
     invalid: Vec<(Arc<Object>, Arc<str>)>,
 }
 
 impl Conversion {
-    /// Returns the object at that place of the batch as it came, if another form of it is kept.
+    /// Returns the object at that place of the batch as received, if another form of the object is
+    /// kept.
     pub(in crate::store) fn received(&self, at: usize) -> Option<&Arc<Object>> {
         self.received.get(at)?.as_ref()
     }
@@ -69,7 +70,7 @@ impl Core {
         done
     }
 
-    /// Converts one object; returns it as it came, if another form of it is kept.
+    /// Converts an object; returns the object as received, if another form is kept.
     fn encode_one(
         &self,
         seen: &mut Observed,
@@ -90,7 +91,7 @@ impl Core {
         }
     }
 
-    /// Converts an object that this process wrote, as the API server returned it.
+    /// Converts an object that this process wrote, in the form of the API server's answer.
     pub(in crate::store) fn encode_response(&self, object: &Arc<Object>) -> Arc<Object> {
         let mode = &self.encoder.mode;
         if mode.is_compact() {
@@ -102,7 +103,7 @@ impl Core {
     }
 
     /// Converts an object that this process wrote through a type. A projection lacks the fields
-    /// that it did not write: for those the object takes the labels and the index values that
+    /// that the type did not write: for those the object takes the labels and the index values that
     /// readers saw last.
     pub(in crate::store) fn encode_own(&self, object: Arc<Object>) -> Arc<Object> {
         if self.encoder.mode.is_compact() {

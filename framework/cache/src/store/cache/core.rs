@@ -1,8 +1,8 @@
-//! The untyped store: its locks, and the changes that callers may make.
+//! The untyped store: the locks, and the changes that callers may make.
 //!
 //! Only the informer's task changes slots, so that the events which listeners receive are exactly
-//! the changes that it made. User code (index functions, decoding) never runs under the lock, and
-//! neither bytes nor index values are prepared or freed under it.
+//! the changes of that task. User code (index functions, decoding) never runs under the lock, and
+//! neither bytes nor index values are prepared or freed under the lock.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -22,8 +22,8 @@ use windlass_core::resource::{ClusterId, ObjectKey, ResourceInfo};
 use windlass_core::sync::ShardedRwLock;
 use windlass_core::wire::MetadataScan;
 
-/// Called when an object is first found not to decode, and when the reason changes. It must not
-/// block, and may be called on a reader's thread.
+/// Called when an object is first found not to decode, and when the reason changes. The observer
+/// must not block, and may be called on a reader's thread.
 pub(crate) type Observer = Box<dyn Fn(&Arc<Object>, &Arc<str>) + Send + Sync>;
 
 /// The order of keys at the last list of all objects.
@@ -35,9 +35,9 @@ pub(in crate::store) struct Order {
     pub(super) ids: Arc<[Id]>,
 }
 
-/// The cache of one kind.
+/// The cache of a kind.
 pub struct Core {
-    /// State that objects reference, too. Its findings about objects that do not decode are locked
+    /// State that objects reference, too. The findings about objects that do not decode are locked
     /// after `state`.
     pub(in crate::store) shared: Arc<StoreShared>,
     /// Turns objects into the kept form.
@@ -59,7 +59,7 @@ impl fmt::Debug for Core {
     }
 }
 
-/// Breaks the reference cycles between the shared state and the objects that it holds.
+/// Breaks the reference cycles between the shared state and the objects inside that state.
 impl Drop for Core {
     fn drop(&mut self) {
         self.shared.close();
@@ -73,8 +73,8 @@ impl Core {
         Self::with_mode(info, clock, Mode::default(), 0)
     }
 
-    /// Builds a store that keeps its objects as `mode` says. `seed` decides the layout in memory
-    /// and nothing else.
+    /// Builds a store that keeps objects as `mode` says. `seed` decides the layout in memory and
+    /// nothing else.
     #[doc(hidden)]
     pub fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode, seed: u64) -> Arc<Self> {
         mode.warn(&info);
@@ -97,9 +97,9 @@ impl Core {
         &self.shared.info
     }
 
-    /// Builds an object of this store's kind, without storing it. An object that is stored takes
-    /// over the key of the cached version ([`apply`](Self::apply)): looking those keys up for a
-    /// whole batch takes less time than one after the other.
+    /// Builds an object of this store's kind, without storing the object. An object that is stored
+    /// takes over the key of the cached version ([`apply`](Self::apply)): looking those keys up for
+    /// a whole batch takes less time than single lookups.
     #[doc(hidden)]
     pub fn object(&self, scan: &MetadataScan<'_>) -> Arc<Object> {
         let key = ObjectKey::new(scan.namespace.as_deref(), &scan.name).in_cluster(self.cluster());
@@ -127,12 +127,13 @@ impl Core {
         self.encoder.mode.keeps_intents()
     }
 
-    /// Whether a function transforms objects before they are kept; it has to receive whole objects.
+    /// Whether a function transforms objects before they are kept; the function has to receive
+    /// whole objects.
     pub(crate) fn is_transformed_whole(&self) -> bool {
         self.encoder.mode.transform.as_ref().is_some_and(Transform::is_function)
     }
 
-    /// The key of a scan, without building one.
+    /// The key of a scan, without building a key.
     fn parts_of<'a>(&self, scan: &'a MetadataScan<'_>) -> Parts<'a> {
         (self.cluster(), scan.namespace.as_deref(), &scan.name)
     }
@@ -144,7 +145,7 @@ impl Core {
     }
 
     /// Compares a listed object of this epoch with the cached object of that name. Returns the
-    /// cached object when its version is the same, and whether the listed version is older.
+    /// cached object when the version is the same, and whether the listed version is older.
     /// Allocates nothing.
     #[doc(hidden)]
     pub fn listed(&self, scan: &MetadataScan<'_>, epoch: u32) -> (Option<Arc<Object>>, bool) {

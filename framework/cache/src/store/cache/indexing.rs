@@ -10,12 +10,12 @@ use crate::store::slots::Id;
 use crate::store::state::State;
 use windlass_core::error::Error;
 
-/// Places that are read under one lock, so that no writer waits for long.
+/// Places that are read under a single lock, so that no writer waits for long.
 const PLACES: usize = 128;
 
 impl Core {
-    /// Builds an index, unless the store has it. Objects that change meanwhile are indexed by their
-    /// change, so one pass over the others is enough.
+    /// Builds an index, unless the store has the index. Objects that change meanwhile are indexed
+    /// by their change, so a single pass over the others is enough.
     ///
     /// # Errors
     /// The path ends at no value, or at a field that is never kept; or objects are in the store
@@ -32,7 +32,7 @@ impl Core {
         if is_ready == Some(true) {
             return Ok(());
         }
-        // Before the write lock is taken: the error is formatted outside of it.
+        // Before the write lock is taken: the error is formatted outside of the lock.
         let refused = |is_late| refusal(self.info(), &self.encoder.mode, evaluator, is_late);
         if is_ready.is_none() {
             refused(is_late).map_or(Ok(()), Err)?;
@@ -55,7 +55,7 @@ impl Core {
         Ok(())
     }
 
-    /// Indexes all objects in the new table of `id`, and makes it ready for lookups.
+    /// Indexes all objects in the new table of `id`, and makes the table ready for lookups.
     fn index_all(&self, id: IndexId, evaluator: &Evaluator) {
         let plan = IndexPlan::new([evaluator]);
         let mut from = 0;
@@ -70,8 +70,7 @@ impl Core {
             let State { slots, tables, .. } = &mut *state;
             let Some(table) = tables.iter_mut().find(|table| table.id == id) else { break };
             for (id, object, part) in &objects {
-                // A change since the read has indexed the object itself: the table is in the plan
-                // already.
+                // A change since the read has indexed the object: the table is in the plan already.
                 if slots.object(*id).is_some_and(|now| Arc::ptr_eq(now, object)) {
                     table.set(*id, values.of(part, 0), slots);
                 }

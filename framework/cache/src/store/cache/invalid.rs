@@ -24,7 +24,7 @@ impl Core {
         let _ = self.observer.set(observer);
     }
 
-    /// Notifies the observer. Not under a lock: it is foreign code.
+    /// Notifies the observer. Not under a lock: the observer is foreign code.
     fn notify(&self, object: &Arc<Object>, message: &Arc<str>) {
         if let Some(observer) = self.observer.get() {
             observer(object, message);
@@ -35,7 +35,7 @@ impl Core {
 impl InvalidSink for Core {
     fn note_invalid(&self, object: &Arc<Object>, of: TypeId, message: &Arc<str>) {
         // The read lock is held until the finding is added: `apply_some` removes outdated findings
-        // under the write lock, so none can be added behind it.
+        // under the write lock, so none can be added afterwards.
         let state = self.state.read();
         let slot = state.slots.get(parts(object.key()));
         if !slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object)) {

@@ -1,4 +1,4 @@
-//! The untyped store: its locks, and the reads and changes that callers may make.
+//! The untyped store: the locks, and the reads and changes that callers may make.
 
 mod apply;
 mod convert;

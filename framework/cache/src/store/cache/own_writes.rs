@@ -1,8 +1,8 @@
 //! Own writes: laid over the state that the watch has shown.
 //!
-//! An own write is visible until the watch shows it or a later state, or its time is over. It never
-//! changes a slot: events for listeners come from the watch alone, so a write that the server loses
-//! again leaves no trace in them.
+//! An own write is visible until the watch shows the write or a later state, or the write's time is
+//! over. An own write never changes a slot: events for listeners come from the watch alone, so a
+//! write that the server loses again leaves no trace in the events.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ impl Core {
         self.overlay_write(&object, &object, false)
     }
 
-    /// As [`wrote`](Self::wrote), for an object as the API server returned it.
+    /// As [`wrote`](Self::wrote), for an object in the form of the API server's answer.
     pub(crate) fn wrote_response(&self, object: Arc<Object>) -> bool {
         let kept = self.encode_response(&object);
         self.overlay_write(&object, &kept, false)
     }
 
-    /// Shows the answer to a dry run until it is withdrawn.
+    /// Shows the answer to a dry run until the dry run is withdrawn.
     pub(crate) fn wrote_in_dry_run(&self, object: Arc<Object>) {
         let kept = self.encode_response(&object);
         self.overlay_write(&object, &kept, true);
@@ -74,8 +74,8 @@ impl Core {
             }
             state.own.wrote(own, (&values, &part, tables), now, shown == Shown::Void);
         }
-        // An index was added meanwhile: its values were not computed, so the write counts as
-        // unindexed.
+        // An index was added meanwhile: the index's values were not computed, so the write counts
+        // as unindexed.
         if !Arc::ptr_eq(&state.plan, &plan) {
             state.own.unindex();
         }
@@ -87,8 +87,8 @@ impl Core {
         self.state.read().own.unseen(key, self.clock.now())
     }
 
-    /// Sets how long a watch may be silent. Own writes that it has not shown are remembered for
-    /// twice as long, which leaves time to connect and to list anew.
+    /// Sets how long a watch may be silent. Own writes that the watch has not shown are remembered
+    /// for twice as long, which leaves time to connect and to list anew.
     pub(crate) fn silent_for_at_most(&self, silence: std::time::Duration) {
         self.state.write().own.set_retention(silence.saturating_mul(2));
     }

@@ -1,7 +1,7 @@
-//! Reads: each call, or each snapshot, answers from one moment.
+//! Reads: each call, or each snapshot, answers from a single moment.
 //!
 //! Under the lock only reference counts change: sorting, matching and the evaluation of objects
-//! that an index does not cover come after it.
+//! that an index does not cover come after the lock.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) enum ReadTime<'a> {
     SnapshotDiff(&'a SnapshotDiff),
 }
 
-/// A group that is smaller than the store by this factor is sorted by itself.
+/// A group that is smaller than the store by this factor is sorted separately.
 const SMALL_GROUP: usize = 8;
 
 impl Core {
@@ -51,10 +51,10 @@ impl Core {
         differences
     }
 
-    /// Calls `read` with the state and the differences of the moment from it.
+    /// Calls `read` with the state and the differences of the moment from this state.
     fn read<R>(&self, at: ReadTime<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
-        // One read lock for state and differences: a change in between would show a moment that
-        // never was.
+        // A single read lock for state and differences: a change in between would show a moment
+        // that never was.
         let state = self.state.read();
         match at {
             ReadTime::Now => read(&state, &self.own_differences(&state)),
@@ -134,7 +134,7 @@ impl Core {
 
     /// Returns the objects of a namespace that the watch has shown, sorted if that costs nothing.
     fn found(&self, state: &State, namespace: Option<&str>) -> CollectedObjects {
-        // Locked only to copy the `Arc`: `sort` on another thread replaces it.
+        // Locked only to copy the `Arc`: `sort` on another thread replaces the order.
         let order = self.order.lock();
         let (membership, ids) = (order.membership, Arc::clone(&order.ids));
         drop(order);
@@ -158,7 +158,7 @@ impl Core {
             return found;
         };
         let Some(group) = state.namespaces.find(namespace) else { return found };
-        // A large group without an order of its own lies side by side in the order of all keys.
+        // A large group without an own order lies side by side in the order of all keys.
         if is_sorted && !group.is_sorted() && group.len() > state.slots.len() / SMALL_GROUP {
             let of = |id: &Id| state.slots.object(*id).and_then(|object| object.key().namespace());
             let first = ids.partition_point(|id| of(id) < Some(namespace));
@@ -249,7 +249,7 @@ impl Core {
     }
 }
 
-/// Objects that an index has for a term, and others that it may not cover.
+/// Objects that an index has for a term, and others that the index may not cover.
 struct Match {
     /// Objects of the index, as the watch has shown them.
     found: Vec<Arc<Object>>,

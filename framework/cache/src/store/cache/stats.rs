@@ -11,8 +11,8 @@ pub struct Sizes {
     pub(crate) index_entries: usize,
 }
 
-/// Sizes of a store at one moment. Computing them visits every index value. The bytes are those of
-/// the store's own memory, without values that readers have decoded.
+/// Sizes of a store at a single moment. Computing them visits every index value. The bytes are
+/// those of the store's own memory, without values that readers have decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// Objects that the watch has shown.
@@ -22,7 +22,7 @@ pub struct StoreStats {
     /// Bytes of the stored content of the objects.
     pub payload_bytes: usize,
     /// Bytes that objects, keys, indexes and spare buffers take up, without the allocator's
-    /// overhead: compare it with [`payload_bytes`](Self::payload_bytes).
+    /// overhead: compare this number with [`payload_bytes`](Self::payload_bytes).
     pub resident_bytes: usize,
     /// Bytes of buffers and objects that are kept for reuse; at most 1.2 MiB or a sixteenth of the
     /// payload.

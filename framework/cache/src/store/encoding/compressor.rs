@@ -1,4 +1,4 @@
-//! Compressed objects: a dictionary per kind, trained from its own first objects.
+//! Compressed objects: a dictionary per kind, trained from the kind's first objects.
 //!
 //! Objects of a kind are alike: an object alone compresses to a third, and to a twelfth with a
 //! dictionary. Metadata and body are packed apart, so that reading labels or versions unpacks
@@ -24,32 +24,32 @@ const SAMPLE_BYTES: usize = 1 << 20;
 const LARGEST_SAMPLE: usize = 128 << 10;
 /// Bytes of a dictionary; twice that is held, once for each direction.
 const DICTIONARY: usize = 48 << 10;
-/// zstd's fastest ordinary level: higher ones save 2 % here.
+/// zstd's fastest ordinary level: higher levels save 2 % here.
 const LEVEL: i32 = 1;
 /// Objects over which a ratio is measured.
 const WINDOW: usize = 512;
-/// Ratio at which a dictionary is replaced, in percent of its first one.
+/// Ratio at which a dictionary is replaced, in percent of the first dictionary's ratio.
 const RETRAIN_PERCENT: usize = 150;
 /// Objects between two trainings, at first; doubled each time.
 const BETWEEN: usize = 8 * SAMPLES;
 
-/// Compresses the objects of one store.
+/// Compresses the objects of a store.
 #[derive(Default)]
 pub(crate) struct Compressor {
     /// Dictionary, samples and ratio.
     state: Mutex<State>,
     /// Contexts for unpacking, which all dictionaries of the store share.
     readers: Arc<Readers>,
-    /// Heads that objects have in common, each with its dictionary.
+    /// Heads that objects have in common, each with a dictionary.
     heads: InternedMeta<ColdShared>,
 }
 
-/// The state of the compressor that its lock protects.
+/// The state of the compressor that the lock protects.
 #[derive(Default)]
 struct State {
     /// The dictionary for new objects; `None` until the first training.
     dictionary: Option<Arc<Dictionary>>,
-    /// Context for packing; made at its first use.
+    /// Context for packing; made at the first use.
     writer: Option<CCtx<'static>>,
     /// Buffer of the last packing; reused.
     packed: Vec<u8>,
@@ -62,7 +62,7 @@ struct State {
 /// Input of the training of a dictionary.
 #[derive(Default)]
 struct Samples {
-    /// The sampled bodies, one behind the other, as zstd takes them.
+    /// The sampled bodies, concatenated, as zstd takes them.
     bytes: Vec<u8>,
     /// Length of each body.
     lengths: Vec<usize>,
@@ -77,7 +77,7 @@ struct Ratio {
     count: usize,
     /// Bytes of their bodies.
     raw: usize,
-    /// Bytes that they were packed into; an object that was not packed counts with its body.
+    /// Bytes that they were packed into; an object that was not packed counts with the body.
     packed: usize,
     /// Packed bytes per 1000, in the first window.
     at_first: Option<usize>,
@@ -115,7 +115,8 @@ impl Ratio {
 }
 
 impl Compressor {
-    /// Compresses `body`; `None` while there is no dictionary, or when it would not get smaller.
+    /// Compresses `body`; `None` while there is no dictionary, or when the body would not get
+    /// smaller.
     pub(in crate::store) fn pack(
         &self,
         object: &Arc<Object>,
@@ -124,7 +125,7 @@ impl Compressor {
         before: Option<&Cold>,
         memory: &BufferPool,
     ) -> Option<Cold> {
-        // Held while compressing: the context and its buffer are shared.
+        // Held while compressing: the context and the buffer are shared.
         let mut state = self.state.lock();
         if state.dictionary.is_none() && state.samples.is_none() {
             state.samples = Some(Samples::default());
@@ -154,7 +155,7 @@ impl Compressor {
     }
 
     /// Trains a dictionary if there are enough samples, which takes tens of milliseconds. Returns
-    /// the objects that waited for it.
+    /// the objects that waited for the dictionary.
     pub(in crate::store) fn train(&self) -> Vec<Arc<Object>> {
         // The samples are taken out, and the training runs without the lock: objects can be packed
         // meanwhile.
@@ -213,7 +214,7 @@ impl State {
         let (head_length, length) =
             (u32::try_from(head.len()).ok()?, u32::try_from(body.len()).ok()?);
         let size = LENGTHS + head.len() + packed.len();
-        // Worth it only if a quarter is saved, the head included.
+        // Packing pays only if a quarter is saved, the head included.
         let is_worth_it = size < body.len() / 4 * 3;
         let buffer = is_worth_it.then(|| {
             memory.buffer(size, |bytes| {
@@ -223,7 +224,7 @@ impl State {
                 bytes.extend_from_slice(packed);
             })
         });
-        // One large object must not pin its size.
+        // A single large object must not determine the buffer's size.
         self.packed.clear();
         self.packed.shrink_to(LARGEST_SAMPLE);
         buffer

@@ -1,8 +1,9 @@
-//! The encoder of one store: converts objects into the kept form, and transforms them before.
+//! The encoder of a store: converts objects into the kept form, and transforms them before.
 //!
-//! An object arrives compact, and indexes on paths read it so; then it is converted, outside of
-//! every lock. An object that cannot be converted (it does not decode, it would not get smaller)
-//! stays compact: the next read returns the error, and the next version is tried anew.
+//! An object arrives compact, and indexes on paths read this form; then the object is converted,
+//! outside of every lock. An object that cannot be converted (an object that does not decode, the
+//! bytes would not get smaller) stays compact: the next read returns the error, and the next
+//! version is tried anew.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::store::object::{Content, DecodedObject, InternedMeta, Object, Shared,
 use windlass_core::resource::ObjectKey;
 use windlass_core::wire::{MetadataScan, value_at_path};
 
-/// Converts the objects of one store, as its mode says.
+/// Converts the objects of a store, according to the mode.
 pub(in crate::store) struct Encoder {
     /// Buffers and statistics of the store.
     pub(super) shared: Arc<StoreShared>,
@@ -38,7 +39,8 @@ impl Encoder {
         }
     }
 
-    /// Converts `object` as [`converted`](Self::converted), with the applied fields that are kept beside it.
+    /// Converts `object` as [`converted`](Self::converted), with the applied fields that are kept
+    /// beside the object.
     ///
     /// # Errors
     /// As there.
@@ -53,8 +55,8 @@ impl Encoder {
         Ok(kept)
     }
 
-    /// Converts `object` into the form of this store. `before` is the object that it replaces,
-    /// `detached` the index values to keep beside it.
+    /// Converts `object` into the form of this store. `before` is the object that `object`
+    /// replaces, `detached` the index values to keep beside the object.
     ///
     /// # Errors
     /// The reason for which the object does not decode into the type that is kept.
@@ -77,7 +79,7 @@ impl Encoder {
         }
     }
 
-    /// Builds an object that keeps the decoded `value`; `body` is the length of its JSON.
+    /// Builds an object that keeps the decoded `value`; `body` is the length of the value's JSON.
     fn decoded(
         &self,
         object: &Object,
@@ -98,7 +100,7 @@ impl Encoder {
         Object::of(object.key().clone(), offsets, content, &self.shared)
     }
 
-    /// Returns the part of a head that objects share; that of the object before, if it is equal.
+    /// Returns the part of a head that objects share; the part of the object before, if equal.
     fn common(&self, head: &[u8], before: Option<&Object>) -> Arc<Box<[u8]>> {
         match before.map(Object::content) {
             Some(Content::DecodedObject(kept)) if **kept.common == *head => {
@@ -108,14 +110,14 @@ impl Encoder {
         }
     }
 
-    /// Returns the object without everything but its metadata.
+    /// Returns the object without everything but the metadata.
     fn metadata_of(&self, object: &Arc<Object>, body: &[u8]) -> Arc<Object> {
         let Some(metadata) = value_at_path(body, &["metadata"]) else {
             return Arc::clone(object);
         };
         /// Bytes around the metadata.
         const FRAME: [&[u8]; 2] = [b"{\"metadata\":", b"}"];
-        // The object consists of its metadata already.
+        // The object consists of metadata already.
         if metadata.len() + FRAME[0].len() + FRAME[1].len() >= body.len() {
             return Arc::clone(object);
         }
@@ -126,8 +128,8 @@ impl Encoder {
         }
     }
 
-    /// Returns the object compressed; as it is while there is no dictionary, or when it would not
-    /// get smaller.
+    /// Returns the object compressed; unchanged while there is no dictionary, or when compression
+    /// would not make the object smaller.
     #[cfg(feature = "cold")]
     fn cold(&self, object: &Arc<Object>, body: &[u8], before: Option<&Object>) -> Arc<Object> {
         let (mut own, mut common) = (Vec::new(), Vec::new());
@@ -147,21 +149,21 @@ impl Encoder {
         }
     }
 
-    /// Returns the object as it is: this build cannot compress.
+    /// Returns the object unchanged: this build cannot compress.
     #[cfg(not(feature = "cold"))]
     fn cold(&self, object: &Arc<Object>, _: &[u8], _: Option<&Object>) -> Arc<Object> {
         Arc::clone(object)
     }
 
     /// Trains the dictionary of a cold kind if there are enough samples, which takes tens of
-    /// milliseconds. Returns the objects that waited for it.
+    /// milliseconds. Returns the objects that waited for the dictionary.
     #[cfg(feature = "cold")]
     pub(in crate::store) fn train(&self) -> Vec<Arc<Object>> {
         self.compressor.train()
     }
 
     /// Returns the object that `scan` shows, after the kind's transform; `None` without a
-    /// transform, or if it fails.
+    /// transform, or if the transform fails.
     pub(in crate::store) fn transformed(
         &self,
         key: &ObjectKey,

@@ -8,13 +8,13 @@ use windlass_core::wire::FieldMask;
 pub(in crate::store) struct FieldPaths(pub(in crate::store) &'static [Path]);
 
 impl FieldPaths {
-    /// Whether a field lies at the path or above it, so that its type decides about the value
+    /// Whether a field lies at the path or above, so that the field's type decides about the value
     /// there.
     pub(in crate::store) fn may_have(self, path: &[&str]) -> bool {
         self.0.iter().any(|field| path.starts_with(field))
     }
 
-    /// Returns the field at the path or above it.
+    /// Returns the field at the path or above.
     pub(in crate::store) fn above(self, path: &[&str]) -> Option<Path> {
         self.0.iter().copied().find(|field| path.starts_with(field))
     }

@@ -1,4 +1,4 @@
-//! The settings with which a store keeps its objects.
+//! The settings with which a store keeps objects.
 
 use std::any::TypeId;
 use std::fmt;
@@ -13,18 +13,18 @@ use crate::store::object::{Object, Path, Shared};
 use windlass_core::resource::{ClusterId, DynamicObject, Resource, ResourceInfo};
 use windlass_core::wire::is_kept_metadata;
 
-/// The settings with which a store keeps its objects.
+/// The settings with which a store keeps objects.
 #[derive(Clone, Debug, Default)]
 pub struct Mode {
     /// Form in which objects are kept.
     pub(super) form: Encoding,
-    /// Change of each object before it is kept.
+    /// Change of each object before storage.
     pub(crate) transform: Option<Transform>,
     /// The cluster in the objects' keys.
     pub(crate) cluster: ClusterId,
 }
 
-/// The form of kept objects, with the settings that it needs.
+/// The form of kept objects, with the settings of that form.
 #[derive(Clone, Default)]
 pub(super) enum Encoding {
     /// JSON without the members that the cache never keeps.
@@ -34,7 +34,7 @@ pub(super) enum Encoding {
     Projected(Arc<Selection>),
     /// JSON of the metadata alone.
     Metadata,
-    /// JSON compressed with a dictionary of the kind; compact until there is one.
+    /// JSON compressed with a dictionary of the kind; compact until there is a dictionary.
     Cold,
     /// Values of a type, beside their metadata.
     Decoded(Decoded),
@@ -115,12 +115,13 @@ impl Mode {
     }
 
     /// Whether the kept form has exactly the object's values at this path. A decoded value may be
-    /// encoded differently from its input.
+    /// encoded differently from the input.
     pub(in crate::store) fn is_exact_at(&self, path: Path) -> bool {
         !matches!(self.form, Encoding::Decoded(_)) && self.has(path)
     }
 
-    /// Returns the fields of the type that objects are read as, if it is known to have only a part.
+    /// Returns the fields of the type that objects are read as, if that type is known to have only
+    /// a part.
     pub(in crate::store) fn fields(&self) -> Option<FieldPaths> {
         match &self.form {
             Encoding::Projected(selection) => Some(selection.fields),
@@ -148,7 +149,7 @@ impl Mode {
         }
     }
 
-    /// Warns when the form is cold without the feature for it.
+    /// Warns when the form is cold without the necessary feature.
     pub(in crate::store) fn warn(&self, info: &ResourceInfo) {
         if cfg!(not(feature = "cold")) && matches!(self.form, Encoding::Cold) {
             tracing::warn!(
@@ -223,7 +224,7 @@ fn is_in_metadata(path: &[&str]) -> bool {
     }
 }
 
-/// Frees spare capacity: serde allocates four elements for one.
+/// Frees spare capacity: serde allocates four elements for a single element.
 fn without_slack(metadata: &mut ObjectMeta) {
     metadata.owner_references.iter_mut().for_each(Vec::shrink_to_fit);
     metadata.finalizers.iter_mut().for_each(Vec::shrink_to_fit);

@@ -1,9 +1,9 @@
 //! Objects of which a part is kept: the bytes of the fields that a projection names.
 //!
 //! A decoded projection is some forty blocks of the process's allocator. An update takes new blocks
-//! in the arena of the thread that decodes and frees the old ones in that of another, so that
-//! resident memory doubles while the objects stay the same. The bytes take half the memory in one
-//! buffer of the store's own, and decoding them later costs no more than decoding at once.
+//! in the arena of the thread that decodes and frees the old ones in the arena of another thread,
+//! so that resident memory doubles while the objects stay the same. The bytes take half the memory
+//! in a single buffer of the store, and decoding them later costs no more than decoding at once.
 //!
 //! Not included: the fields of a projection (`Resource::projected`), and finding them in the bytes
 //! (`wire::FieldMask`).
@@ -40,8 +40,8 @@ impl Encoder {
         Some(Object::new(own.key().clone(), &scan, &self.shared))
     }
 
-    /// Returns the members of `object` that `selection` keeps; `body` are its compact bytes. The
-    /// whole object if the members cannot be found.
+    /// Returns the members of `object` that `selection` keeps; `body` are the object's compact
+    /// bytes. The whole object if the members cannot be found.
     pub(super) fn part(
         &self,
         object: &Arc<Object>,
@@ -78,7 +78,7 @@ fn labels(metadata: MetadataRef<'_>) -> BTreeMap<String, String> {
     metadata.labels().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// Returns `body`, an object as serde wrote it, with other labels.
+/// Returns `body`, an object as written by serde, with other labels.
 fn with_labels(body: &[u8], labels: &[u8]) -> Option<Vec<u8>> {
     let metadata = value_at_path(body, &["metadata"])?;
     let cut = without(metadata, &[vec!["labels".to_owned()]]);

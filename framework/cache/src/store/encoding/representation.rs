@@ -6,19 +6,19 @@
 
 /// Form in which the cache keeps the objects of a kind.
 ///
-/// For a type that derives `Projection` only the bytes of its fields are kept, and a read decodes
-/// them; with [`Typed`](Self::Typed) the decoded value is kept.
+/// For a type that derives `Projection` only the bytes of the type's fields are kept, and a read
+/// decodes them; with [`Typed`](Self::Typed) the decoded value is kept.
 ///
 /// | | kept | a read costs | bytes of an 8.4 KB Pod |
 /// |---|---|---|---|
 /// | [`Compact`](Self::Compact) | JSON, no managedFields | decoding, shared while held | 6,100 |
 /// | [`Typed`](Self::Typed) | the decoded value | a pointer | 42,000 |
 /// | a projection | the JSON of its fields | decoding them: 3 µs, shared while held | 1,400 |
-/// | [`Metadata`](Self::Metadata) | `metadata` | decoding it | 1,300 |
+/// | [`Metadata`](Self::Metadata) | `metadata` | decoding metadata | 1,300 |
 /// | [`Cold`](Self::Cold) | compressed JSON | 2 µs more than `Compact` | 1,000 |
 ///
 /// The figures are resident bytes of single runs with 100,000 Pods and two indexes; the benchmarks
-/// have current ones.
+/// have current figures.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -31,27 +31,27 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Representation {
-    /// The JSON as it came, without `apiVersion`, `kind` and `metadata.managedFields`; decoded by
+    /// The JSON as received, without `apiVersion`, `kind` and `metadata.managedFields`; decoded by
     /// the first read and shared for as long as a reader holds the value. The default.
     #[default]
     Compact,
-    /// The value, decoded once when it arrives: for small kinds that are read on every event.
+    /// The value, decoded once on arrival: for small kinds that are read on every event.
     ///
     /// The bytes are dropped. Fields that the type does not have are not kept, so an index on a
     /// path outside of `metadata` has to be declared before the first list. Unsuitable for many
-    /// objects or large ones: a decoded Pod takes seven times its JSON, and its lists keep the
-    /// spare capacity that serde allocated.
+    /// objects or large ones: a decoded Pod takes seven times the size of the JSON, and the lists
+    /// keep the spare capacity that serde allocated.
     Typed,
     /// `metadata` only, for kinds that are looked up by name, label or owner.
     ///
-    /// The server is asked for metadata only. The rest of an object reads as if it were absent: use
-    /// [`PartialObject`](windlass_core::resource::PartialObject), as types with required fields do not
-    /// decode.
+    /// The server is asked for metadata only. The rest of an object reads as absent: use
+    /// [`PartialObject`](windlass_core::resource::PartialObject), as types with required fields do
+    /// not decode.
     Metadata,
     /// Compressed with a dictionary that is trained from the kind's own first objects; compact
     /// until then.
     ///
     /// For many objects that are rarely read. Without the feature `cold` the same as
-    /// [`Compact`](Self::Compact), with one warning in the log.
+    /// [`Compact`](Self::Compact), with a warning in the log.
     Cold,
 }

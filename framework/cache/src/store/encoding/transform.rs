@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use windlass_core::wire::without;
 
-/// A change to each object before the cache keeps it, mostly to leave members out. Readers,
+/// A change to each object before the cache keeps the object, mostly to leave members out. Readers,
 /// listeners, indexes and selectors all see the transformed object only.
 ///
 /// A transform runs once per version, and once more for the answer to an own write, outside of
 /// every lock. Name, namespace, uid and resourceVersion must stay; an object whose transform
-/// changes them or panics is kept as it came, and that is logged.
+/// changes them or panics is kept unchanged, and that is logged.
 ///
 /// A transformed object must not be written back whole, as the removed members would be lost.
 ///
@@ -27,11 +27,11 @@ use windlass_core::wire::without;
 /// ```
 #[derive(Clone)]
 pub struct Transform {
-    /// Shared by clones; its address is the identity that comparisons use.
+    /// Shared by clones; the address is the identity that comparisons use.
     steps: Arc<[TransformStep]>,
 }
 
-/// One step of a transform.
+/// A step of a transform.
 #[derive(Clone)]
 enum TransformStep {
     /// Members to leave out, by path.
@@ -44,9 +44,9 @@ enum TransformStep {
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 impl Transform {
-    /// Transforms objects with a function. Each object is parsed and printed for it, which costs
-    /// about 100 µs for an 8 KB Pod: prefer [`drop_paths`](Self::drop_paths). `change` must not
-    /// block.
+    /// Transforms objects with a function. Each object is parsed and printed for the call, which
+    /// costs about 100 µs for an 8 KB Pod: prefer [`drop_paths`](Self::drop_paths). `change` must
+    /// not block.
     pub fn new(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self { steps: Arc::new([TransformStep::Change(Arc::new(change))]) }
     }
@@ -63,7 +63,7 @@ impl Transform {
         Self { steps: Arc::new([TransformStep::Drop(paths.iter().map(owned).collect())]) }
     }
 
-    /// Returns a transform that runs this one, and then `next`.
+    /// Returns a transform that runs `self`, and then `next`.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
         Self { steps: self.steps.iter().chain(&*next.steps).cloned().collect() }
@@ -74,8 +74,8 @@ impl Transform {
         self.steps.iter().any(|step| matches!(step, TransformStep::Change(_)))
     }
 
-    /// Whether the transform leaves everything in an object that an apply could set: only the status,
-    /// `managedFields` and kubectl's copy may be left out.
+    /// Whether the transform leaves everything in an object that an apply could set: only the
+    /// status, `managedFields` and kubectl's copy may be left out.
     pub(super) fn keeps_intents(&self) -> bool {
         let is_aside = |path: &Vec<String>| {
             let names: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -91,7 +91,7 @@ impl Transform {
     /// Returns the transformed `object`.
     ///
     /// # Errors
-    /// The reason for which the object is kept as it came.
+    /// The reason for which the object is kept unchanged.
     pub(crate) fn apply<'a>(&self, object: &'a [u8]) -> Result<Cow<'a, [u8]>, &'static str> {
         let mut object = Cow::Borrowed(object);
         for step in &*self.steps {
@@ -120,8 +120,8 @@ impl fmt::Debug for Transform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let step = |step: &TransformStep| match step {
             TransformStep::Drop(paths) => {
-                // A panic of the user's function costs this transform only: the object is kept as
-                // it came.
+                // A panic of the user's function costs this transform only: the object is kept
+                // unchanged.
                 let paths: Vec<_> = paths.iter().map(|path| path.join(".")).collect();
                 format!("drop {}", paths.join(", "))
             }
@@ -131,7 +131,7 @@ impl fmt::Debug for Transform {
     }
 }
 
-/// Two transforms are equal when they are copies of one.
+/// Two transforms are equal when they are copies of the same transform.
 impl PartialEq for Transform {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.steps, &other.steps)

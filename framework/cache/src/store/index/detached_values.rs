@@ -1,14 +1,14 @@
-//! Index values that are kept beside an object, for fields that its kept form lacks.
+//! Index values that are kept beside an object, for fields that the kept form lacks.
 //!
 //! A projection keeps some fields of an object, and an index may be on another field, which is
 //! evaluated while the whole object is there. The values stay beside the kept object. A snapshot
-//! finds the object by them after it has changed, and so does an own write that replaces it before
+//! finds a changed object by these values, and so does an own write that replaces the object before
 //! the watch does. Beside a decoded value the values of all path indexes are kept, because a value
-//! may be encoded differently from its input (a default, a number that lost digits, a time in
+//! may be encoded differently from the input (a default, a number that lost digits, a time in
 //! another form).
 //!
-//! An index that is added after the first objects would miss the fields that were not kept, so it
-//! is refused. Not included: the kept value itself (`encoding`).
+//! An index that is added after the first objects would miss the fields that were not kept, so such
+//! an index is refused. Not included: the kept value (`encoding`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use windlass_core::resource::ResourceInfo;
 use windlass_core::wire::value_at_path;
 
 /// Encodes the values of path indexes for which the kept form may differ from the object; `object`
-/// is as it came.
+/// is the received object.
 pub(in crate::store) fn of_path_indexes(object: &Object, plan: &IndexPlan, mode: &Mode) -> Vec<u8> {
     if plan.declared().iter().all(|(_, path)| mode.is_exact_at(path)) {
         return Vec::new();
@@ -30,8 +30,8 @@ pub(in crate::store) fn of_path_indexes(object: &Object, plan: &IndexPlan, mode:
     let values = visited(object, plan);
     let declared = plan.declared().iter().filter(|(_, path)| !mode.is_exact_at(path));
     let entries = declared.map(|(index, path)| (*path, values.get(index).cloned()));
-    // A part keeps the original bytes, so a value that is absent from the object is absent from it
-    // too.
+    // A part keeps the original bytes, so a value that is absent from the object is absent from the
+    // part too.
     let entries = entries.filter(|(_, values)| !mode.is_part() || values.is_some());
     written(entries.map(|(path, values)| (path, values.unwrap_or_default())).collect())
 }
@@ -55,7 +55,8 @@ pub(in crate::store) fn known(
     let (own, mut before) = (visited(own, plan), visited(object, plan));
     let is_decoded = matches!(object.content(), Content::DecodedObject(_));
     for (index, values) in object.detached().by_index(plan.declared()) {
-        // The decoded value shows the field, so its type has it: a write that lacks it cleared it.
+        // The decoded value shows the field, so the type has the field: a write without the field
+        // cleared the field.
         if is_decoded && before.remove(&index).is_some() {
             continue;
         }

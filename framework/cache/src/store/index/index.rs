@@ -10,12 +10,12 @@ use std::sync::Arc;
 use crate::store::object::{Decoded, Object};
 use windlass_core::resource::Resource;
 
-/// A value that an index can hold; compared by its text.
+/// A value that an index can hold; compared by the text.
 pub trait IndexValue: Display + Send + Sync + 'static {}
 impl<V: Display + Send + Sync + 'static> IndexValue for V {}
 
-/// A handle to an index of `K` by values of type `V`. It carries the index's definition, so no
-/// lookup can name an index that does not exist: the first lookup builds it.
+/// A handle to an index of `K` by values of type `V`. The handle carries the index's definition, so
+/// no lookup can name an index that does not exist: the first lookup builds the index.
 ///
 /// client-go's `IndexFunc` under a name. A constant, so that every lookup names the same
 /// definition:
@@ -34,9 +34,9 @@ impl<V: Display + Send + Sync + 'static> IndexValue for V {}
 /// ```
 #[derive(Debug)]
 pub struct Index<K, V> {
-    /// Name in logs and debug output; not its identity.
+    /// Name in logs and debug output; not the identity.
     pub(crate) name: &'static str,
-    /// Its definition.
+    /// The definition of the index.
     pub(crate) source: IndexSource<K, V>,
 }
 
@@ -67,18 +67,18 @@ impl<K, V: IndexValue> Index<K, V> {
     /// a definition. Names are those of the JSON. A lookup does not find objects without the field,
     /// or with null there.
     ///
-    /// The path ends at a value, or at a list of values. An empty path, or one that ends at the
-    /// metadata or at its labels, annotations or owner references, could find nothing: the store
-    /// refuses it ([`Store::ensure_index`](crate::store::Store::ensure_index)). Other paths are not
-    /// checked: an index on a misspelt path, or on one that ends at an object, finds nothing. In
-    /// `#[index(…)]` the compiler checks a chain of fields, and `crd()` a path.
+    /// The path ends at a value, or at a list of values. An empty path, or a path that ends at the
+    /// metadata or at labels, annotations or owner references, could find nothing: the store
+    /// refuses such an index ([`Store::ensure_index`](crate::store::Store::ensure_index)). Other
+    /// paths are not checked: an index on a misspelt path, or on a path that ends at an object,
+    /// finds nothing. In `#[index(…)]` the compiler checks a chain of fields, and `crd()` a path.
     pub const fn on_path(name: &'static str, path: &'static [&'static str]) -> Self {
         Self { name, source: IndexSource::Path(path, PhantomData) }
     }
 
     /// Defines an index on the values that `values` returns for a decoded object. An object that
     /// does not decode has no values, and neither has a field that was not kept: `values` receives
-    /// an object without it, so an index on a field that a projection or
+    /// an object without the field, so an index on a field that a projection or
     /// [`Metadata`](crate::store::Representation::Metadata) leaves out finds nothing.
     pub const fn new(name: &'static str, values: fn(&K) -> Vec<V>) -> Self {
         Self { name, source: IndexSource::Function(values) }
@@ -91,7 +91,7 @@ impl<K, V: IndexValue> Index<K, V> {
 }
 
 impl<K: Resource, V: IndexValue> Index<K, V> {
-    /// Two indexes on one path are one index, whatever their names.
+    /// Two indexes on the same path are one index, regardless of their names.
     pub(crate) fn id(&self) -> IndexId {
         match self.source {
             IndexSource::Path(path, _) => IndexId::Path(path),
@@ -99,7 +99,7 @@ impl<K: Resource, V: IndexValue> Index<K, V> {
         }
     }
 
-    /// Erases the types of the index, so that one store can hold indexes of several value types.
+    /// Erases the types of the index, so that a store can hold indexes of several value types.
     pub(crate) fn evaluator(&self) -> Evaluator {
         match self.source {
             IndexSource::Path(path, _) => Evaluator::Path(path),
@@ -110,18 +110,18 @@ impl<K: Resource, V: IndexValue> Index<K, V> {
     }
 }
 
-/// Identity of an index: its definition, so that two indexes of one name do not answer for each
-/// other.
+/// Identity of an index: the definition, so that two indexes of the same name do not answer for
+/// each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexId {
-    /// The path; compared by its members, so that equal paths are one index.
+    /// The path; compared by members, so that equal paths are one index.
     Path(&'static [&'static str]),
     /// Name, and address of the function: two functions may share an address after the linker has
     /// merged equal code.
     Function(&'static str, usize),
 }
 
-/// Computes the values of one index.
+/// Computes the values of an index.
 #[derive(Clone)]
 pub(crate) enum Evaluator {
     /// The scalars at a field path.
@@ -130,7 +130,7 @@ pub(crate) enum Evaluator {
     Function(Arc<dyn Evaluate>),
 }
 
-/// Computes an object's values. Runs user code: never call it under a lock.
+/// Computes an object's values. Runs user code: never call the trait under a lock.
 pub(crate) trait Evaluate: Send + Sync {
     /// Calls `each` for every value, and leaves the decoded object in `decoded` for the next
     /// evaluator. Returns false on failure: the values passed so far do not count then.

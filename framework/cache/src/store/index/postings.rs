@@ -11,11 +11,11 @@ pub(in crate::store) type GroupId = u32;
 /// order costs a search and a move for each new member.
 const MOST_SORTED: usize = if cfg!(test) { 6 } else { 64 };
 
-/// All groups of one index. A group that loses its last member is removed.
+/// All groups of an index. A group that loses the last member is removed.
 pub(in crate::store) struct Postings {
     /// Groups by number; `None` is a free number.
     groups: Vec<Option<Group>>,
-    /// Free numbers, the last one to be used first.
+    /// Free numbers, the last number to be used first.
     free: Vec<GroupId>,
     /// Numbers by the hash of the text.
     ids: Ids,
@@ -35,7 +35,7 @@ pub(in crate::store) struct Group {
 
 /// The members of a group; as large as a vector.
 enum GroupMembers {
-    /// A single member: in an index on names or addresses most values have one object.
+    /// A single member: in an index on names or addresses most values have a single object.
     One(Id),
     /// In key order.
     Few(Vec<Id>),
@@ -59,12 +59,12 @@ impl Postings {
         self.links
     }
 
-    /// Returns the group of that number, if there is one.
+    /// Returns the group of that number, if there is any.
     pub(in crate::store) fn at(&self, group: GroupId) -> Option<&Group> {
         self.groups.get(group as usize)?.as_ref()
     }
 
-    /// Returns the group of `text`; `None` when no object has it.
+    /// Returns the group of `text`; `None` when no object has that text.
     pub(in crate::store) fn find(&self, text: &str) -> Option<&Group> {
         self.at(self.id(self.hasher.text(text), text)?)
     }
@@ -74,8 +74,8 @@ impl Postings {
         self.ids.find(hash, |id| self.at(id).is_some_and(|group| *group.text == *text))
     }
 
-    /// Adds `member`, whose object is in `slots`, to the group of `text`. It must not be a member
-    /// yet.
+    /// Adds `member`, whose object is in `slots`, to the group of `text`. `member` must not be a
+    /// member yet.
     pub(in crate::store) fn join(&mut self, text: &str, member: Id, slots: &Slots) -> GroupId {
         let hash = self.hasher.text(text);
         self.links += 1;
@@ -86,7 +86,7 @@ impl Postings {
         id
     }
 
-    /// Creates a group with one member.
+    /// Creates a group with a single member.
     fn open(&mut self, hash: Hash, text: &str, member: Id) -> GroupId {
         let group = Some(Group { text: Box::from(text), members: GroupMembers::One(member) });
         let id = match self.free.pop() {
@@ -170,7 +170,7 @@ impl GroupMembers {
         }
     }
 
-    /// Adds a member; changes the form when it gets too large.
+    /// Adds a member; changes the form when the group gets too large.
     fn insert(&mut self, member: Id, slots: &Slots) {
         match self {
             Self::One(id) => {
@@ -200,7 +200,7 @@ impl GroupMembers {
     /// Removes a member; returns false if none is left.
     fn remove(&mut self, member: Id, slots: &Slots) -> bool {
         match self {
-            // The group is removed as a whole, hence this form stays as it is.
+            // The group is removed as a whole, hence this form stays unchanged.
             Self::One(id) => return *id != member,
             Self::Few(ids) => {
                 if let Some(at) = ids.iter().position(|id| *id == member) {
@@ -209,14 +209,14 @@ impl GroupMembers {
                 match ids.as_slice() {
                     [] => return false,
                     [one] => *self = Self::One(*one),
-                    // A group that shrank must not keep the memory of its peak.
+                    // A group that shrank must not keep the memory of the peak.
                     _ if ids.len() < ids.capacity() / 4 => ids.shrink_to(2 * ids.len()),
                     _ => {}
                 }
             }
             Self::Many(ids) => {
                 ids.remove(member);
-                // At half of the limit, so that a group around the limit does not change its form
+                // At half of the limit, so that a group around the limit does not change the form
                 // with every update.
                 if ids.len() <= MOST_SORTED / 2 {
                     let mut few: Vec<Id> = ids.iter().collect();

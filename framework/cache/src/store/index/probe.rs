@@ -1,4 +1,4 @@
-//! Values of one index, computed for objects outside of the store.
+//! Values of an index, computed for objects outside of the store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use super::index::{Evaluator, IndexId};
 use super::values::{IndexPlan, Values};
 use crate::store::object::Object;
 
-/// Computes the values of one index for objects that a listener receives: those before a change and
-/// those after it. Cheap to clone.
+/// Computes the values of an index for objects that a listener receives: those before a change and
+/// afterwards. Cheap to clone.
 #[derive(Clone)]
 pub struct IndexProbe {
     id: IndexId,
@@ -33,8 +33,8 @@ impl IndexProbe {
         self.id == other.id
     }
 
-    /// Returns the values of a cached object, sorted and distinct. May run user code: never call it
-    /// under a lock.
+    /// Returns the values of a cached object, sorted and distinct. May run user code: never call
+    /// this under a lock.
     #[must_use]
     pub fn values(&self, object: &Arc<Object>) -> Vec<String> {
         let mut values = Values::default();

@@ -1,4 +1,4 @@
-//! One index of a store: from value to objects, and from object to values.
+//! An index of a store: from value to objects, and from object to values.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::postings::{Group, GroupId, Postings};
 use super::values::Texts;
 use crate::store::slots::{Hasher, Id, Slots};
 
-/// An index. Updating an object with unchanged values does not touch it.
+/// An index. Updating an object with unchanged values does not touch the index.
 pub(in crate::store) struct Table {
     /// Identity, by which a lookup finds the index.
     pub(in crate::store) id: IndexId,
@@ -19,7 +19,7 @@ pub(in crate::store) struct Table {
     groups: Postings,
     /// The group of each object by slot id, or `NONE`, or `MANY`.
     column: Vec<GroupId>,
-    /// The groups of the objects that are in more than one, in the order of their texts.
+    /// The groups of the objects that are in several, in the order of their texts.
     many: BTreeMap<Id, Vec<GroupId>>,
 }
 

@@ -1,5 +1,5 @@
-//! Index values: read from an object's bytes in one pass for all indexes, into memory that a batch
-//! shares.
+//! Index values: read from an object's bytes in a single pass for all indexes, into memory that a
+//! batch shares.
 //!
 //! A Pod's bytes are scanned once for all declared paths, and members that lie on no path are
 //! skipped. Nothing is allocated per object.
@@ -15,15 +15,15 @@ use windlass_core::wire::{PathTree, Scalar};
 /// Computation of the values of all indexes, by the number of the index.
 #[derive(Default)]
 pub(in crate::store) struct IndexPlan {
-    /// The paths as a tree, so that one scan serves all of them.
+    /// The paths as a tree, so that a single scan serves all.
     paths: PathTree,
     /// The same paths as a list.
     declared: Vec<(usize, Path)>,
-    /// The functions, each with the number of its index.
+    /// The functions, each with the number of the index.
     functions: Vec<(usize, Arc<dyn Evaluate>)>,
 }
 
-/// One value of one object in one index.
+/// A value of an object in an index.
 struct Value {
     /// Number of the index.
     index: usize,
@@ -34,13 +34,13 @@ struct Value {
 /// The values of some objects.
 #[derive(Default)]
 pub(in crate::store) struct Values {
-    /// The texts of all values, one behind the other; those of removed values stay until the end.
+    /// The texts of all values, concatenated; those of removed values stay until the end.
     text: String,
-    /// The values; those of one object are neighbours.
+    /// The values; those of the same object are neighbours.
     values: Vec<Value>,
 }
 
-/// The values of one object: a part of [`Values`].
+/// The values of an object: a part of [`Values`].
 #[derive(Clone, Debug, Default)]
 pub(in crate::store) struct ValueRange(Range<usize>);
 
@@ -65,19 +65,19 @@ impl IndexPlan {
         self.paths.is_empty() && self.functions.is_empty()
     }
 
-    /// Returns the paths, each with the number of its index.
+    /// Returns the paths, each with the number of the index.
     pub(in crate::store) fn declared(&self) -> &[(usize, Path)] {
         &self.declared
     }
 
-    /// Returns all paths as one tree.
+    /// Returns all paths as a single tree.
     pub(in crate::store) fn paths(&self) -> &PathTree {
         &self.paths
     }
 
     /// Appends the object's values; those of each index are sorted and distinct. Paths are read
-    /// from the object as it `received`, functions get the object that is kept. May run user code:
-    /// never call it under a lock.
+    /// from the object as `received`, functions get the object that is kept. May run user code:
+    /// never call this under a lock.
     pub(in crate::store) fn evaluate(
         &self,
         received: &Object,
@@ -86,7 +86,7 @@ impl IndexPlan {
     ) -> ValueRange {
         let first = into.values.len();
         if !self.paths.is_empty() {
-            // Values that are kept beside an object replace those in its bytes.
+            // Values that are kept beside an object replace those in the object's bytes.
             let indexed = received.detached().by_index(&self.declared);
             received.visit(&self.paths, &mut |index, scalar| match scalar {
                 _ if indexed.iter().any(|(indexed, _)| *indexed == index) => {}
@@ -111,7 +111,7 @@ impl IndexPlan {
 }
 
 impl Values {
-    /// Adds a value by its text.
+    /// Adds a value by the value's text.
     fn add(&mut self, index: usize, value: &dyn Display) {
         let start = self.text.len();
         // A value whose `Display` fails is no value.
@@ -120,7 +120,7 @@ impl Values {
         }
     }
 
-    /// Adds a text; unlike [`add`](Self::add) it needs no formatting.
+    /// Adds a text; unlike [`add`](Self::add) this function needs no formatting.
     fn add_text(&mut self, index: usize, text: &str) {
         let start = self.text.len();
         self.text.push_str(text);
@@ -132,7 +132,7 @@ impl Values {
         let text = &self.text;
         let key = |value: &Value| (value.index, &text[value.text.clone()]);
         let added = &mut self.values[first..];
-        // Most objects have one value, or their values in order: nothing to sort then.
+        // Most objects have a single value, or their values in order: nothing to sort then.
         if !added.is_sorted_by(|a, b| key(a) < key(b)) {
             added.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
             let mut kept = first;
@@ -155,7 +155,7 @@ impl Values {
         self.settle(first)
     }
 
-    /// Returns the values of a part in one index, sorted.
+    /// Returns the values of a part in an index, sorted.
     pub(in crate::store) fn of(&self, part: &ValueRange, index: usize) -> Texts<'_> {
         let values = self.values.get(part.0.clone()).unwrap_or_default();
         let start = values.partition_point(|value| value.index < index);
@@ -169,7 +169,7 @@ impl Values {
 pub(in crate::store) struct Texts<'a> {
     /// The texts of all values.
     text: &'a str,
-    /// The values of one object in one index, in the order of their texts.
+    /// The values of an object in an index, in the order of their texts.
     values: &'a [Value],
 }
 

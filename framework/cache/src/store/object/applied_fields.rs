@@ -1,9 +1,9 @@
 //! The fields that some field managers have applied to the objects of a store.
 //!
-//! `metadata.managedFields` are cut from every object. For the kinds that a controller owns, the entry of its own
-//! applies is kept beside the object, so that a child is compared with its intent without a request. Objects
-//! of one shape have the same entry but for the uid of their owner: with a mark in its place the text is
-//! shared.
+//! `metadata.managedFields` are cut from every object. For the kinds that a controller owns, the
+//! entry of the controller's own applies is kept beside the object, so that a child is compared
+//! with the intent without a request. Objects of the same shape have the same entry but for the uid
+//! of their owner: with a mark in place of the uid the text is shared.
 
 // DESIGN.md, 167: The cache keeps the entry of the controller's own applies
 
@@ -19,17 +19,19 @@ use serde_json::value::RawValue;
 
 use super::interned_meta::InternedMeta;
 
-/// Most managers of a store; the entries of further ones are not kept.
+/// Most managers of a store; the entries of further managers are not kept.
 const MOST_MANAGERS: usize = 16;
-/// Between the parts of a kept text; no JSON text has it.
+/// Between the parts of a kept text; no JSON text has that character.
 const SEPARATOR: char = '\0';
-/// The uid of an owner within the text of an entry, which is the key of a list as a text within JSON.
+/// The uid of an owner within the text of an entry, which is the key of a list as a text within
+/// JSON.
 const OWNER: [&str; 2] = ["\\\"uid\\\":\\\"", "\\\""];
 /// In place of the uid of the object's controller.
 const MARK: &str = "*";
-/// Bytes of a shared text beside its content: two counters, pointer and length.
+/// Bytes of a shared text beside the content: two counters, pointer and length.
 const TEXT: usize = 4 * size_of::<usize>();
-/// Bytes of an object's entry; the nodes of the map are about half full, as the numbers of objects grow.
+/// Bytes of an object's entry; the nodes of the map are about half full, as the numbers of objects
+/// grow.
 const ENTRY: usize = 4 * size_of::<usize>();
 
 /// The tree of fields that a manager has applied to an object.
@@ -42,7 +44,7 @@ pub struct FieldTree {
     pub fields: Value,
 }
 
-/// The kept entries of one store.
+/// The kept entries of a store.
 #[derive(Default)]
 pub(in crate::store) struct AppliedEntries {
     /// Whether any manager's entries are kept; read for each object without the lock.
@@ -84,7 +86,7 @@ impl AppliedEntries {
         if !is_known && entries.managers.len() < MOST_MANAGERS {
             entries.managers.push(manager.to_owned());
         }
-        // Relaxed: an object that misses it is applied once more, which is harmless.
+        // Relaxed: an object that misses the flag is applied once more, which is harmless.
         self.is_used.store(true, Ordering::Relaxed);
     }
 
@@ -93,8 +95,8 @@ impl AppliedEntries {
         self.is_used.load(Ordering::Relaxed)
     }
 
-    /// Keeps the entries of an object; `managed` is the JSON of its `managedFields`, `owner` the uid of its
-    /// controller.
+    /// Keeps the entries of an object; `managed` is the JSON of the object's `managedFields`,
+    /// `owner` the uid of the object's controller.
     pub(super) fn note(&self, serial: u64, managed: &[u8], owner: Option<&str>) {
         let read: Vec<Entry<'_>> = serde_json::from_slice(managed).unwrap_or_default();
         let mut entries = self.entries.lock();
@@ -107,7 +109,7 @@ impl AppliedEntries {
         entries.add(serial, text);
     }
 
-    /// Keeps the entries of an object for another form of it.
+    /// Keeps the entries of an object for another form of the object.
     pub(in crate::store) fn carry(&self, from: u64, to: u64) {
         if !self.is_used() {
             return;
@@ -125,7 +127,8 @@ impl AppliedEntries {
         }
     }
 
-    /// Returns the fields that the manager has applied to an object, whose controller has the uid `owner`.
+    /// Returns the fields that the manager has applied to an object, whose controller has the uid
+    /// `owner`.
     pub(super) fn get(&self, serial: u64, manager: &str, owner: Option<&str>) -> Option<FieldTree> {
         // Copied under the lock: a reference that a reader holds would count as an object's.
         let text = self.entries.lock().by_serial.get(&serial)?.to_vec();
@@ -153,7 +156,7 @@ impl AppliedEntries {
 impl Entries {
     fn add(&mut self, serial: u64, text: Arc<Box<[u8]>>) {
         let length = text.len() + TEXT;
-        // All references are in the map, so the first one is alone.
+        // All references are in the map, so the first reference is alone.
         if Arc::strong_count(&text) == 1 {
             self.text_bytes += length;
         }
@@ -170,7 +173,7 @@ impl Entries {
 }
 
 impl Entry<'_> {
-    /// Whether it is about the object's own fields, applied by one of the managers.
+    /// Whether the entry is about the object's own fields, applied by any of the managers.
     fn is_of(&self, managers: &[String]) -> bool {
         let manager = self.manager.as_deref().unwrap_or_default();
         self.operation.as_deref() == Some("Apply")
@@ -188,7 +191,7 @@ impl Entry<'_> {
         let [before, after] = OWNER;
         let marked = format!("{before}{MARK}{after}");
         let fields = match owner {
-            // A text that has the mark already could not be told from one that was marked.
+            // A text that has the mark already could not be distinguished from a marked text.
             _ if fields.contains(&marked) => return None,
             Some(owner) => Cow::Owned(fields.replace(&format!("{before}{owner}{after}"), &marked)),
             None => Cow::Borrowed(fields),

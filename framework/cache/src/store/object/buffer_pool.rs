@@ -1,11 +1,11 @@
-//! The byte memory of one store: buffers of few sizes that are reused.
+//! The byte memory of a store: buffers of few sizes that are reused.
 //!
-//! An update frees one buffer and takes another of about the same size. With a general allocator
-//! the freed buffers end up in another thread's arena or between others, and resident memory
-//! doubles within a few updates of each object. Here a freed buffer is kept in a list of its size
-//! for the next object, and the lists are bounded.
+//! An update frees a buffer and takes another of about the same size. With a general allocator the
+//! freed buffers end up in another thread's arena or between others, and resident memory doubles
+//! within a few updates of each object. Here a freed buffer is kept in a list of the same size for
+//! the next object, and the lists are bounded.
 //!
-//! No pages, no compaction, no `unsafe`: a buffer is a `Vec` whose capacity is one of the sizes.
+//! No pages, no compaction, no `unsafe`: a buffer is a `Vec` whose capacity is among the sizes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,14 +23,14 @@ const STEP: usize = 64;
 const LARGE: usize = 8 << 10;
 /// Bytes that the allocator puts before a block; sizes leave room for it.
 const ALLOCATOR_HEADER: usize = 8;
-/// Larger buffers are not kept: each is a mapping of its own that goes back to the system at once.
+/// Larger buffers are not kept: each is a separate mapping that goes back to the system at once.
 const LARGEST_KEPT: usize = 128 << 10;
 /// Bytes that the lists may hold, however small the store is: a few batches of Pods.
 const ALWAYS_KEPT: usize = 1 << 20;
 /// Largest share of the bytes in use that the lists may hold: one part in this many.
 const KEPT_SHARE: usize = 16;
 
-/// The buffers of one store.
+/// The buffers of a store.
 #[derive(Default)]
 pub(crate) struct BufferPool {
     lists: Mutex<Lists>,
@@ -90,7 +90,7 @@ impl BufferPool {
         Buffer { bytes }
     }
 
-    /// Takes a free buffer, or allocates one.
+    /// Takes a free buffer, or allocates a new buffer.
     fn take(&self, size: usize) -> Vec<u8> {
         let mut lists = self.lists.lock();
         let found = lists.take(size);
@@ -132,13 +132,13 @@ impl Lists {
     /// Takes the smallest free buffer that fits without much waste.
     fn take(&mut self, size: usize) -> Option<Vec<u8>> {
         let most = size + (size / KEPT_SHARE).max(SMALL_STEP);
-        // An empty list stays: the next buffer of its size comes back before long.
+        // An empty list stays: the next buffer of that size comes back before long.
         let taken = self.free.range_mut(size..=most).find_map(|(_, list)| list.pop())?;
         self.free_bytes -= taken.capacity();
         Some(taken)
     }
 
-    /// Keeps a buffer; returns buffers that exceed the bound, this one or others.
+    /// Keeps a buffer; returns buffers that exceed the bound, the given buffer or others.
     fn keep(&mut self, buffer: Vec<u8>) -> Vec<Vec<u8>> {
         let capacity = buffer.capacity();
         if capacity > LARGEST_KEPT {

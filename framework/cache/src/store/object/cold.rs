@@ -16,7 +16,7 @@ use super::interned_meta::Common;
 /// Decompression contexts that are kept; each holds about 100 KB.
 const READERS: usize = 4;
 
-/// A compressed object with its head.
+/// A compressed object with the head.
 pub(crate) struct Cold {
     /// Length of the head and of the unpacked body (4 bytes each), head, packed body.
     pub(in crate::store) bytes: Buffer,
@@ -75,8 +75,8 @@ impl Cold {
         &self.shared.head
     }
 
-    /// Returns the body. If it cannot be decompressed, which is a defect, it is empty, and that is
-    /// logged.
+    /// Returns the body. A body that cannot be decompressed, which is a defect, is empty, and that
+    /// is logged.
     pub(in crate::store) fn unpacked(&self) -> Vec<u8> {
         let (head, length) = self.lengths();
         let packed = self.bytes.get(LENGTHS + head..).unwrap_or_default();
@@ -90,7 +90,7 @@ impl Cold {
         // Writes no further than the capacity.
         let outcome = reader.decompress_using_ddict(&mut body, packed, &dictionary.unpack);
         let mut readers = readers.lock();
-        // Bounded: a burst of parallel reads must not keep its contexts.
+        // Bounded: a burst of parallel reads must not keep the contexts.
         if readers.len() < READERS {
             readers.push(reader);
         }

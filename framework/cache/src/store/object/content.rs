@@ -11,17 +11,17 @@ use super::cold::Cold;
 use super::decoded::DecodedObject;
 use super::projected_fields::ProjectedFields;
 
-/// The stored content of an object. Variants other than the default one are boxed: the enum is as
-/// large as a buffer.
+/// The stored content of an object. Variants other than the default are boxed: the enum is as large
+/// as a buffer.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// The compact JSON; the offsets point into it.
+    /// The compact JSON; the offsets point into the buffer.
     Compact(Buffer),
     /// The compact JSON of some fields, and index values of others.
     Projected(Box<ProjectedFields>),
-    /// The decoded value, and the bytes of its metadata.
+    /// The decoded value, and the bytes of the metadata.
     DecodedObject(Box<DecodedObject>),
-    /// Compressed, behind the bytes of its metadata.
+    /// Compressed, behind the bytes of the metadata.
     #[cfg(feature = "cold")]
     Cold(Box<Cold>),
 }
@@ -55,7 +55,7 @@ impl Content {
         }
     }
 
-    /// Returns the object as JSON, as far as it is kept.
+    /// Returns the object as JSON, as far as kept.
     pub(crate) fn body(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Compact(bytes) => Cow::Borrowed(bytes),

@@ -12,7 +12,7 @@ use windlass_core::wire::{MetadataScan, times, value_at_path};
 /// A decoded value of any type.
 pub(in crate::store) type Shared = Arc<dyn Value + Send + Sync>;
 
-/// A decoded value without its type.
+/// A decoded value without the type.
 pub(crate) trait Value: Any + Send + Sync {
     /// The value as compact JSON.
     fn json(&self) -> Vec<u8>;
@@ -38,7 +38,7 @@ impl<K: Resource> Value for K {
         if known.is_some() || K::projection().is_none() {
             return known;
         }
-        // A projection may have the annotation in a field of its own, and not in its metadata.
+        // A projection may have the annotation in a separate field, not in the metadata.
         let bytes = serde_json::to_vec(self).ok()?;
         let path = ["metadata", "annotations", key];
         serde_json::from_slice(value_at_path(&bytes, &path)?).ok()
@@ -49,7 +49,7 @@ impl<K: Resource> Value for K {
     }
 }
 
-/// A decoded value that is kept, and the head that was read from its bytes.
+/// A decoded value that is kept, and the head that was read from the object's bytes.
 pub(crate) struct DecodedObject {
     /// The head, followed by index values of fields that the value lacks.
     pub(in crate::store) head: Buffer,
@@ -81,7 +81,7 @@ impl DecodedObject {
         Self { head, common, value, weight: short(weight), detached: short(detached) }
     }
 
-    /// Returns the value, if it is a `K`.
+    /// Returns the value, if the value is a `K`.
     pub(in crate::store) fn value<K: Resource>(&self) -> Option<Arc<K>> {
         let any: Arc<dyn Any + Send + Sync> = Arc::<dyn Value + Send + Sync>::clone(&self.value);
         any.downcast().ok()

@@ -20,11 +20,11 @@ const STRIDE: u64 = 97;
 /// The values that were decoded last, by the serial number of their object.
 #[derive(Default)]
 pub(crate) struct DecodedCache {
-    /// One lock for each place, so that readers of different objects do not contend.
+    /// A lock for each place, so that readers of different objects do not contend.
     places: OnceLock<Box<[Mutex<Share>]>>,
 }
 
-/// A decoded value and the serial number of its object.
+/// A decoded value and the serial number of the object.
 struct Share {
     serial: u64,
     value: Weak<dyn Any + Send + Sync>,
@@ -38,7 +38,7 @@ impl Share {
 }
 
 impl DecodedCache {
-    /// Returns the value of that object, if a reader holds it.
+    /// Returns the value of that object, if a reader holds the value.
     pub(crate) fn get(&self, serial: u64) -> Option<Decoded> {
         let share = self.places.get()?[place(serial)].lock();
         if share.serial == serial { share.value.upgrade() } else { None }
@@ -50,7 +50,7 @@ impl DecodedCache {
         let places = (0..PLACES).map(|_| Mutex::new(Share::nobody()));
         let places = self.places.get_or_init(|| places.collect());
         let before = std::mem::replace(&mut *places[place(serial)].lock(), share);
-        // Outside of the lock: the last weak reference frees the memory of its value.
+        // Outside of the lock: the last weak reference frees the memory of the value.
         drop(before);
     }
 }

@@ -12,10 +12,10 @@ pub(in crate::store) type Path = &'static [&'static str];
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::store) struct DetachedIndexValues<'a>(&'a [u8]);
 
-/// A path, and the values at it.
+/// A path, and the values at that path.
 type Entry<'a> = (Vec<Cow<'a, str>>, Vec<Cow<'a, str>>);
 
-/// The number of an index, and its values.
+/// The number of an index, and the values in that index.
 pub(in crate::store) type IndexedValues<'a> = (usize, Vec<Cow<'a, str>>);
 
 impl<'a> DetachedIndexValues<'a> {
@@ -23,7 +23,8 @@ impl<'a> DetachedIndexValues<'a> {
         Self(bytes)
     }
 
-    /// Returns the recorded values of declared paths; they are complete, whatever else is kept.
+    /// Returns the recorded values of declared paths; they are complete, regardless of the rest of
+    /// the kept object.
     pub(in crate::store) fn by_index(self, declared: &[(usize, Path)]) -> Vec<IndexedValues<'a>> {
         if self.0.is_empty() {
             return Vec::new();

@@ -1,9 +1,9 @@
 //! Labels, finalizers and owners that objects share.
 //!
-//! They are the same for the Pods of one Deployment, 300 bytes each: more than the rest of a
+//! Such heads are the same for the Pods of a Deployment, 300 bytes each: more than the rest of a
 //! compressed object. They are shared with the previous version and with the neighbours in a list;
-//! a bounded table is enough for that. An entry without users costs its bytes until another entry
-//! replaces it.
+//! a bounded table is enough for that. An entry without users costs memory until another entry
+//! replaces that entry.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
@@ -37,7 +37,7 @@ impl<T> Default for InternedMeta<T> {
 }
 
 impl<T: Common> InternedMeta<T> {
-    /// Returns the shared value with this head if it `fits`, else a new one from `make`.
+    /// Returns the shared value with this head if that value `fits`, else a new value from `make`.
     pub(in crate::store) fn share(
         &self,
         head: &[u8],
@@ -58,7 +58,7 @@ impl<T: Common> InternedMeta<T> {
         let made = Arc::new(make(head));
         let before = std::mem::replace(&mut places[place], Arc::downgrade(&made));
         drop(places);
-        // Outside of the lock: the last weak reference frees the memory of its value.
+        // Outside of the lock: the last weak reference frees the memory of the value.
         drop(before);
         made
     }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::object::Object;
 use windlass_core::resource::ObjectKey;
 
-/// Error of an object whose bytes do not decode into its type. Metadata and raw bytes can still be
+/// Error of an object whose bytes do not decode into the type. Metadata and raw bytes can still be
 /// read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
@@ -34,7 +34,7 @@ pub(in crate::store) trait InvalidSink: Send + Sync {
     fn note_invalid(&self, object: &Arc<Object>, of: TypeId, message: &Arc<str>);
 }
 
-/// The objects of one store that did not decode.
+/// The objects of a store that did not decode.
 #[derive(Default)]
 pub(in crate::store) struct Invalids {
     known: Mutex<BTreeMap<ObjectKey, InvalidRecord>>,
@@ -42,7 +42,7 @@ pub(in crate::store) struct Invalids {
     is_any: AtomicBool,
 }
 
-/// A finding about one object.
+/// A finding about an object.
 struct InvalidRecord {
     message: Arc<str>,
     /// The type into which the object does not decode.
@@ -52,7 +52,7 @@ struct InvalidRecord {
     is_outdated: bool,
 }
 
-/// Difference of a finding from the earlier ones.
+/// Difference of a finding from earlier findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum InvalidChange {
     /// The object was not known to be invalid.
@@ -74,7 +74,7 @@ impl Invalids {
         let (message, object) = (Arc::clone(message), Arc::clone(object));
         let found = InvalidRecord { message, of, object, is_outdated: false };
         let mut known = self.known.lock();
-        // Set before the entry is inserted: a reader that sees it waits for the lock.
+        // Set before the entry is inserted: a reader that sees the flag waits for the lock.
         self.is_any.store(true, Ordering::Release);
         match known.entry(found.object.key().clone()) {
             Entry::Vacant(place) => {
@@ -92,7 +92,7 @@ impl Invalids {
         }
     }
 
-    /// Returns the error of decoding this version into the type `of`, if it was tried before.
+    /// Returns the error of decoding this version into the type `of`, if decoding was tried before.
     pub(in crate::store) fn of(&self, object: &Object, of: TypeId) -> Option<Arc<str>> {
         if !self.is_any.load(Ordering::Acquire) {
             return None;
@@ -105,8 +105,8 @@ impl Invalids {
         is_it.then(|| Arc::clone(&found.message))
     }
 
-    /// Handles changes of the store, each a key and its new object: changed objects are to be
-    /// decoded anew, deleted ones are forgotten.
+    /// Handles changes of the store, each a key and the new object: changed objects are to be
+    /// decoded anew, deleted objects are forgotten.
     pub(in crate::store) fn changed<'a>(
         &self,
         changes: impl Iterator<Item = (&'a ObjectKey, Option<&'a Arc<Object>>)>,

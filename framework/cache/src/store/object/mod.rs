@@ -1,7 +1,7 @@
 //! Objects and the memory that they take up.
 //!
-//! An object has a key, the offsets of its metadata, and its content in one of the kept forms.
-//! Buffers, blocks and decoded values are pooled or shared per store. Nothing here knows the store.
+//! An object has a key, the offsets of the metadata, and the content in a kept form. Buffers,
+//! blocks and decoded values are pooled or shared per store. Nothing here knows the store.
 
 mod applied_fields;
 mod buffer_pool;

@@ -1,4 +1,4 @@
-//! One object of the cache: key, offsets of its metadata, and content.
+//! An object of the cache: key, offsets of its metadata, and content.
 
 // DESIGN.md, 25: Cached objects are JSON bytes with offsets into them
 
@@ -33,7 +33,7 @@ pub struct Object {
     shared: Arc<StoreShared>,
 }
 
-/// State that the objects of one store share: the kind, buffers and shared values, and the findings
+/// State that the objects of a store share: the kind, buffers and shared values, and the findings
 /// about objects that do not decode.
 pub(in crate::store) struct StoreShared {
     pub(crate) info: ResourceInfo,
@@ -50,9 +50,9 @@ pub(in crate::store) struct StoreShared {
     serials: AtomicU64,
 }
 
-/// Bytes of an object beside its key and its content, with the two counters of an `Arc`.
+/// Bytes of an object beside key and content, with the two counters of an `Arc`.
 const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
-/// Bytes of a key's block, without its text.
+/// Bytes of a key's block, without the text.
 const ABOUT: usize = 3 * size_of::<usize>();
 
 impl fmt::Debug for Object {
@@ -121,7 +121,7 @@ impl Object {
         Self::of(key, scan.offsets(), Content::Compact(bytes), shared)
     }
 
-    /// Builds an object from its parts; `offsets` point into the content's metadata bytes.
+    /// Builds an object from parts; `offsets` point into the content's metadata bytes.
     pub(in crate::store) fn of(
         key: ObjectKey,
         offsets: MetadataOffsets,
@@ -142,7 +142,7 @@ impl Object {
         Arc::new(Self { key, offsets, content, serial, shared: Arc::clone(shared) })
     }
 
-    /// Reads one byte of the key's text and one of the content, to load both into the processor's
+    /// Reads a byte of the key's text and a byte of the content, to load both into the processor's
     /// cache.
     pub(in crate::store) fn prefetch(&self) -> u8 {
         let (own, _) = self.content.head_bytes();
@@ -150,7 +150,7 @@ impl Object {
         first(self.key.name().as_bytes()) ^ first(self.offsets.resource_version.of(own))
     }
 
-    /// Replaces the object's key by an equal one that other versions share, unless the object has
+    /// Replaces the object's key by an equal key that other versions share, unless the object has
     /// other references.
     pub(in crate::store) fn adopt(object: &mut Arc<Self>, key: ObjectKey) {
         if let Some(object) = Arc::get_mut(object) {
@@ -216,7 +216,7 @@ impl Object {
         self.version() == other.version() && self.content.is_same(&other.content)
     }
 
-    /// Returns the object as JSON, as far as it is kept.
+    /// Returns the object as JSON, as far as kept.
     #[doc(hidden)]
     pub fn body(&self) -> Cow<'_, [u8]> {
         self.content.body()
@@ -252,9 +252,9 @@ impl Object {
         }
     }
 
-    /// Bytes of the object, without its place in the store.
+    /// Bytes of the object, without the place in the store.
     pub(crate) fn resident(&self) -> usize {
-        // A reference count and the key's header precede its text.
+        // A reference count and the key's header precede the key's text.
         let key = self.key.namespace().map_or(0, |namespace| namespace.len() + 1);
         let key = key + self.key.name().len();
         let fixed = BLOCK + ABOUT + key;
@@ -277,7 +277,7 @@ impl Object {
     }
 
     /// Decodes the object into a `K`, or returns the value that another reader holds. The failure
-    /// of a cached version is remembered: it is not decoded again.
+    /// of a cached version is remembered: the version is not decoded again.
     pub(crate) fn decode<K: Resource>(self: &Arc<Self>) -> Result<Arc<K>, Invalid> {
         if let Content::DecodedObject(kept) = &self.content
             && let Some(value) = kept.value::<K>()
@@ -316,8 +316,8 @@ impl Object {
     pub(in crate::store) fn parse<K: Resource>(&self) -> Result<K, String> {
         let body = self.body();
         let named;
-        // Types with a static kind need not parse these members; dynamic ones would lose their kind
-        // without them.
+        // Types with a static kind need not parse these members; dynamic types would lose their
+        // kind without them.
         let bytes = if K::static_info().is_none() {
             named = self.named(&body);
             &named
@@ -359,7 +359,7 @@ impl Drop for Object {
     }
 }
 
-/// Decodes a value. A projection skips most of a whole object; a part holds only its fields.
+/// Decodes a value. A projection skips most of a whole object; a part holds only the type's fields.
 fn decode<K: Resource>(bytes: &[u8], is_part: bool) -> serde_json::Result<K> {
     let text = text_of(bytes)?;
     let partial = if is_part { None } else { K::decode_partial(text) };

@@ -1,10 +1,10 @@
 //! A pool of object blocks, for the next objects.
 //!
-//! An object is a block of the process's allocator beside its bytes, which are the store's own
-//! (`buffer_pool`). An update takes a block in the arena of the thread that applies it and frees
-//! another in the arena of the thread that made it, so that small objects, and compressed ones most
-//! of all, take a fifth more after some updates of each. Here a block is kept for the next object
-//! instead.
+//! An object is a block of the process's allocator beside the bytes, which are in buffers of the
+//! store (`buffer_pool`). An update takes a block in the arena of the thread that applies the
+//! update and frees another in the arena of the thread that made that block, so that small objects,
+//! and compressed ones most of all, take a fifth more after some updates of each. Here a block is
+//! kept for the next object instead.
 //!
 //! No `unsafe`: a block is an `Arc` without other references, whose content is overwritten.
 
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 /// Largest number of pooled blocks: the turnover of a few batches, 200 KB.
 const MOST: usize = 1024;
 
-/// The blocks of one store that are free.
+/// The blocks of a store that are free.
 pub(crate) struct ObjectPool<T> {
     free: Mutex<Free<T>>,
 }

@@ -5,9 +5,9 @@
 
 use hashbrown::HashTable;
 
-/// The hash function of one store.
+/// The hash function of a store.
 ///
-/// Not a cryptographic one: hashes never leave the process.
+/// Not a cryptographic hash: hashes never leave the process.
 #[derive(Clone, Copy)]
 pub(crate) struct Hasher {
     /// Start of every state; odd, hence never zero.
@@ -20,19 +20,19 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 impl Hasher {
     /// Creates a hash function; equal seeds give equal hashes.
     pub(crate) fn new(seed: u64) -> Self {
-        // Never zero: with a zero seed, a zero word would hide the words before it.
+        // Never zero: with a zero seed, a zero word would hide all earlier words.
         Self { seed: fold(seed ^ SPREAD, SPREAD) | 1 }
     }
 
-    /// Returns the hash of one text.
+    /// Returns the hash of a text.
     pub(crate) fn text(self, text: &str) -> Hash {
         Hash(narrow(self.bytes(self.seed, text.as_bytes())))
     }
 
     /// Returns the hash of a key's parts.
     ///
-    /// A key without a namespace hashes as one with an empty namespace; the comparison
-    /// of keys separates them.
+    /// A key without a namespace hashes as a key with an empty namespace; the comparison of keys
+    /// separates them.
     pub(crate) fn parts(self, namespace: Option<&str>, name: &str) -> Hash {
         let state = self.bytes(self.seed, namespace.unwrap_or_default().as_bytes());
         Hash(narrow(self.bytes(state, name.as_bytes())))
@@ -62,12 +62,12 @@ fn narrow(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// A hash that is small enough to be kept beside its key: a table grows without reading its keys.
+/// A hash that is small enough to be kept beside the key: a table grows without reading keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hash(u32);
 
 impl Hash {
-    /// Spreads the bits, as the table uses the highest and the lowest ones.
+    /// Spreads the bits, as the table uses the highest and the lowest bits.
     fn wide(self) -> u64 {
         u64::from(self.0).wrapping_mul(SPREAD)
     }
@@ -78,7 +78,7 @@ impl Hash {
 /// Keys are not kept: a lookup compares with the objects in the slab, through a closure.
 #[derive(Default)]
 pub(crate) struct Ids {
-    /// The hash stands beside its number, so that growing and most mismatches touch no object.
+    /// The hash stands beside the number, so that growing and most mismatches touch no object.
     table: HashTable<(Hash, u32)>,
 }
 
@@ -89,7 +89,7 @@ impl Ids {
         found.map(|(_, id)| *id)
     }
 
-    /// Adds a number; it must not be there.
+    /// Adds a number; the number must not be there yet.
     pub(crate) fn insert(&mut self, hash: Hash, id: u32) {
         self.table.insert_unique(hash.wide(), (hash, id), |(hash, _)| hash.wide());
     }
@@ -99,13 +99,13 @@ impl Ids {
         if let Ok(entry) = self.table.find_entry(hash.wide(), |(_, other)| *other == id) {
             entry.remove();
         }
-        // A table that shrank must not keep the memory of its peak.
+        // A table that shrank must not keep the memory of the peak.
         if self.table.len() < self.table.capacity() / 4 {
             self.table.shrink_to(2 * self.table.len(), |(hash, _)| hash.wide());
         }
     }
 
-    /// Bytes that it takes up.
+    /// Bytes that the table takes up.
     pub(crate) fn resident(&self) -> usize {
         self.table.allocation_size()
     }
@@ -114,7 +114,7 @@ impl Ids {
 /// A set of numbers, hashed by their value.
 #[derive(Default)]
 pub(crate) struct IdSet {
-    /// The numbers; each is its own hash before [`Hash::wide`].
+    /// The numbers; each number is also the hash, before [`Hash::wide`].
     table: HashTable<u32>,
 }
 
@@ -129,19 +129,19 @@ impl IdSet {
         self.table.iter().copied()
     }
 
-    /// Adds a number; it must not be there.
+    /// Adds a number; the number must not be there yet.
     pub(crate) fn insert(&mut self, id: u32) {
         self.table.insert_unique(Hash(id).wide(), id, |id| Hash(*id).wide());
     }
 
-    /// Removes a number, if it is there.
+    /// Removes a number, if present.
     pub(crate) fn remove(&mut self, id: u32) {
         if let Ok(entry) = self.table.find_entry(Hash(id).wide(), |other| *other == id) {
             entry.remove();
         }
     }
 
-    /// Bytes that it takes up.
+    /// Bytes that the set takes up.
     pub(crate) fn resident(&self) -> usize {
         self.table.allocation_size()
     }

@@ -15,7 +15,8 @@ pub(in crate::store) type Id = u32;
 
 /// An object in the store.
 pub(in crate::store) struct Slot {
-    /// The object; replaced as a whole, so that readers who hold the former one keep it.
+    /// The object; replaced as a whole, so that readers who hold the former object keep that
+    /// object.
     pub(in crate::store) object: Arc<Object>,
     /// The last run that showed the object.
     ///
@@ -25,12 +26,12 @@ pub(in crate::store) struct Slot {
 
 /// All objects of a store.
 ///
-/// A place keeps its number while its object is there: indexes name objects by numbers of four
+/// A place keeps the number while the object is there: indexes name objects by numbers of four
 /// bytes.
 pub(in crate::store) struct Slots {
     /// Objects by number; `None` is a free place.
     places: Vec<Option<Slot>>,
-    /// Numbers of the free places, the last one to be used first.
+    /// Numbers of the free places, the last number to be used first.
     free: Vec<Id>,
     /// Numbers by the hash of the key.
     ids: Ids,
@@ -57,12 +58,12 @@ impl Slots {
         self.places.len() - self.free.len()
     }
 
-    /// Number of places; every id is below it.
+    /// Number of places; every id is below this number.
     pub(in crate::store) fn places(&self) -> usize {
         self.places.len()
     }
 
-    /// Returns the hash of a key; the cluster takes no part, as it is the same for all.
+    /// Returns the hash of a key; the cluster takes no part, as the cluster is the same for all.
     pub(in crate::store) fn hash(&self, key: Parts<'_>) -> Hash {
         self.hasher.parts(key.1, key.2)
     }
@@ -77,18 +78,18 @@ impl Slots {
         self.ids.find(hash, |id| self.at(id).is_some_and(|slot| parts(slot.object.key()) == key))
     }
 
-    /// Returns the object at a place with its run; `None` for a free place.
+    /// Returns the object at a place with the run; `None` for a free place.
     pub(in crate::store) fn at(&self, id: Id) -> Option<&Slot> {
         self.places.get(id as usize)?.as_ref()
     }
 
-    /// As [`at`](Self::at), for a change. The key of the object must stay, since `ids` has its
-    /// hash.
+    /// As [`at`](Self::at), for a change. The key of the object must stay, since `ids` has the
+    /// key's hash.
     pub(in crate::store) fn at_mut(&mut self, id: Id) -> Option<&mut Slot> {
         self.places.get_mut(id as usize)?.as_mut()
     }
 
-    /// Returns the object with that key, and its run.
+    /// Returns the object with that key, and the object's run.
     pub(in crate::store) fn get(&self, key: Parts<'_>) -> Option<&Slot> {
         self.at(self.find(key)?)
     }
@@ -97,14 +98,14 @@ impl Slots {
     /// have the cached key already, or keep their own.
     ///
     /// In a store larger than the processor's cache each step from hash to place to object to text
-    /// waits for the memory of the one before. Here each step is made for the whole batch before
-    /// the next, so that a batch waits for about as long as one object would.
+    /// waits for the memory of the step before. Here each step is made for the whole batch before
+    /// the next, so that a batch waits for about as long as a single object would.
     pub(in crate::store) fn keys_of(
         &self,
         deltas: &[Delta<Observed, StreamMark>],
     ) -> Vec<Option<ObjectKey>> {
         let coming = |delta: &Delta<Observed, StreamMark>| match delta {
-            // An object that others hold cannot be changed, so that its key cannot be replaced.
+            // An object that others hold cannot be changed, so the key cannot be replaced.
             Delta::Put(seen) | Delta::Delete(seen) => Arc::strong_count(&seen.object) == 1,
             Delta::StreamMark(_) => false,
         };
@@ -145,9 +146,9 @@ impl Slots {
         self.places.iter().enumerate().filter_map(|(id, slot)| Some((id as Id, slot.as_ref()?)))
     }
 
-    /// Inserts an object under a new key and returns its place.
+    /// Inserts an object under a new key and returns the object's place.
     ///
-    /// The caller has looked the key up: a second object under one key would not be found.
+    /// The caller has looked the key up: a second object under the same key would not be found.
     pub(in crate::store) fn insert(&mut self, hash: Hash, slot: Slot) -> Id {
         let id = match self.free.pop() {
             Some(id) => {
@@ -165,7 +166,7 @@ impl Slots {
 
     /// Removes the object at a place.
     ///
-    /// Indexes must have released the number before: the next object may get it at once.
+    /// Indexes must have released the number before: the next object may get that number at once.
     pub(in crate::store) fn remove(&mut self, id: Id) -> Option<Slot> {
         let slot = self.places.get_mut(id as usize)?.take()?;
         self.ids

@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// Applies a state, if it is newer than the cached one.
+    /// Applies a state, if the state is newer than the cached one.
     fn put(
         &mut self,
         seen: Observed,
@@ -57,7 +57,7 @@ impl State {
             return applied.events.push(Event::Added { new, is_initial });
         };
         let Some(slot) = self.slots.at_mut(id) else { return };
-        // A list delivered the cached object itself: only the run is noted.
+        // A list delivered the cached object unchanged: only the run is noted.
         if Arc::ptr_eq(&slot.object, &seen.object) {
             slot.run = slot.run.max(seen.run);
             return;
@@ -77,7 +77,7 @@ impl State {
             applied.stale.push(seen);
             return;
         }
-        // Only for a newer state: an older frame does not confirm a deletion that came after it.
+        // Only for a newer state: an older frame does not confirm a deletion that came later.
         self.own.seen(&seen.object);
         let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
         let Some(old) = self.exchange(id, slot, values, part) else { return };
@@ -85,13 +85,13 @@ impl State {
             applied.events.push(Event::Updated { old: old.object, new: seen.object });
         } else {
             // Another uid: the object was deleted and created again while the deletion was not
-            // shown (B10: deleted and created again under one name).
+            // shown (B10: deleted and created again under the same name).
             applied.events.push(Event::Deleted { last: old.object, final_state_unknown: true });
             applied.events.push(Event::Added { new: seen.object, is_initial: seen.is_initial });
         }
     }
 
-    /// Whether the object is older than the deletion of its key (B6: older or repeated frames).
+    /// Whether the object is older than the deletion of the key (B6: older or repeated frames).
     fn is_before_deletion(&self, seen: &Observed) -> bool {
         let deleted = self.tombstones.run(seen.object.key());
         deleted.is_some_and(|run| run.epoch == seen.run.epoch)
@@ -119,14 +119,14 @@ impl State {
         let final_state_unknown = slot.is_some_and(|slot| slot.object.metadata().uid() != uid);
         self.own.observe_deleted(key, uid, version);
         self.tombstones.add(key, version, last.run);
-        // Reports the state that listeners know, even if the deletion carries a later one.
+        // Reports the state that listeners know, even if the deletion carries a later state.
         if let Some(id) = id {
             self.remove(id, final_state_unknown, applied);
         }
         applied.stale.push(last);
     }
 
-    /// Removes an object and reports its deletion.
+    /// Removes an object and reports the deletion.
     fn remove(&mut self, id: Id, final_state_unknown: bool, applied: &mut BatchOutcome) {
         if let Some(slot) = self.vacate(id) {
             applied.events.push(Event::Deleted { last: slot.object, final_state_unknown });
@@ -162,7 +162,7 @@ impl State {
         }
     }
 
-    /// Applies a mark to own writes and tombstones; its sweep is done already.
+    /// Applies a mark to own writes and tombstones; the mark's sweep is done already.
     fn settle(&mut self, mark: &StreamMark) {
         let namespace = mark.namespace.as_deref();
         let within = |key: &ObjectKey| namespace.is_none() || key.namespace() == namespace;
@@ -178,7 +178,7 @@ impl State {
             }
             MarkKind::Listed | MarkKind::Absent => {}
         }
-        // A complete list is newer than every deletion before it.
+        // A complete list is newer than every deletion before the list.
         self.tombstones.forget(&within);
         if mark.what == MarkKind::Absent {
             self.own.forget(&within);

@@ -1,4 +1,4 @@
-//! Own writes that the watch has not shown yet, overlaid on the state that it has shown.
+//! Own writes that the watch has not shown yet, overlaid on the state shown by the watch.
 
 // DESIGN.md, 61: Own writes are cached from the response body
 // DESIGN.md, 66: An own deletion hides all earlier versions of the object's name
@@ -24,40 +24,41 @@ const OWN_WRITE_RETENTION: Duration = Duration::from_secs(1260);
 
 /// Shortest time between two searches for expired writes.
 ///
-/// A search visits all writes; without an interval, each write would pay for it.
+/// A search visits all writes; without an interval, each write would pay for a search.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Own deletions that are remembered for one key.
+/// Own deletions that are remembered for a key.
 ///
-/// More than one, since an object can be deleted, created by another client and deleted again
-/// before the watch shows the first of these.
+/// Several, since an object can be deleted, created by another client and deleted again before the
+/// watch shows the first of these.
 const DELETIONS: usize = 4;
 
-/// One own write.
+/// An own write.
 #[derive(Debug)]
 struct Own {
     /// The object or the deletion that the write left.
     state: OwnWrite,
-    /// Time of the write; readers see it for [`OWN_WRITE_VALID`] from here.
+    /// Time of the write; readers see the write for [`OWN_WRITE_VALID`] from here.
     at: Instant,
     /// Whether the watch's state was from before the server's store was set back. Then the write
-    /// wins, whatever the versions.
+    /// wins, regardless of the versions.
     outranks: bool,
-    /// Whether the write was a dry run, which no watch shows: readers see it until it is withdrawn.
+    /// Whether the write was a dry run, which no watch shows: readers see it until the write is
+    /// withdrawn.
     is_dry_run: bool,
     /// The entries of this write in `by_value`.
     terms: Vec<IndexTerm>,
 }
 
-/// The number of an index, and a value in it.
+/// The number of an index, and a value in that index.
 type IndexTerm = (usize, Box<str>);
 
 /// State of an own write that the watch has not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unconfirmed {
-    /// Readers see it.
+    /// Readers see the write.
     Shown,
-    /// It was not confirmed in time: readers see the state before it.
+    /// The write was not confirmed in time: readers see the state before the write.
     Expired,
 }
 
@@ -73,7 +74,8 @@ enum OwnWrite {
 struct Gone {
     /// Uids of the last deleted objects, the newest last.
     uids: Vec<Box<str>>,
-    /// The last version of the deleted object that was known. States up to it are gone, too.
+    /// The last version of the deleted object that was known. States up to this version are gone,
+    /// too.
     until: Box<str>,
 }
 
@@ -103,7 +105,7 @@ impl std::fmt::Debug for OwnWrite {
 /// Own writes by key; few, because the watch removes them again.
 #[derive(Debug)]
 pub(crate) struct Overlay {
-    /// The newest write of each key: an answer with an older version does not replace it.
+    /// The newest write of each key: an answer with an older version does not replace that write.
     writes: BTreeMap<ObjectKey, Own>,
     /// Keys of the written objects by index value, so that a lookup need not search all writes.
     by_value: BTreeMap<IndexTerm, BTreeSet<ObjectKey>>,
@@ -111,7 +113,7 @@ pub(crate) struct Overlay {
     unindexed: BTreeSet<ObjectKey>,
     /// Time of the last search for expired writes; `None` before the first.
     pruned: Option<Instant>,
-    /// Time for which an unconfirmed write is remembered as stale, before it is forgotten. Longer
+    /// Time for which an unconfirmed write is remembered as stale, before being forgotten. Longer
     /// than a watch can be silent, as otherwise a write that was never shown would count as
     /// confirmed.
     kept: Duration,
@@ -130,12 +132,12 @@ impl Default for Overlay {
 }
 
 impl Overlay {
-    /// Returns whether no write is remembered, stale ones included. Reads then skip the overlay.
+    /// Returns whether no write is remembered, stale writes included. Reads then skip the overlay.
     pub(crate) fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// Returns the number of remembered writes, stale ones included.
+    /// Returns the number of remembered writes, stale writes included.
     pub(crate) fn len(&self) -> usize {
         self.writes.len()
     }
@@ -163,8 +165,8 @@ impl Overlay {
         }
     }
 
-    /// Records a dry run whose answer was `object`. Its version says nothing: that of an update is
-    /// the old one, and a creation has none.
+    /// Records a dry run whose answer was `object`. The version in the answer says nothing: that of
+    /// an update is the old version, and a creation has none.
     pub(crate) fn wrote_in_dry_run(
         &mut self,
         object: Arc<Object>,
@@ -197,7 +199,7 @@ impl Overlay {
         self.writes.get(key).is_some_and(|own| own.is_dry_run)
     }
 
-    /// Inserts a write in place of an earlier one.
+    /// Inserts a write in place of an earlier write.
     fn insert(
         &mut self,
         object: Arc<Object>,
@@ -235,7 +237,7 @@ impl Overlay {
         known.into_iter().flatten().chain(&self.unindexed)
     }
 
-    /// Removes the write of a key together with its entries in `by_value` and `unindexed`. Values
+    /// Removes the write of a key together with the entries in `by_value` and `unindexed`. Values
     /// without keys are removed as well: otherwise the map would keep every value that was ever
     /// written.
     fn remove(&mut self, key: &ObjectKey) {
@@ -258,7 +260,7 @@ impl Overlay {
         over.iter().for_each(|key| self.remove(key));
     }
 
-    /// Records the deletion of the object of that uid; `seen` is the watch's state of its key.
+    /// Records the deletion of the object of that uid; `seen` is the watch's state of the key.
     pub(crate) fn deleted(
         &mut self,
         key: &ObjectKey,
@@ -295,7 +297,8 @@ impl Overlay {
         let version = match own.map(|own| (&own.state, now < own.at + OWN_WRITE_VALID)) {
             // Also a write that readers do not see any more.
             Some((OwnWrite::Object(own), _)) if own.metadata().uid() == uid => own.version(),
-            // A successor of the deleted object was written: it hides the deleted one already.
+            // A successor of the deleted object was written: the successor hides the deleted object
+            // already.
             Some((OwnWrite::Object(_), true)) => return None,
             Some((OwnWrite::Gone(gone), true)) => match seen {
                 Some(seen) if gone.hides(seen) => return None,
@@ -326,7 +329,7 @@ impl Overlay {
                         }
                     }
                     (OwnWrite::Gone(gone), Some(seen)) if gone.hides(seen) => None,
-                    // Nothing, or a later object than the deleted one.
+                    // Nothing, or a later object than the deleted object.
                     (OwnWrite::Gone(_), seen) => seen,
                 }
             }
@@ -351,7 +354,7 @@ impl Overlay {
         own.is_some_and(|own| now >= own.at + OWN_WRITE_VALID)
     }
 
-    /// Handles an object that the watch has shown: removes the write that it confirms.
+    /// Handles an object that the watch has shown: removes the write confirmed by this object.
     pub(crate) fn seen(&mut self, object: &Object) {
         if self.is_dry_run(object.key()) {
             return;
@@ -384,7 +387,7 @@ impl Overlay {
                 Some(order) => order != Ordering::Less,
                 None => own.metadata().uid() == uid,
             },
-            // The deletion of an earlier object of that key does not confirm this one.
+            // The deletion of an earlier object of that key does not confirm this deletion.
             Some(OwnWrite::Gone(gone)) => {
                 gone.was(uid) || order(version, &gone.until).is_none_or(Ordering::is_gt)
             }

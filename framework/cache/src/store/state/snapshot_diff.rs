@@ -15,8 +15,8 @@ pub(in crate::store) type Differences = BTreeMap<ObjectKey, Option<Arc<Object>>>
 
 /// The differences of a snapshot from the current slots. Locked after the store's state.
 pub(crate) struct SnapshotDiff {
-    /// Old states by key. The order of the locks is fixed, since a writer holds the state when it
-    /// records an old one here.
+    /// Old states by key. The order of the locks is fixed, since a writer holds the state when
+    /// recording an old one here.
     differences: Mutex<Differences>,
 }
 
@@ -29,10 +29,11 @@ impl SnapshotDiff {
     /// Records the old state of `key`.
     ///
     /// `before` is `None` for a key that had no object. To be called under the write lock under
-    /// which the slot changes, so that no reader sees the one without the other.
+    /// which the slot changes, so that no reader sees only the old state or only the change.
     pub(in crate::store) fn remember(&self, key: &ObjectKey, before: Option<&Arc<Object>>) {
         let mut differences = self.differences.lock();
-        // Only the first change of a key counts: later ones replace states from after the snapshot.
+        // Only the first change of a key counts: later changes replace states from after the
+        // snapshot.
         if !differences.contains_key(key) {
             differences.insert(key.clone(), before.map(Arc::clone));
         }

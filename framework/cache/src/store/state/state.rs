@@ -1,8 +1,8 @@
 //! The state that the store's lock protects.
 //!
-//! Invariants: each slot's object is in the group of its namespace and in all tables that are
-//! ready; `payload` and `resident` are the sums over the slots; `membership` changes with every key
-//! that comes or goes. Every change of a slot first passes the old state to the open snapshots.
+//! Invariants: each slot's object is in the group of the object's namespace and in all tables that
+//! are ready; `payload` and `resident` are the sums over the slots; `membership` changes with every
+//! key that comes or goes. Every change of a slot first passes the old state to the open snapshots.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
@@ -36,7 +36,7 @@ pub(in crate::store) struct State {
     pub(in crate::store) payload: usize,
     /// Bytes that the objects take up.
     pub(in crate::store) resident: usize,
-    /// Counts keys that came and went: the order of keys is valid while it is unchanged.
+    /// Counts keys that came and went: the order of keys is valid while this count is unchanged.
     pub(in crate::store) membership: u64,
     /// The newest version up to which everything was applied; empty before the first list.
     pub(in crate::store) version: Arc<str>,
@@ -57,7 +57,7 @@ pub(in crate::store) enum Shown {
     Same,
     /// A later state.
     Later,
-    /// A state from before the server's store was set back, which does not count whatever its
+    /// A state from before the server's store was set back, which does not count regardless of the
     /// version.
     Void,
 }
@@ -87,8 +87,8 @@ impl State {
     pub(in crate::store) fn compare_own(&self, object: &Object) -> Shown {
         let epoch = self.epoch_of(object.key().namespace());
         let is_of_now = |run: ListGeneration| run.epoch >= epoch;
-        // A deletion of this epoch that came after the write hides it: the object must not appear
-        // again.
+        // A deletion of this epoch that came after the write hides the write: the object must not
+        // appear again.
         if self.tombstones.run(object.key()).is_some_and(is_of_now)
             && self.tombstones.covers(object)
         {
@@ -106,7 +106,8 @@ impl State {
         }
     }
 
-    /// Returns the epoch of a namespace. States of an earlier epoch do not compare with later ones.
+    /// Returns the epoch of a namespace. States of an earlier epoch do not compare with later
+    /// states.
     fn epoch_of(&self, namespace: Option<&str>) -> u32 {
         let is_in = |scope: &Option<Arc<str>>| scope.is_none() || scope.as_deref() == namespace;
         let epochs = self.epochs.iter().filter(|(scope, _)| is_in(scope));
@@ -143,7 +144,7 @@ impl State {
         self.index(id, values, part);
     }
 
-    /// Replaces the object at a key; returns the old one.
+    /// Replaces the object at a key; returns the old object.
     pub(in crate::store) fn exchange(
         &mut self,
         id: Id,
@@ -184,8 +185,8 @@ impl State {
         self.slots.remove(id)
     }
 
-    /// Returns for each delta whether it brings an object that is not in the store already; empty
-    /// if there is no index.
+    /// Returns for each delta whether the delta brings an object that is not in the store already;
+    /// empty if there is no index.
     pub(in crate::store) fn fresh(&self, deltas: &[Delta<Observed, StreamMark>]) -> Vec<bool> {
         if self.plan.is_empty() {
             return Vec::new();
@@ -216,7 +217,7 @@ impl State {
         }
     }
 
-    /// Adds an object to the byte counts, or subtracts it.
+    /// Adds an object to the byte counts, or subtracts the object.
     fn count(&mut self, object: &Object, is_new: bool) {
         let (payload, resident) = (object.content().len(), object.resident());
         if is_new {
@@ -245,7 +246,8 @@ impl State {
         self.diffs.push(Arc::downgrade(diff));
     }
 
-    /// Adds an index that is not ready for lookups; from now on changed objects are indexed in it.
+    /// Adds an index that is not ready for lookups; from now on changed objects are indexed in the
+    /// new table.
     pub(in crate::store) fn install(&mut self, table: impl FnOnce(Hasher) -> Table) {
         self.tables.push(table(self.hasher));
         // The own writes' values were computed without this index.

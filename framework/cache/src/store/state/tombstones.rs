@@ -20,7 +20,7 @@ const MOST: usize = 4096;
 pub(in crate::store) struct Tombstones {
     /// Keys in the order of their first deletion, each once; the first is forgotten first.
     order: VecDeque<ObjectKey>,
-    /// Version of the newest deletion of a key, and the run that saw it.
+    /// Version of the newest deletion of a key, and the run that saw the deletion.
     deleted: BTreeMap<ObjectKey, (Box<str>, ListGeneration)>,
 }
 
@@ -30,7 +30,7 @@ impl Tombstones {
         let is_older = |(known, seen): &(Box<str>, ListGeneration)| {
             seen.epoch == run.epoch && order(version, known) == Some(Ordering::Less)
         };
-        // The deletion that is known is newer: it stays.
+        // The deletion that is known is newer and stays.
         if self.deleted.get(key).is_some_and(is_older) {
             return;
         }
@@ -49,7 +49,7 @@ impl Tombstones {
         self.deleted.get(key).map(|(_, run)| *run)
     }
 
-    /// Whether this object is older than the deletion of its key.
+    /// Whether this object is older than the deletion of the object's key.
     ///
     /// An equal version counts as older. False for versions that do not compare.
     pub(in crate::store) fn covers(&self, object: &Object) -> bool {

@@ -5,7 +5,8 @@ use crate::store::Representation;
 
 const MANAGER: &str = "pages";
 
-/// Returns an object that `MANAGER` has applied for the owner `uid`, and that others have written, too.
+/// Returns an object that `MANAGER` has applied for the owner `uid`, and that others have written,
+/// too.
 fn applied(kind: (&str, &str), name: &str, uid: &str, content: Value, fields: Value) -> Value {
     let (api_version, kind) = kind;
     let mut fields = fields;
@@ -57,7 +58,7 @@ fn page(name: &str, uid: &str) -> Value {
     )
 }
 
-/// As `page`, with a key of its own.
+/// As `page`, with a separate key.
 fn own_page(name: &str, uid: &str) -> Value {
     let key = format!("{name}.html");
     let fields = json!({ "f:metadata": { "f:labels": { "f:app": {} } }, "f:data": { format!("f:{key}"): {} } });
@@ -68,7 +69,8 @@ fn uid(number: usize) -> String {
     format!("3b2c0d1e-0000-4000-8000-{number:012}")
 }
 
-/// Returns the bytes of an entry per object, of an object's `managedFields`, and of an object in the cache.
+/// Returns the bytes of an entry per object, of an object's `managedFields`, and of an object in
+/// the cache.
 fn cost(make: fn(&str, &str) -> Value) -> [usize; 3] {
     const OBJECTS: usize = 1000;
     let resident = |is_kept: bool| {

@@ -152,14 +152,14 @@ struct View {
     host: Option<String>,
 }
 
-/// An update allocates in the arena of the thread that runs it, and frees into the arena of
+/// An update allocates in the arena of the thread that runs the update, and frees into the arena of
 /// another: twice as much may be resident before long. The buffers are the store's own, so the
 /// memory outside of buffers must be a fifth of an object at most.
 #[test]
 fn after_twenty_updates_a_projection_holds_no_more_than_a_fifth_more() {
     let share = outside_of_buffers(Representation::Compact);
     assert!((0.0..0.2).contains(&share), "{share}");
-    // The former form, which grew to twice its size.
+    // The former form, which grew to twice the size.
     let decoded = outside_of_buffers(Representation::Typed);
     assert!(decoded > 0.5, "{decoded}");
 }
@@ -205,8 +205,8 @@ fn outside_of_buffers(representation: Representation) -> f64 {
     general as f64 / first as f64
 }
 
-/// An object lives as long as its last reference; the block of an object without references serves
-/// the next one, and is freed with its store.
+/// An object lives as long as the last reference; the block of an object without references serves
+/// the next one, and is freed with the store.
 #[test]
 fn the_block_of_an_object_that_nobody_holds_is_the_next_ones() {
     let core = core();
@@ -228,7 +228,7 @@ fn the_block_of_an_object_that_nobody_holds_is_the_next_ones() {
     assert!(shared.upgrade().is_none(), "blocks do not keep what holds them");
 }
 
-/// A finding holds its object, and the object holds the state that has the finding.
+/// A finding holds the object, and the object holds the state that has the finding.
 #[test]
 fn a_store_that_is_dropped_frees_the_objects_that_do_not_decode() {
     let core = core();

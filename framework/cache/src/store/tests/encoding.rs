@@ -15,7 +15,7 @@ use windlass_core::resource::{
 };
 use windlass_macros::Projection;
 
-/// A part of a Pod: without its node, which has an index.
+/// A part of a Pod: without the node, which has an index.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Pod, skip(annotations))]
 struct PodView {
@@ -297,7 +297,7 @@ fn a_projection_keeps_what_it_names_and_nothing_else() {
     }
 }
 
-/// A part of a Pod without the members that its head is read from.
+/// A part of a Pod without the members from which the head is read.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Pod, skip(labels, annotations))]
 struct Bare {
@@ -355,7 +355,7 @@ thread_local! {
     static DECODES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// A text; counts the attempts to read one.
+/// A text; counts the attempts to read a text.
 #[derive(Clone, Debug, serde::Serialize)]
 struct Counted(String);
 
@@ -389,7 +389,7 @@ fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
         for version in [7, 8] {
             DECODES.set(0);
             put(&core, &pod(1, version));
-            // The typed store has decoded it into its own type.
+            // The typed store has decoded the object into the store's type.
             let read =
                 || store.get(&key).expect("it is there").get().map(|view| view.priority.clone());
             let first = read().expect_err("a number is not text").message;
@@ -533,7 +533,7 @@ mod cold {
             };
             (0..length).map(|at| format!("{:016x}", mix(at))).collect()
         };
-        // Content that all new objects have, and no old one.
+        // Content that all new objects have, and no old object.
         let news = noise(77, 60);
         let mut sizes = Vec::new();
         for number in 0..6_000 {

@@ -13,7 +13,7 @@ fn hosts(object: &ConfigMap) -> Vec<String> {
 
 const BY_FUNCTION: Index<ConfigMap, String> = Index::new("function", hosts);
 
-/// G-C5 (an index fits the objects of its moment).
+/// G-C5 (an index fits the objects of the same moment).
 #[test]
 fn an_index_follows_every_change_and_leaves_no_empty_value_behind() {
     let core = core();
@@ -169,8 +169,8 @@ fn panics_at_two(object: &ConfigMap) -> Vec<String> {
     host
 }
 
-/// `TestCacheTransactionShouldIndexErrors`, `TestKeyError`: in a batch a fault of one object does
-/// not affect the others.
+/// `TestCacheTransactionShouldIndexErrors`, `TestKeyError`: in a batch a fault of a single object
+/// does not affect the others.
 #[test]
 fn an_object_that_an_index_function_fails_on_is_kept_without_values_and_the_batch_goes_on() {
     let core = core();

@@ -11,7 +11,7 @@ use crate::delta::DeltaQueue;
 /// Names of the server's objects; more than a group keeps in order.
 const NAMES: u8 = 12;
 
-/// One write at the server.
+/// A write at the server.
 #[derive(Clone, Debug)]
 struct Write {
     name: u8,
@@ -29,7 +29,7 @@ enum Step {
     /// The last events come again, in their order or backwards.
     Again(usize, bool),
     Relist,
-    /// The server goes back to its state of this many events ago.
+    /// The server goes back to the state of this many events ago.
     Restore(usize),
     /// A reader takes a snapshot.
     Snapshot,
@@ -59,7 +59,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Name, or namespace and name, to uid and version.
 type Picture = BTreeMap<ObjectKey, (String, String)>;
 
-/// One event of the server's history, and the server's state after it.
+/// An event of the server's history, and the server's state afterwards.
 struct SnapshotDiff {
     delete: bool,
     object: Value,
@@ -97,7 +97,7 @@ fn picture_of(found: &[Cached<ConfigMap>]) -> Picture {
     found.iter().map(|cached| (cached.key().clone(), state(cached))).collect()
 }
 
-/// A listener that knows only the events that it received.
+/// A listener that knows only the events that were received.
 #[derive(Default)]
 struct Listener {
     view: Picture,
@@ -131,7 +131,7 @@ impl Listener {
     }
 }
 
-/// A store, its source and its listener.
+/// A store, the source and the listener.
 struct World {
     core: Arc<Core>,
     store: Store<ConfigMap>,
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// `reuse`: whether cached objects may stand for listed ones.
+    /// `reuse`: whether cached objects may stand for listed objects.
     fn list(&mut self, reuse: bool) {
         self.run.number += 1;
         let state = self.at.checked_sub(1).map(|at| &self.history[at].state);
@@ -208,7 +208,7 @@ impl World {
             }
             Step::Again(_, _) if self.gap => {}
             Step::Again(count, false) => self.show(self.at.saturating_sub(count)..self.at),
-            // Only puts: a deletion out of order looks like one of the successor.
+            // Only puts: a deletion out of order looks like a deletion of the successor.
             Step::Again(count, true) => {
                 let from = self.at.saturating_sub(count);
                 let puts = (from..self.at).rev().filter(|at| !self.history[*at].delete);

@@ -51,7 +51,7 @@ async fn an_own_write_gives_way_to_the_watch_and_to_time() {
     assert!(!store.is_stale(&key("b")), "the list is later than the write and does not show it");
 }
 
-/// A list that was taken before an own write does not undo it.
+/// A list that was taken before an own write does not undo the write.
 #[tokio::test(start_paused = true)]
 async fn an_own_creation_survives_a_list_that_is_older() {
     let core = core();
@@ -63,7 +63,7 @@ async fn an_own_creation_survives_a_list_that_is_older() {
 }
 
 /// G-C8 (own writes are visible): a watch that repeats itself shows the object before the deleted
-/// one.
+/// object.
 #[tokio::test(start_paused = true)]
 async fn g_c8_an_older_frame_does_not_take_back_an_own_deletion() {
     let core = core();
@@ -77,7 +77,7 @@ async fn g_c8_an_older_frame_does_not_take_back_an_own_deletion() {
 }
 
 /// G-C5 (reads of one moment), G-C8 (own writes are visible): an own deletion that the watch never
-/// confirms hides the object only for its time, in whole lists as in all other reads.
+/// confirms hides the object only for a limited time, in whole lists as in all other reads.
 #[tokio::test(start_paused = true)]
 async fn g_c5_an_object_hidden_by_an_own_deletion_is_listed_again_when_the_deletion_has_lapsed() {
     let core = core();
@@ -105,7 +105,7 @@ async fn g_c8_an_index_knows_own_writes_from_before_and_after_it_was_built() {
     wrote(&core, &with_host("seen", 7, "y"));
     assert_eq!(names(&store.by_index(BY_HOST, "y")), ["early", "late", "seen"]);
     assert!(store.by_index(BY_HOST, "x").is_empty());
-    // Another value, a deletion and the watch each remove a write from its place.
+    // Another value, a deletion and the watch each remove a write from the overlay.
     wrote(&core, &with_host("late", 8, "z"));
     core.deleted(&key("early"), "u");
     put(&core, &with_host("seen", 9, "x"));
@@ -200,7 +200,7 @@ fn follow_own_writes(rng: &windlass_core::rng::Rng) {
                 wrote(&core, &config_map("a", &format!("u{uid}"), now));
             }
             (3, _) => {
-                // A list between the version that was shown and the current one.
+                // A list between the version that was shown and the current version.
                 shown += rng.below((history.len() - shown) as u64) as usize;
                 run += 1;
                 let there = history[shown].map(|(uid, at)| config_map("a", &format!("u{uid}"), at));
@@ -273,7 +273,7 @@ fn an_own_write_of_a_new_epoch_is_shown_although_what_was_shown_has_a_larger_ver
     assert!(write(1008), "compared again");
 }
 
-/// The watch never shows a dry run: its version says nothing, and no time ends it.
+/// The watch never shows a dry run: the version says nothing, and no time ends the dry run.
 #[tokio::test(start_paused = true)]
 async fn a_dry_run_is_seen_whatever_its_version_until_it_is_withdrawn() {
     let core = core();

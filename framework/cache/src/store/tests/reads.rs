@@ -44,7 +44,7 @@ fn mechanism_64_a_lister_says_what_it_did_not_find() {
     assert!(error.to_string().contains("\"m/a\" is not in the cache"), "{error}");
 }
 
-/// A new version has its predecessor's key, and each key has one text for both of its parts.
+/// A new version has the predecessor's key, and each key has a single text for both parts.
 #[test]
 fn mechanism_63_keys_share_their_texts_and_are_found_by_their_parts() {
     let core = core();
@@ -171,7 +171,7 @@ fn a_snapshot_that_nobody_holds_costs_nothing_any_more() {
 }
 
 /// G-C5 (reads of one moment): the part of `TestHammerController` that concerns the store. Every
-/// write moves an object from one value to the next, so in one moment each object has exactly one.
+/// write moves an object from a value to the next, so at any moment each object has exactly one.
 #[test]
 fn g_c5_readers_beside_a_writer_see_each_object_once_in_list_and_index() {
     const OBJECTS: u64 = 40;
@@ -222,7 +222,8 @@ fn the_stores_version_goes_forward_with_lists_events_and_bookmarks() {
     assert_eq!(store.resource_version(), "3", "a new epoch begins anew");
 }
 
-/// client-go needs a detector because its cache hands out pointers that can be written through.
+/// client-go needs a detector because the cache of client-go hands out pointers that can be written
+/// through.
 #[test]
 fn mechanism_65_what_a_reader_changes_is_a_copy_of_its_own() {
     let core = core();

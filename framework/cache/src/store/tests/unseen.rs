@@ -115,8 +115,8 @@ async fn the_last_four_own_deletions_at_a_key_are_remembered() {
     assert_eq!(store.get(&key("a")).unwrap().metadata().uid(), "u1", "and not more of them");
 }
 
-/// A write from a time when the watch was behind may lapse; the deletion of the object that it then
-/// shows must count.
+/// A write from a time when the watch was behind may lapse; the deletion of the object that the
+/// watch then shows must count.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_counts_from_the_moment_at_which_a_later_write_has_lapsed() {
     for (waits, sees) in [(10 * SECOND - SECOND / 1000, Some("second")), (10 * SECOND, None)] {

@@ -1,4 +1,4 @@
-//! A typed handle to one cached object.
+//! A typed handle to a cached object.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,8 @@ use windlass_core::wire::MetadataRef;
 /// A cached object: metadata and compact bytes, decoded on first use. Cheap to clone; a clone does
 /// not change when the cache does.
 ///
-/// A reader that holds one keeps its version alive, also after the cache has dropped it.
+/// A reader that holds such a handle keeps the version alive, also after the cache has dropped the
+/// object.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -66,7 +67,7 @@ impl<K: Resource> Cached<K> {
         self.object.metadata()
     }
 
-    /// Returns the object; decoded on first use and shared for as long as a caller holds it.
+    /// Returns the object; decoded on first use and shared for as long as a caller holds the value.
     ///
     /// # Errors
     /// [`Invalid`] when the bytes do not decode into `K`; logged once and counted by the informer.
@@ -78,21 +79,21 @@ impl<K: Resource> Cached<K> {
     /// `metadata.managedFields`.
     ///
     /// A cold object is decompressed (2 µs for a Pod), and an object that is kept decoded is
-    /// encoded again, with the fields that its type has. For a projection these are its fields and
-    /// the members that the metadata are read from; for metadata it is `{"metadata": …}`. See
-    /// [`Representation`](crate::store::Representation).
+    /// encoded again, with the fields that the type has. For a projection these are the
+    /// projection's fields and the members that the metadata are read from; for metadata the result
+    /// is `{"metadata": …}`. See [`Representation`](crate::store::Representation).
     pub fn raw(&self) -> Cow<'_, [u8]> {
         self.object.body()
     }
 
     /// Returns an annotation's value, read from the bytes, or from the decoded value where that is
-    /// kept. A projection that skips annotations has those that its fields name.
+    /// kept. A projection that skips annotations has those that the projection's fields name.
     pub fn annotation(&self, key: &str) -> Option<String> {
         self.object.annotation(key)
     }
 
-    /// Returns the fields that this field manager has applied to the object, if the cache keeps them: see
-    /// `Informer::keep_applied_fields`.
+    /// Returns the fields that this field manager has applied to the object, if the cache keeps
+    /// them: see `Informer::keep_applied_fields`.
     #[doc(hidden)]
     pub fn applied_fields(&self, manager: &str) -> Option<FieldTree> {
         self.object.applied_fields(manager)

@@ -10,7 +10,7 @@ use super::view::Store;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, Resource, Selector};
 
-/// Reads the cached objects of one kind; cheap to clone. Each call answers from one moment.
+/// Reads the cached objects of a kind; cheap to clone. Each call answers from a single moment.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -29,7 +29,7 @@ pub struct Lister<K> {
     store: Store<K>,
 }
 
-/// Reads the cached objects of one kind in one namespace; cheap to clone.
+/// Reads the cached objects of a kind in a single namespace; cheap to clone.
 pub struct NamespaceLister<K> {
     store: Store<K>,
     namespace: String,
@@ -80,12 +80,12 @@ impl<K: Resource> Lister<K> {
     /// Returns the object of that name.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when the cache does not have it; the API server may.
+    /// [`ErrorKind::NotFound`] when the cache does not have the object; the API server may.
     pub fn get(&self, key: &ObjectKey) -> Result<Cached<K>, Error> {
         get(&self.store, key)
     }
 
-    /// Returns a lister of the objects of one namespace.
+    /// Returns a lister of the objects of a single namespace.
     pub fn namespace(&self, namespace: impl Into<String>) -> NamespaceLister<K> {
         NamespaceLister { store: self.store.clone(), namespace: namespace.into() }
     }
@@ -101,7 +101,7 @@ impl<K: Resource> NamespaceLister<K> {
     /// Returns the object of that name.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when the cache does not have it; the API server may.
+    /// [`ErrorKind::NotFound`] when the cache does not have the object; the API server may.
     pub fn get(&self, name: &str) -> Result<Cached<K>, Error> {
         get(
             &self.store,

@@ -1,4 +1,4 @@
-//! Typed read views: of a store, and of one moment of it.
+//! Typed read views: of a store, and of a single moment of a store.
 
 use std::any::Any;
 use std::borrow::Borrow;
@@ -15,7 +15,7 @@ use crate::store::state::{SnapshotDiff, Unconfirmed};
 use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, Resource, Selector};
 
-/// A read view of the cached objects of one kind; cheap to clone. Each call answers from one
+/// A read view of the cached objects of a kind; cheap to clone. Each call answers from a single
 /// moment; take a [`snapshot`](Self::snapshot) for several calls.
 ///
 /// client-go's `Indexer`, read-only.
@@ -46,10 +46,11 @@ pub struct Store<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// The content of a store at one moment, own writes included: all its answers are from then.
+/// The content of a store at a single moment, own writes included: all answers are from then.
 ///
 /// Taking a snapshot copies nothing. For each snapshot that is held the store keeps the old version
-/// of each key that changes, one per key: hold it for a reconcile, not for the life of the process.
+/// of each key that changes, one per key: hold a snapshot for a reconcile, not for the life of the
+/// process.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
@@ -104,17 +105,17 @@ impl<K: Resource> Store<K> {
     }
 
     /// Returns the store with `holder`, which is kept alive for as long as the store or a clone of
-    /// it lives.
+    /// the store lives.
     pub(crate) fn held_by(self, holder: Arc<dyn Any + Send + Sync>) -> Self {
         Self { holder: Some(holder), ..self }
     }
 
-    /// Returns a view of the same cache that does not keep its informer running.
+    /// Returns a view of the same cache that does not keep the informer running.
     ///
     /// Once no other user of the informer is left, the view keeps showing the last state. Meant for
-    /// callers that the informer itself holds, such as a listener that is kept
-    /// (`Registration::keep`) and reads the cache that it listens to: with an ordinary store the
-    /// two would keep each other alive for as long as the registry runs.
+    /// callers that the informer holds, such as a listener that is kept (`Registration::keep`) and
+    /// reads the cache of that informer: with an ordinary store the two would keep each other alive
+    /// for as long as the registry runs.
     ///
     /// ```
     /// # extern crate windlass_cache as windlass;
@@ -135,11 +136,11 @@ impl<K: Resource> Store<K> {
         &self.core
     }
 
-    /// Returns the object of that name; `None` when the cache does not have it, though the API
-    /// server may. Own writes are visible before the watch shows them; see
+    /// Returns the object of that name; `None` when the cache does not have the object, though the
+    /// API server may. Own writes are visible before the watch shows them; see
     /// [`get_seen`](Self::get_seen).
     ///
-    /// Costs one lookup under a read lock; decodes nothing.
+    /// Costs a single lookup under a read lock; decodes nothing.
     pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
         self.core.get(key, ReadTime::Now).map(Cached::new)
     }
@@ -173,9 +174,9 @@ impl<K: Resource> Store<K> {
     /// Returns the objects whose index value is `value`, in key order: by namespace, then by name.
     ///
     /// Key order is alphabetical and implies neither age nor priority, and users of the cluster
-    /// choose the values. When one of several objects with the same value is to win, compare their
-    /// ages ([`is_older_than`](windlass_core::resource::ResourceExt::is_older_than)), or look within one
-    /// namespace.
+    /// choose the values. When a single object among several with the same value is to win, compare
+    /// their ages ([`is_older_than`](windlass_core::resource::ResourceExt::is_older_than)), or look
+    /// within a namespace.
     ///
     /// An index that the store does not have yet is built by this call and kept. A value of another
     /// type than the index has does not compile:
@@ -233,20 +234,20 @@ impl<K: Resource> Store<K> {
     /// # Errors
     /// [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) in three cases:
     ///
-    /// - The index is on an empty path, or on the metadata or its labels, annotations or owner
+    /// - The index is on an empty path, or on the metadata or on labels, annotations or owner
     ///   references, which are no values.
     /// - Only metadata are read, and the path is outside of `metadata`.
     /// - Objects are in the store already and the field was not kept of them, because a projection
-    ///   does not have it. Of a [`Typed`](crate::store::Representation::Typed) kind no path outside
-    ///   of `metadata` is known to be kept, unless it is read as
-    ///   [`DynamicObject`](windlass_core::resource::DynamicObject). An index by a function, and one that
-    ///   is declared before the first list, may be on any field.
+    ///   does not have the field. Of a [`Typed`](crate::store::Representation::Typed) kind no path
+    ///   outside of `metadata` is known to be kept, unless the kind is read as
+    ///   [`DynamicObject`](windlass_core::resource::DynamicObject). An index by a function, and an
+    ///   index that is declared before the first list, may be on any field.
     pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
         self.core.ensure_index(index.id(), &index.evaluator())
     }
 
-    /// Builds an index as [`ensure_index`](Self::ensure_index), and returns the computation of its
-    /// values for objects that a listener receives.
+    /// Builds an index as [`ensure_index`](Self::ensure_index), and returns the computation of the
+    /// index's values for objects that a listener receives.
     #[doc(hidden)]
     pub fn probe<V: IndexValue>(&self, index: Index<K, V>) -> Result<IndexProbe, Error> {
         let evaluator = index.evaluator();
@@ -258,8 +259,8 @@ impl<K: Resource> Store<K> {
     /// index.
     ///
     /// An owner reference is a claim: any user who may create such an object in the namespace can
-    /// refer to any uid that the user can read. Do not decide by it alone that an object exists, or
-    /// how many there are; compare names, or the applied content.
+    /// refer to any uid that the user can read. Do not decide by that reference alone that an
+    /// object exists, or how many there are; compare names, or the applied content.
     ///
     /// ```
     /// # extern crate windlass_cache as windlass;
@@ -280,7 +281,7 @@ impl<K: Resource> Store<K> {
     }
 
     /// Returns the objects that are known not to decode into their type, in key order, each with
-    /// its error. An object that was never read is not known to be invalid, unless the kind's cache
+    /// the error. An object that was never read is not known to be invalid, unless the kind's cache
     /// validates eagerly ([`Validate::Eager`](crate::informer::Validate::Eager)) or keeps decoded
     /// values.
     pub fn invalid(&self) -> Vec<(Cached<K>, Invalid)> {
@@ -310,7 +311,7 @@ impl<K: Resource> Store<K> {
     /// the last list, event or bookmark. Empty before the first list. Of several namespaces the
     /// newest counts.
     ///
-    /// For debug output: versions of one server are compared by the server, not by their text.
+    /// For debug output: versions of a server are compared by the server, not by their text.
     pub fn resource_version(&self) -> String {
         self.core.version().to_string()
     }
@@ -415,7 +416,7 @@ fn owner_index<K: Resource>() -> Index<K, String> {
     Index::on_path("owner", &["metadata", "ownerReferences", "uid"])
 }
 
-/// Looks an index value up, and builds the index if the store lacks it.
+/// Looks an index value up, and builds the index if the store lacks the index.
 fn by_index<K: Resource, V: IndexValue>(
     core: &Core,
     at: ReadTime<'_>,
@@ -423,8 +424,8 @@ fn by_index<K: Resource, V: IndexValue>(
     value: &(impl ?Sized + Display),
 ) -> Vec<Cached<K>> {
     let mut term = TermBuffer::default();
-    // `TermBuffer` takes every text: only the value's own `Display` can fail, and then it has no
-    // text.
+    // `TermBuffer` takes every text: only the value's own `Display` can fail, and then the value
+    // has no text.
     if write!(term, "{value}").is_err() {
         return Vec::new();
     }
@@ -442,13 +443,13 @@ fn by_index<K: Resource, V: IndexValue>(
 /// Longest value that is formatted without the heap, in bytes; names and uids fit.
 const TERM: usize = 128;
 
-/// A value's text, without an allocation when it is short.
+/// A value's text, without an allocation for a short value.
 struct TermBuffer {
-    /// The text while it fits.
+    /// The text while the text fits.
     short: [u8; TERM],
     /// Bytes in use in `short`.
     length: usize,
-    /// The text once it does not fit; empty before.
+    /// The text once the text does not fit; empty before.
     long: String,
 }
 

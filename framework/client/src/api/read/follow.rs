@@ -1,4 +1,4 @@
-//! Follows the states of one object across lists, watches and their failures.
+//! Follows the states of a single object across lists, watches and their failures.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::client::Verb;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt};
 
-/// Time after which the server should end a watch, and time of silence after which it counts as
-/// broken.
+/// Time after which the server should end a watch, and time of silence after which the watch counts
+/// as broken.
 const WATCH_TIME: Duration = Duration::from_secs(60);
 const SILENCE: Duration = Duration::from_secs(75);
-/// Bounds of the pause after a failure; it doubles in between.
+/// Bounds of the pause after a failure; the pause doubles in between.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -27,18 +27,18 @@ pub(crate) enum Seen<K> {
     Absent,
 }
 
-/// Follows one object by its name. Ends only by a lasting error; the caller bounds the time.
+/// Follows a single object by name. Ends only by a lasting error; the caller bounds the time.
 #[derive(Debug)]
 pub(crate) struct Follow<K> {
     api: Api<K>,
     name: String,
-    /// The version to watch from; `None` until a list returned one.
+    /// The version to watch from; `None` until a list returned a version.
     version: Option<String>,
     watch: Option<WatchStream<K>>,
     /// The time at which the watch began.
     opened_at: Option<Instant>,
     /// Whether a watch failed since the store's version was last seen: the store may have been set
-    /// back, and a watch from a version that it lacks would be silent for ever.
+    /// back, and a watch from a version that the store lacks would be silent for ever.
     is_doubtful: bool,
     failures: u32,
     /// The failure after which the follower is pausing.
@@ -48,7 +48,7 @@ pub(crate) struct Follow<K> {
 impl<K: Resource> Follow<K> {
     /// Starts to follow; refuses an invalid name.
     pub(crate) fn new(api: &Api<K>, name: &str) -> Result<Self, Error> {
-        // Refuses a name that cannot belong to one object.
+        // Refuses a name that cannot belong to an object.
         Draft::named(&api.target, Verb::Get, name).finish()?;
         Ok(Self {
             api: api.clone(),
@@ -129,7 +129,8 @@ impl<K: Resource> Follow<K> {
         Ok(None)
     }
 
-    /// Reads the next event. `None` when it carries no state, or the watch was silent for too long.
+    /// Reads the next event. `None` when the event carries no state, or the watch was silent for
+    /// too long.
     async fn event(&mut self) -> Result<Option<Seen<K>>, Error> {
         let Some(watch) = &mut self.watch else { return Ok(None) };
         let clock = self.api.client().environment().clock.clone();
@@ -142,7 +143,7 @@ impl<K: Resource> Follow<K> {
             self.watch = None;
             let age = self.opened_at.map(|opened| clock.now() - opened);
             if age.is_some_and(|age| age >= WATCH_TIME / 2) {
-                // The end at its own time: the next watch continues it at once and misses nothing.
+                // The regular end: the next watch continues at once and misses nothing.
                 return Ok(None);
             }
             // An error, so that a server that ends every watch at once is asked with pauses.
@@ -166,7 +167,7 @@ impl<K: Resource> Follow<K> {
         let known = self.version.as_deref().unwrap_or_default();
         let is_newer = compare(&version, known).is_none_or(Ordering::is_gt);
         if is_newer {
-            // Not after an old event: a server that repeats itself would be asked without pauses.
+            // Not after an old event: a server that repeats events would be asked without pauses.
             self.failures = 0;
             self.version = Some(version);
         }
@@ -183,7 +184,7 @@ impl<K: Resource> Follow<K> {
         }
         let environment = self.api.client().environment();
         let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(6)).min(LONGEST_PAUSE);
-        // Jitter: waiters of one fault do not come back at the same moment.
+        // Jitter: waiters of the same fault do not come back at the same moment.
         let pause = (pause + environment.rng.jitter(pause / 10))
             .max(error.retry_after().unwrap_or_default().min(LONGEST_PAUSE));
         tracing::debug!(%error, "waiting goes on");

@@ -1,4 +1,4 @@
-//! Reads of one object, one page or a whole list; watches, and waits for a state.
+//! Reads of a single object, a page or a whole list; watches, and waits for a state.
 
 mod follow;
 mod pages;
@@ -22,7 +22,7 @@ use windlass_core::resource::Resource;
 /// Default number of objects on a page, as in client-go's pager.
 const PAGE: u32 = 500;
 
-/// A read of one object, sent when it is awaited.
+/// A read of a single object, sent when awaited.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -109,7 +109,7 @@ impl<T> fmt::Debug for Get<T> {
 pub enum VersionMatch {
     /// Exactly that version.
     Exact,
-    /// That version or a newer one.
+    /// That version or a newer version.
     NotOlderThan,
 }
 
@@ -122,13 +122,14 @@ pub struct ObjectList<K> {
     pub items: Vec<K>,
     /// The version of the collection that the objects are from.
     pub resource_version: String,
-    /// Token of the next page; `None` on the last one.
+    /// Token of the next page; `None` on the last page.
     pub continue_token: Option<String>,
-    /// Approximate number of objects on later pages. Servers send it for lists without selectors.
+    /// Approximate number of objects on later pages. Servers send the number for lists without
+    /// selectors.
     pub remaining: Option<u64>,
 }
 
-/// A list, requested when it is awaited, as a whole; or a [`stream`](Self::stream).
+/// A list, requested as a whole when awaited; or a [`stream`](Self::stream).
 ///
 /// | call | requests | memory | version |
 /// |---|---|---|---|
@@ -169,7 +170,7 @@ impl<K: Resource> List<K> {
         Self { draft, one_page: false, page_size: PAGE, decode: decode::list }
     }
 
-    /// Returns the objects one by one, read page by page as they are taken; see [`ListStream`].
+    /// Returns the objects in sequence, read page by page on demand; see [`ListStream`].
     ///
     /// The settings of this list apply to each page. Nothing is requested before the first poll.
     pub fn stream(self) -> ListStream<K> {
@@ -186,8 +187,8 @@ impl<K> List<K> {
     /// Selects by labels, in kubectl's notation.
     ///
     /// Such as `app=web,tier in (front,back),!canary`. A
-    /// [`Selector`](windlass_core::resource::Selector) prints itself in it. A later call replaces
-    /// an earlier one.
+    /// [`Selector`](windlass_core::resource::Selector) prints such a text. A later call replaces an
+    /// earlier selector.
     pub fn labels(self, selector: &str) -> Self {
         self.set("labelSelector", selector)
     }
@@ -196,12 +197,12 @@ impl<K> List<K> {
     ///
     /// Such as `metadata.name=web` or, for Pods, `spec.nodeName=node-1`; the kind decides which
     /// fields are known, and others are a [`BadRequest`](ErrorKind::BadRequest). A later call
-    /// replaces an earlier one.
+    /// replaces an earlier selector.
     pub fn fields(self, selector: &str) -> Self {
         self.set("fieldSelector", selector)
     }
 
-    /// Reads one page of at most `limit` objects; the answer's
+    /// Reads a single page of at most `limit` objects; the answer's
     /// [`continue_token`](ObjectList::continue_token) leads to the next.
     ///
     /// Servers take 0 as no limit.
@@ -211,7 +212,7 @@ impl<K> List<K> {
         self.set("limit", limit.to_string())
     }
 
-    /// Reads the page after an earlier one.
+    /// Reads the page after an earlier page.
     ///
     /// Tokens expire after about five minutes, the server's compaction:
     /// [`Expired`](ErrorKind::Expired).
@@ -222,9 +223,8 @@ impl<K> List<K> {
 
     /// Objects on a page of a whole list or of a stream. Default: 500.
     ///
-    /// The default is that of client-go's pager. 0 counts as 1: for the API server it would mean no
-    /// limit. Smaller pages spare the server's memory and need
-    /// more requests.
+    /// The default is the page size of client-go's pager. 0 counts as 1: for the API server 0 would
+    /// mean no limit. Smaller pages spare the server's memory and need more requests.
     pub fn page_size(mut self, objects: u32) -> Self {
         // For API servers, 0 is no limit.
         self.page_size = objects.max(1);
@@ -237,7 +237,7 @@ impl<K> List<K> {
         self.set("resourceVersion", version)
     }
 
-    /// Reads exactly this version, or one not older than it, according to `how`.
+    /// Reads exactly this version, or a version that is not older, according to `how`.
     ///
     /// An [exact](VersionMatch::Exact) version that the server has forgotten is
     /// [`Expired`](ErrorKind::Expired).
@@ -271,8 +271,8 @@ impl<K: Resource> IntoFuture for List<K> {
 }
 
 impl<K: Resource> List<K> {
-    /// Reads the pages to the end. After an expired token it starts anew without pages: a whole
-    /// list has one version.
+    /// Reads the pages to the end. After an expired token the read starts anew without pages: a
+    /// whole list has a single version.
     async fn every_page(self) -> Result<ObjectList<K>, Error> {
         let (draft, decode) = (self.draft, self.decode);
         let mut first = draft.clone();
@@ -289,7 +289,7 @@ impl<K: Resource> List<K> {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Expired => {
-                    // Without a limit: one answer has one version.
+                    // Without a limit: a single answer has a single version.
                     return draft.send(decode).await;
                 }
                 Err(error) => return Err(error),

@@ -1,11 +1,12 @@
-//! A list as a stream of objects, with one page in memory at a time.
+//! A list as a stream of objects, with a single page in memory at a time.
 //!
-//! The next page is requested when the last object of the current one was taken; nothing is read
+//! The next page is requested when the last object of the current page was taken; nothing is read
 //! ahead, and nothing is read any more once the stream is dropped. For a reader slower than the
 //! server's memory (about five minutes) the continue token expires: the stream then continues at
-//! its position, at a newer version ([`ListStream::is_consistent`]). No object comes twice; objects
-//! that were created or deleted meanwhile behind the position are not noticed. A caller that needs
-//! one version takes the whole list, and one that needs to stay up to date an informer.
+//! the same position, at a newer version ([`ListStream::is_consistent`]). No object comes twice;
+//! objects that were created or deleted meanwhile behind the position are not noticed. A caller
+//! that needs a single version takes the whole list, and a caller that needs to stay up to date
+//! takes an informer.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -23,10 +24,11 @@ use windlass_core::resource::Resource;
 /// Most expired tokens in a row without a new object in between.
 const MOST_EXPIRIES: u32 = 3;
 
-/// A stream of the objects of a list. Also a [`Stream`]. Dropping it cancels the current request.
+/// A stream of the objects of a list. Also a [`Stream`]. Dropping the stream cancels the current
+/// request.
 ///
-/// An expired continue token is handled in one of two ways. The server's answer mostly carries a
-/// token that continues after the last page: the stream uses it. Otherwise the list begins anew,
+/// An expired continue token is handled in two ways. The server's answer mostly carries a token
+/// that continues after the last page: the stream uses that token. Otherwise the list begins anew,
 /// and objects that were returned already are skipped by their position in the server's order
 /// (`namespace/name`); for a server with another order, the stream returns the error instead.
 ///
@@ -61,7 +63,7 @@ pub struct ListStream<K> {
     ordered: bool,
     /// Whether objects up to `last` are skipped, because an earlier list returned them.
     skipping: bool,
-    /// Whether all objects so far have one version.
+    /// Whether all objects so far have the same version.
     consistent: bool,
     /// Expired tokens since the last new object.
     expiries: u32,
@@ -73,7 +75,7 @@ pub struct ListStream<K> {
 enum NextPage {
     First,
     Token(String),
-    /// The server's next token was the one of the request itself.
+    /// The server's next token was the token of the request.
     Repeated,
     End,
 }
@@ -96,7 +98,7 @@ impl<K: Resource> ListStream<K> {
     }
 
     /// Returns the next object; `None` at the end. An object that does not decode is an error, and
-    /// the next one follows; any other error ends the stream.
+    /// the next object follows; any other error ends the stream.
     ///
     /// # Errors
     /// Those of [`Client::send`](crate::client::Client::send);
@@ -112,7 +114,7 @@ impl<K: Resource> ListStream<K> {
         &self.resource_version
     }
 
-    /// Whether all objects so far are from one version of the collection.
+    /// Whether all objects so far are from the same version of the collection.
     ///
     /// False from the first expired token on.
     pub fn is_consistent(&self) -> bool {
@@ -165,7 +167,7 @@ impl<K: Resource> ListStream<K> {
         Some(Box::pin(draft.send(decode::page)))
     }
 
-    /// Takes over a page and the token of the next one.
+    /// Takes over a page and the token of the next page.
     fn turn(&mut self, page: Page<K>) {
         self.items = page.items.into_iter();
         self.resource_version = page.resource_version;
@@ -176,7 +178,7 @@ impl<K: Resource> ListStream<K> {
         };
     }
 
-    /// Returns `item`, unless an earlier list returned it already.
+    /// Returns `item`, unless an earlier list returned the object already.
     fn deduplicated(&mut self, item: Result<K, Error>) -> Option<Result<K, Error>> {
         let Ok(object) = item else { return Some(item) };
         let place = place(&object);
@@ -187,8 +189,8 @@ impl<K: Resource> ListStream<K> {
             if self.skipping {
                 return None;
             }
-            // Out of order: positions cannot tell returned objects from new ones after a fresh
-            // start.
+            // Out of order: positions cannot distinguish returned objects from new ones after a
+            // fresh start.
             self.ordered = false;
         }
         // Behind the last position every object is new.
@@ -198,10 +200,10 @@ impl<K: Resource> ListStream<K> {
         Some(Ok(object))
     }
 
-    /// Decides how to continue after `error`; returns it when there is no way.
+    /// Decides how to continue after `error`; returns the error if the stream cannot continue.
     fn resume(&mut self, error: Error) -> Result<(), Error> {
         self.expiries += 1;
-        // A first page has no token: its 410 is about the caller's version.
+        // A first page has no token: a 410 is about the caller's version.
         let had_token = matches!(self.next, NextPage::Token(_));
         if !error.is_expired() || !had_token || self.expiries > MOST_EXPIRIES {
             return Err(error);
@@ -210,7 +212,7 @@ impl<K: Resource> ListStream<K> {
         match token.filter(|token| !token.is_empty()) {
             Some(token) => self.next = NextPage::Token(token),
             None if self.ordered => {
-                // The new list takes the newest version: the wanted one may have expired, too.
+                // The new list takes the newest version: the wanted version may have expired, too.
                 self.draft.unset("resourceVersion");
                 self.draft.unset("resourceVersionMatch");
                 self.next = NextPage::First;

@@ -1,4 +1,4 @@
-//! Waits until one object is in a state, or deleted, for a limited time.
+//! Waits until a single object is in a state, or deleted, for a limited time.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use windlass_core::resource::{PartialObject, Resource, ResourceExt};
 /// The predicate of a condition.
 type Test<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
 
-/// A condition for [`Api::wait_for`]: a predicate of an object, and its name for error texts.
+/// A condition for [`Api::wait_for`]: a predicate of an object, and a name for error texts.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -64,10 +64,10 @@ impl<K> fmt::Debug for Condition<K> {
     }
 }
 
-/// Whether the object has the condition, for its present generation.
+/// Whether the object has the condition, for the present generation.
 fn has_condition(object: &Value, kind: &str, status: &str) -> bool {
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
-    // Without `observedGeneration` there is nothing to compare: it counts as current.
+    // Without `observedGeneration` there is nothing to compare: the condition counts as current.
     let current = |observer: &Value| {
         observer["observedGeneration"].as_i64().is_none_or(|observed| observed >= generation)
     };
@@ -83,9 +83,9 @@ impl<K: Resource> Api<K> {
     ///
     /// An object that does not exist yet is waited for. Needs the verbs `list` and `watch`.
     ///
-    /// Lists, and then watches from that version; a watch that ends, breaks, falls silent or expires
-    /// is continued. After a failed watch one more list shows whether the server's store was set
-    /// back; if so, the wait goes on with the restored state.
+    /// Lists, and then watches from that version; a watch that ends, breaks, falls silent or
+    /// expires is continued. After a failed watch another list shows whether the server's store was
+    /// set back; if so, the wait goes on with the restored state.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -101,8 +101,8 @@ impl<K: Resource> Api<K> {
     ///
     /// # Errors
     /// [`ErrorKind::Timeout`] at the end of the time; [`ErrorKind::NotFound`] when the object
-    /// existed and is deleted, or takes another uid; [`ErrorKind::Decode`] when it does not decode;
-    /// and lasting errors such as [`ErrorKind::Forbidden`].
+    /// existed and is deleted, or takes another uid; [`ErrorKind::Decode`] when the object does not
+    /// decode; and lasting errors such as [`ErrorKind::Forbidden`].
     /// # Cancel safety
     /// Safe: dropping the future ends the watch.
     pub async fn wait_for(
@@ -205,7 +205,7 @@ impl<K: Resource> Api<K> {
         Error::new(ErrorKind::NotFound, text)
     }
 
-    /// The error at the end of the time, with the last failure as its cause.
+    /// The error at the end of the time, with the last failure as the cause.
     fn too_late(&self, name: &str, now: &str, timeout: Duration, trouble: Option<Error>) -> Error {
         let what = self.target.noun(name);
         let text = format!("waited {timeout:?} for {what} in vain: {now}");

@@ -1,5 +1,5 @@
-//! Typed watches, of one connection, or across several (`resume`). Informers do not use them: they
-//! list, too, and decode late.
+//! Typed watches, of a single connection, or across several (`resume`). Informers do not use these
+//! watches: an informer lists, too, and decodes late.
 
 mod resume;
 mod rollback;
@@ -26,7 +26,7 @@ pub(in crate::api) use resume::{compare, passes};
 /// Annotation of the bookmark after the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// One event of a watch.
+/// An event of a watch.
 ///
 /// The server's `ERROR` events are errors of [`WatchStream::next`].
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub enum WatchEvent<K> {
     Added(K),
     /// The object changed.
     Modified(K),
-    /// The object is gone; this is its last state.
+    /// The object is gone; the value is the last state.
     Deleted(K),
     /// Nothing changed up to this version.
     Bookmark {
@@ -46,7 +46,7 @@ pub enum WatchEvent<K> {
     },
 }
 
-/// A watch, started when it is awaited.
+/// A watch, started when awaited.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -106,17 +106,18 @@ impl<K> Watch<K> {
         self.set("fieldSelector", selector)
     }
 
-    /// Starts with events after this version. Default: every object as it is now, then later
-    /// changes.
+    /// Starts with events after this version. Default: every object in the current state, then
+    /// later changes.
     ///
-    /// `0` starts at any version of the server's cache, with every object as it is there.
+    /// `0` starts at any version of the server's cache, with every object in the cached state.
     pub fn resource_version(self, version: &str) -> Self {
         self.set("resourceVersion", version)
     }
 
-    /// Sends every object as it is, then a bookmark that ends them
+    /// Sends every object in the current state, then a bookmark that ends the initial events
     /// ([`initial_events_end`](WatchEvent::Bookmark::initial_events_end)), then later changes: a
-    /// list and a watch in one. Servers before 1.32 may not support it, and refuse it as `Invalid`.
+    /// list and a watch in one. Servers before 1.32 may not support this option, and refuse the
+    /// watch as `Invalid`.
     ///
     /// Default: off. The feature `WatchList` of the server.
     pub fn initial_events(self) -> Self {
@@ -136,8 +137,8 @@ impl<K> Watch<K> {
         self.set("timeoutSeconds", timeout.as_secs().to_string())
     }
 
-    /// Largest event in bytes; a larger one is an error of its own, and the next follows. Default:
-    /// 16 MiB, as client-go.
+    /// Largest event in bytes; a larger event becomes an error, and the next event follows.
+    /// Default: 16 MiB, as client-go.
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.frame_limit = Some(bytes);
         self
@@ -166,10 +167,10 @@ impl<K> fmt::Debug for Watch<K> {
     }
 }
 
-/// A running watch. Dropping it ends the request.
+/// A running watch. Dropping the stream ends the request.
 ///
-/// Events are read as they are taken: a slow reader slows the server down, and is disconnected by
-/// it if it is slow for too long.
+/// Events are read on demand: a slow reader slows the server down, and the server disconnects a
+/// reader that is slow for too long.
 pub struct WatchStream<K> {
     raw: RawWatch,
     /// Attempted operation, for error texts.
@@ -198,7 +199,7 @@ impl<K: Resource> WatchStream<K> {
     ///
     /// # Errors
     /// [`Expired`](ErrorKind::Expired) when the version is too old, and any other error event of
-    /// the server; [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one
+    /// the server; [`Decode`](ErrorKind::Decode) for an object that does not decode: the next event
     /// follows; [`Transport`](ErrorKind::Transport) when the connection broke;
     /// [`Timeout`](ErrorKind::Timeout) when nothing came for 30 s longer than the requested
     /// duration of the watch (an hour if none was requested), or an event that had begun did not

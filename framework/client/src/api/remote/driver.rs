@@ -1,8 +1,8 @@
-//! Moves messages between a WebSocket and the streams of a session, in one task.
+//! Moves messages between a WebSocket and the streams of a session, in a single task.
 //!
-//! At most one message waits for its reader; until it is taken nothing else is read, which makes
-//! the server wait. At most one message waits to be sent. So memory is bounded whatever either side
-//! does, and sending continues while receiving waits.
+//! At most one message waits for a reader; until the message is taken nothing else is read, which
+//! makes the server wait. At most one message waits to be sent. So memory is bounded whatever
+//! either side does, and sending continues while receiving waits.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -26,7 +26,7 @@ use windlass_core::clock::Clock;
 const PING: Duration = Duration::from_secs(15);
 /// Time without a message after which a connection counts as dead.
 const SILENCE: Duration = Duration::from_secs(45);
-/// The same while the program may not have read its input: servers read no ping before that.
+/// The same while the program may not have read the input: servers read no ping before that.
 const INPUT_IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Steps before the task yields to others.
 const STEPS: usize = 64;
@@ -69,7 +69,7 @@ pub(super) struct SessionIo {
     pub(super) ended: watch::Sender<Option<SessionEnd>>,
 }
 
-/// Runs a session until it ends; dropping the handle closes the connection.
+/// Runs a session until the end; dropping the handle closes the connection.
 pub(super) fn start(
     upgraded: Upgraded,
     conversation: impl Conversation,
@@ -87,12 +87,12 @@ pub(super) fn start(
         half_close,
         pulse: Pulse::new(upgraded.clock, now),
     };
-    // A task of its own: pings go on while no stream of the session is polled.
+    // A separate task: pings go on while no stream of the session is polled.
     AbortOnDropHandle::new(tokio::spawn(async move {
         let end = poll_fn(|cx| driver.poll(cx)).await;
         tracing::debug!(?end, "a session with a pod ended");
-        // Published before `driver`, and with it the readers' senders, is dropped: a reader that
-        // sees its channel closed can read the reason.
+        // Published before `driver`, and thereby the readers' senders, is dropped: a reader that
+        // sees a closed channel can read the reason.
         ended.send_replace(Some(end));
     }))
 }
@@ -123,7 +123,7 @@ impl<C: Conversation> Driver<C> {
                 }
             }
         }
-        // Out of steps: yields so that a busy session does not starve other tasks of its thread.
+        // Out of steps: yields so that a busy session does not starve other tasks of the thread.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -136,7 +136,7 @@ impl<C: Conversation> Driver<C> {
         Ok(ticked || sent || received)
     }
 
-    /// Writes out the buffer, then the next message; returns whether one was sent.
+    /// Writes out the buffer, then the next message; returns whether a message was sent.
     fn send(&mut self, cx: &mut Context<'_>) -> Result<bool, SessionEnd> {
         match self.socket.poll_flush(cx) {
             Poll::Pending => return Ok(false),
@@ -184,7 +184,7 @@ impl<C: Conversation> Driver<C> {
         Ok(false)
     }
 
-    /// Delivers the held message, or reads one; returns whether there was progress.
+    /// Delivers the held message, or reads a message; returns whether there was progress.
     fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, SessionEnd> {
         if let Some((reader, data)) = self.held.take() {
             return Ok(self.deliver(cx, reader, data));
@@ -221,7 +221,7 @@ impl<C: Conversation> Driver<C> {
         Ok(true)
     }
 
-    /// Hands a message to its reader; returns false when the reader's channel is full. Without a
+    /// Hands a message to the reader; returns false when the reader's channel is full. Without a
     /// reader the message is dropped.
     fn deliver(&mut self, cx: &mut Context<'_>, reader: usize, data: Bytes) -> bool {
         let Some(Some(sender)) = self.readers.get_mut(reader) else { return true };
@@ -301,7 +301,8 @@ impl Pulse {
         }
     }
 
-    /// Polls the timer; returns whether it fired. `stalled`: the session is waiting for its reader.
+    /// Polls the timer; returns whether the timer fired. `stalled`: the session is waiting for a
+    /// reader.
     fn poll(&mut self, cx: &mut Context<'_>, stalled: bool) -> Result<bool, SessionEnd> {
         if self.timer.as_mut().poll(cx).is_pending() {
             return Ok(false);
@@ -322,7 +323,7 @@ impl Pulse {
         Ok(true)
     }
 
-    /// Returns the payload of a ping, when one is due.
+    /// Returns the payload of a ping, when a ping is due.
     fn ping(&mut self) -> Option<Bytes> {
         if !std::mem::take(&mut self.ping_due) {
             return None;
@@ -355,14 +356,14 @@ impl Pulse {
         self.ping_due = false;
     }
 
-    /// Whether the server has read all input. It reads in order: an answered ping confirms all
-    /// input that was sent before it.
+    /// Whether the server has read all input. The server reads in order: an answered ping confirms
+    /// all input that was sent before the ping.
     fn input_was_read(&self) -> bool {
         self.input_at.is_none_or(|sent| self.answered > sent)
     }
 }
 
-/// A timer that owns its clock.
+/// A timer that owns a clock.
 fn alarm(clock: &Clock, at: Instant) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let clock = clock.clone();
     Box::pin(async move { clock.sleep_until(at).await })

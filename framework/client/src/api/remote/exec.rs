@@ -22,10 +22,10 @@ const STDERR_CHANNEL: u8 = 2;
 /// Channel of the `Status` at the end.
 const VERDICT_CHANNEL: u8 = 3;
 
-/// Options of a command: its container and its streams.
+/// Options of a command: the container and the streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecOptions {
-    /// The container; `None` for a pod that has only one.
+    /// The container; `None` for a pod with a single container.
     pub container: Option<String>,
     /// Connects standard input. Default: no.
     pub stdin: bool,
@@ -36,7 +36,7 @@ pub struct ExecOptions {
     /// Gives the command a terminal. Default: no.
     pub tty: bool,
     /// Time until the command is started or attached to. Default: the client's, 30 s. The session
-    /// itself has no time limit.
+    /// has no time limit.
     pub timeout: Option<Duration>,
 }
 
@@ -54,7 +54,7 @@ impl Default for ExecOptions {
 }
 
 impl Api<Pod> {
-    /// Starts `command` in a container of the pod. The command is executed as it is, without a
+    /// Starts `command` in a container of the pod. The command is executed unchanged, without a
     /// shell.
     ///
     /// ```no_run
@@ -88,9 +88,9 @@ impl Api<Pod> {
     ///
     /// # Errors
     /// Those of [`Client::send`](crate::client::Client::send); [`ErrorKind::Usage`] without a
-    /// command or with no stream; [`ErrorKind::BadRequest`] for a pod of several containers when
-    /// none is named; [`ErrorKind::Ambiguous`] when it may have been started. A command that cannot
-    /// be started is mostly reported by [`Session::wait`].
+    /// command or with no stream; [`ErrorKind::BadRequest`] for a pod of several containers when no
+    /// container is named; [`ErrorKind::Ambiguous`] when the command may have been started. A
+    /// command that cannot be started is mostly reported by [`Session::wait`].
     /// # Cancel safety
     /// Dropping the future closes the connection; the command may have been started.
     pub async fn exec(
@@ -109,8 +109,8 @@ impl Api<Pod> {
         self.open_session(request, options, ErrorKind::Ambiguous).await
     }
 
-    /// Attaches to the running program in a container of the pod: to its output from now on, and to
-    /// its input, if its container was made with `stdin: true`.
+    /// Attaches to the running program in a container of the pod: to the program's output from now
+    /// on, and to the input, if the container was made with `stdin: true`.
     ///
     /// # Errors
     /// As [`exec`](Self::exec), never [`ErrorKind::Ambiguous`].
@@ -121,7 +121,7 @@ impl Api<Pod> {
         self.open_session(request, options, ErrorKind::Transport).await
     }
 
-    /// Upgrades a request and starts its session; `lost` is the kind of error for a broken
+    /// Upgrades a request and starts the session; `lost` is the kind of error for a broken
     /// connection.
     async fn open_session(
         &self,
@@ -130,7 +130,7 @@ impl Api<Pod> {
         lost: ErrorKind,
     ) -> Result<Session, Error> {
         let ExecOptions { container, stdin, stdout, stderr, tty, timeout } = options;
-        // A terminal has one output for both.
+        // A terminal has a single output for both.
         let streams = Streams { stdin, stdout, stderr: stderr && !tty, tty };
         if !streams.stdin && !streams.stdout && !streams.stderr {
             return Err(refuse(&request, "of stdin, stdout and stderr at least one is needed"));

@@ -1,7 +1,7 @@
 //! Port-forward: connections to ports of a pod.
 //!
-//! Each port has a WebSocket of its own. The protocol could carry several, but then the end of one
-//! port would not be visible before all have ended, and one slow port would hold up the others.
+//! Each port has a separate WebSocket. The protocol could carry several, but then the end of a port
+//! would not be visible before all have ended, and a slow port would hold up the others.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ use crate::client::Upgraded;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::wire::status::excerpt;
 
-/// Most ports of one call; each takes a connection.
+/// Most ports of a call; each takes a connection.
 const MOST_PORTS: usize = 32;
 /// Longest part of an error text that is kept, in bytes.
 const TEXT_LIMIT: usize = 2 << 10;
@@ -36,10 +36,10 @@ const DATA_CHANNEL: u8 = 0;
 const ERROR_CHANNEL: u8 = 1;
 
 impl Api<Pod> {
-    /// Opens one connection to each of `ports` of the pod, one after the other.
+    /// Opens a connection to each of `ports` of the pod, in sequence.
     ///
-    /// Each stream is one connection, as in TCP: call this again for the next one. No connection is
-    /// reopened silently.
+    /// Each stream is a single connection, as in TCP: call this method again for the next
+    /// connection. No connection is reopened silently.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -63,7 +63,7 @@ impl Api<Pod> {
     /// # Errors
     /// Those of [`Client::send`](crate::client::Client::send); [`ErrorKind::Usage`] without ports,
     /// or with a port that is 0 or named twice, or with more than 32. The [`PortStream`] of a port
-    /// without a listener reports it.
+    /// without a listener reports the missing listener.
     /// # Cancel safety
     /// Dropping the future closes the connections.
     pub async fn port_forward(&self, name: &str, ports: &[u16]) -> Result<PortForward, Error> {
@@ -87,14 +87,15 @@ impl Api<Pod> {
     }
 }
 
-/// Open connections to ports of a pod. Dropping it closes the connections that were not taken.
+/// Open connections to ports of a pod. Dropping this value closes the connections that were not
+/// taken.
 #[derive(Debug)]
 pub struct PortForward {
     streams: BTreeMap<u16, PortStream>,
 }
 
 impl PortForward {
-    /// Takes the connection to `port`; `None` when it was not requested, or was taken before.
+    /// Takes the connection to `port`; `None` when the port was not requested, or was taken before.
     pub fn take(&mut self, port: u16) -> Option<PortStream> {
         self.streams.remove(&port)
     }
@@ -107,16 +108,17 @@ impl PortForward {
 
 /// A connection to a port of a pod; dropping it closes the connection.
 ///
-/// Reading ends when the program in the pod has closed its end; it fails when the port could not be
-/// reached or the connection broke. The protocol cannot signal the end of *our* side alone: after a
-/// shutdown nothing can be written, but the program notices it when the stream is dropped.
+/// Reading ends when the program in the pod has closed the connection; reading fails when the port
+/// could not be reached or the connection broke. The protocol cannot signal the end of *our* side
+/// alone: after a shutdown nothing can be written, but the program notices the end when the stream
+/// is dropped.
 pub struct PortStream {
     port: u16,
     what: String,
     reader: OutputReader,
     writer: Option<Stdin>,
     ended: EndReceiver,
-    /// Ends the task, and with it the connection, when the stream is dropped.
+    /// Ends the task, and thereby the connection, when the stream is dropped.
     _driving: AbortOnDropHandle<()>,
 }
 
@@ -141,7 +143,8 @@ impl PortStream {
         self.port
     }
 
-    /// The reason for the end of the connection, unless the program in the pod ended it.
+    /// The reason for the end of the connection, unless the program in the pod ended the
+    /// connection.
     pub fn error(&self) -> Option<Error> {
         let ended = self.ended.borrow();
         let Some(SessionEnd::Broken { why, source }) = &*ended else { return None };
@@ -194,7 +197,7 @@ impl fmt::Debug for PortStream {
     }
 }
 
-/// The channels of one forwarded port: data and an error text, each starting with the port.
+/// The channels of a forwarded port: data and an error text, each starting with the port.
 #[derive(Debug)]
 struct Port {
     port: [u8; 2],
@@ -224,7 +227,7 @@ impl Port {
 
 impl Conversation for Port {
     fn sort(&mut self, channel: u8, mut data: Bytes) -> Result<Option<(usize, Bytes)>, SessionEnd> {
-        // One port has two channels.
+        // A port has two channels.
         if channel > ERROR_CHANNEL {
             tracing::debug!(channel, "the server sent something on an unknown channel");
             return Ok(None);
@@ -233,13 +236,13 @@ impl Conversation for Port {
         if channel == DATA_CHANNEL {
             return Ok((!data.is_empty()).then_some((0, data)));
         }
-        // The rest of a long text is dropped: it must not fill the memory.
+        // The rest of a long text is dropped: the text must not fill the memory.
         let room = TEXT_LIMIT - self.error.len();
         self.error.extend_from_slice(&data[..data.len().min(room)]);
         Ok(None)
     }
 
-    // An error text comes before the close, and explains it better.
+    // An error text comes before the close, and explains the end better.
     fn closed(&mut self, how: Result<(), String>) -> SessionEnd {
         match how {
             _ if !self.error.is_empty() => SessionEnd::broken(excerpt(&self.error)),

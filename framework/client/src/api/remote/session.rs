@@ -1,4 +1,4 @@
-//! A command in a container, from its caller's side.
+//! A command in a container, from the caller's side.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use windlass_core::error::{Error, ErrorKind};
 
 /// The protocol that can signal the end of input.
 pub(super) const V5: &str = "v5.channel.k8s.io";
-/// The protocol before it, of servers before Kubernetes 1.29.
+/// The protocol before that, of servers before Kubernetes 1.29.
 pub(super) const V4: &str = "v4.channel.k8s.io";
 
-/// A running command, or one that was attached to.
+/// A running command, or a command that was attached to.
 ///
-/// Its streams can be taken out and used on their own, also from other tasks. **Dropping the
-/// session closes the connection**, and the streams with it; the effect on the command depends on
+/// The streams can be taken out and used on their own, also from other tasks. **Dropping the
+/// session closes the connection**, and thereby the streams; the effect on the command depends on
 /// the container runtime: mostly the command continues.
 ///
-/// Read `stdout` and `stderr` at the same time, or drop the one that is not needed: they share a
-/// connection, and an unread message holds back everything behind it.
+/// Read `stdout` and `stderr` at the same time, or drop the unnecessary stream: both share a
+/// connection, and an unread message holds back everything behind that message.
 pub struct Session {
     what: String,
     protocol: &'static str,
@@ -38,11 +38,11 @@ pub struct Session {
     /// Kind of the error after a broken connection: ambiguous for a command that was started.
     lost: ErrorKind,
     ended: EndReceiver,
-    /// Ends the task, and with it the connection, when the session is dropped.
+    /// Ends the task, and thereby the connection, when the session is dropped.
     _driving: AbortOnDropHandle<()>,
 }
 
-/// The whole output of a command, and its exit status.
+/// The whole output of a command, and the exit status.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Captured {
     /// Exit status.
@@ -74,7 +74,7 @@ impl Session {
         let protocol = upgraded.protocol;
         let half_close = protocol == V5;
         let (ended_sender, ended) = watch::channel(None);
-        // One control message: `tell` waits until the driver has taken the one before it.
+        // A single control message: `tell` waits until the driver has taken the previous message.
         let (control, controls) = mpsc::channel(1);
         let (stdin, input) = streams.stdin.then(|| Stdin::new(&ended, half_close)).unzip();
         let (stdout, printed) = streams.stdout.then(|| OutputReader::new(&ended)).unzip();
@@ -106,18 +106,18 @@ impl Session {
         self.protocol
     }
 
-    /// Takes the command's input; `None` when it was not requested, or was taken before.
+    /// Takes the command's input; `None` when the input was not requested, or was taken before.
     pub fn stdin(&mut self) -> Option<Stdin> {
         self.stdin.take()
     }
 
-    /// Takes the command's output; `None` when it was not requested, or was taken before.
+    /// Takes the command's output; `None` when the output was not requested, or was taken before.
     pub fn stdout(&mut self) -> Option<OutputReader> {
         self.stdout.take()
     }
 
-    /// Takes the command's error output; `None` when it was not requested (a terminal has none), or
-    /// was taken before.
+    /// Takes the command's error output; `None` when the stream was not requested (a terminal has
+    /// none), or was taken before.
     pub fn stderr(&mut self) -> Option<OutputReader> {
         self.stderr.take()
     }
@@ -141,8 +141,9 @@ impl Session {
     /// still sent, further writes fail.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the server's protocol cannot signal it (before Kubernetes 1.29),
-    /// or there is no input; otherwise as [`wait`](Self::wait), when the session has ended.
+    /// [`ErrorKind::Usage`] when the server's protocol cannot signal the end (before
+    /// Kubernetes 1.29), or there is no input; otherwise as [`wait`](Self::wait), when the session
+    /// has ended.
     /// # Cancel safety
     /// Safe: the end is sent or not.
     pub async fn close_stdin(&mut self) -> Result<(), Error> {
@@ -154,7 +155,8 @@ impl Session {
             );
             return Err(Error::usage(text));
         }
-        // Dropping the input ends it: the driver sends the end after the last message.
+        // Dropping the input ends the command's input: the driver sends the end after the last
+        // message.
         if self.stdin.take().is_some() {
             return Ok(());
         }
@@ -176,23 +178,23 @@ impl Session {
     /// input that was not taken is closed.
     ///
     /// # Errors
-    /// The server's [status](Error::status) when it could not run the command, or lost it;
-    /// [`ErrorKind::Ambiguous`] when the connection broke, so that the fate of the command is
-    /// unknown ([`ErrorKind::Transport`] for one that was only attached to).
+    /// The server's [status](Error::status) when the server could not run the command, or lost the
+    /// command; [`ErrorKind::Ambiguous`] when the connection broke, so that the fate of the command
+    /// is unknown ([`ErrorKind::Transport`] for a command that was only attached to).
     /// # Cancel safety
     /// Safe: another call continues the wait, and returns the same result.
     pub async fn wait(&mut self) -> Result<ExitStatus, Error> {
-        // Dropped first: a full stream would hold back the exit status behind it.
+        // Dropped first: a full stream would hold back the exit status behind the stream's data.
         self.stdin = None;
         self.stdout = None;
         self.stderr = None;
-        // An error means that the task is gone; it has published an end, unless it was aborted.
+        // An error means that the task is gone; the task has published an end, unless aborted.
         let _ = self.ended.wait_for(Option::is_some).await;
         self.outcome()
     }
 
-    /// Reads the whole output of the command until it ends, at most `limit` bytes of both streams
-    /// together. Input that was not taken is closed.
+    /// Reads the whole output of the command until the command ends, at most `limit` bytes of both
+    /// streams together. Input that was not taken is closed.
     ///
     /// # Errors
     /// As [`wait`](Self::wait); [`ErrorKind::Decode`] when there is more output, and then the
@@ -248,7 +250,7 @@ async fn read_all(reader: Option<OutputReader>, left: &AtomicUsize) -> Result<Ve
     let Some(mut reader) = reader else { return Ok(read) };
     let mut buffer = vec![0; 16 << 10];
     while let Ok(length @ 1..) = reader.read(&mut buffer).await {
-        // Relaxed: the counter publishes no other memory, and both readers run in one task.
+        // Relaxed: the counter publishes no other memory, and both readers run in a single task.
         let order = Ordering::Relaxed;
         left.fetch_update(order, order, |left| left.checked_sub(length)).map_err(|_| TooMuch)?;
         read.extend_from_slice(&buffer[..length]);

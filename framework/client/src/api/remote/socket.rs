@@ -10,11 +10,11 @@ use tungstenite::protocol::{Message, Role, WebSocketConfig, WebSocketContext};
 
 use crate::client::BoxIo;
 
-/// Largest accepted message, in one frame or several. Servers send 32 KiB at once.
+/// Largest accepted message, in a single frame or several. Servers send 32 KiB at once.
 pub(super) const MESSAGE_LIMIT: usize = 4 << 20;
-/// Size of the read buffer in bytes: one message of a server.
+/// Size of the read buffer in bytes: the size of a server's message.
 const READ_BUFFER: usize = 32 << 10;
-/// Most buffered bytes; one message of the client and a few control frames fit.
+/// Most buffered bytes; a message of the client and a few control frames fit.
 const WRITE_LIMIT: usize = 256 << 10;
 
 /// A WebSocket: frames, fragments, masks, pongs and the closing handshake.
@@ -53,7 +53,7 @@ impl Socket {
     ) -> tungstenite::Result<()> {
         match pending(self.context.write(&mut PollIo { io: &mut self.io, cx }, message)) {
             Poll::Ready(result) => result,
-            // The message is in the buffer; `poll_flush` writes it.
+            // The message is in the buffer; `poll_flush` writes the buffer.
             Poll::Pending => Ok(()),
         }
     }
@@ -76,8 +76,8 @@ fn pending<T>(result: tungstenite::Result<T>) -> Poll<tungstenite::Result<T>> {
     }
 }
 
-/// A polled stream as a blocking one that returns `WouldBlock`; the task is woken when it can make
-/// progress.
+/// A polled stream as a blocking one that returns `WouldBlock`; the task is woken when progress is
+/// possible.
 struct PollIo<'a, 'b> {
     io: &'a mut BoxIo,
     cx: &'a mut Context<'b>,

@@ -13,7 +13,7 @@ use tokio_util::sync::PollSender;
 use super::driver::INPUT_CHANNEL;
 use super::verdict::SessionEnd;
 
-/// Most bytes in one message to the server.
+/// Most bytes in a single message to the server.
 const CHUNK: usize = 32 << 10;
 
 /// Receives the end of the session.
@@ -31,9 +31,10 @@ pub struct OutputReader {
 }
 
 impl OutputReader {
-    /// Creates a reader, and the sender of its messages. One message waits for it.
+    /// Creates a reader, and the sender of the reader's messages. A single message waits for the
+    /// reader.
     pub(super) fn new(ended: &EndReceiver) -> (Self, mpsc::Sender<Bytes>) {
-        // One message: a slow reader makes the server wait.
+        // A single message: a slow reader makes the server wait.
         let (sender, messages) = mpsc::channel(1);
         (Self { messages, left: Bytes::new(), ended: ended.clone() }, sender)
     }
@@ -50,7 +51,7 @@ impl AsyncRead for OutputReader {
             match ready!(self.messages.poll_recv(cx)) {
                 Some(message) => self.left = message,
                 None => {
-                    // The driver publishes the end before it drops the senders.
+                    // The driver publishes the end before dropping the senders.
                     return Poll::Ready(match &*self.ended.borrow() {
                         Some(end) => end.at_end_of_stream(),
                         None => Err(dropped()),
@@ -78,7 +79,7 @@ fn dropped() -> io::Error {
 
 /// Input of a command, its `stdin`.
 ///
-/// A write waits while the command does not read; a flush does not wait for it to have read.
+/// A write waits while the command does not read; a flush does not wait until the command has read.
 /// A shutdown or a drop ends the command's input. Servers before Kubernetes 1.29 have no message
 /// for that: a shutdown is [`Unsupported`](io::ErrorKind::Unsupported) then, and a drop has no
 /// effect.
@@ -89,9 +90,10 @@ pub struct Stdin {
 }
 
 impl Stdin {
-    /// Creates a writer, and the receiver of its messages. One message waits to be sent.
+    /// Creates a writer, and the receiver of the writer's messages. A single message waits to be
+    /// sent.
     pub(super) fn new(ended: &EndReceiver, half_close: bool) -> (Self, mpsc::Receiver<Bytes>) {
-        // One message: a slow server makes the writer wait.
+        // A single message: a slow server makes the writer wait.
         let (sender, messages) = mpsc::channel(1);
         let messages_in = PollSender::new(sender);
         (Self { messages: messages_in, half_close, ended: ended.clone() }, messages)
@@ -139,7 +141,7 @@ impl AsyncWrite for Stdin {
                         the session instead";
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::Unsupported, text)));
         }
-        // The driver finds the end of the channel behind the last message, and reports it.
+        // The driver finds the end of the channel behind the last message, and reports that end.
         self.messages.close();
         Poll::Ready(Ok(()))
     }

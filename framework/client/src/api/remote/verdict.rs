@@ -8,8 +8,9 @@ use windlass_core::error::{ApiStatus, Error, ErrorKind};
 
 /// Exit status of a command.
 ///
-/// It is what the API server reports. A kube-apiserver that speaks SPDY to the kubelet may report a success, seldom,
-/// when the kubelet is lost: it takes an error stream that ends without a text for one.
+/// The value is the report of the API server. A kube-apiserver that speaks SPDY to the kubelet may
+/// report a success, seldom, when the kubelet is lost: the server takes an error stream that ends
+/// without a text for a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExitStatus {
     code: i32,
@@ -55,7 +56,7 @@ impl SessionEnd {
         Self::Broken { why: why.into(), source: None }
     }
 
-    /// The end of a session that broke, with its cause.
+    /// The end of a session that broke, with the cause.
     pub(super) fn because(
         why: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
@@ -63,7 +64,8 @@ impl SessionEnd {
         Self::Broken { why: why.into(), source: Some(Arc::new(source)) }
     }
 
-    /// The result for a reader at the end of its stream: the end, or the reason for its absence.
+    /// The result for a reader at the end of its stream: the end, or the reason for the missing
+    /// end.
     pub(super) fn at_end_of_stream(&self) -> io::Result<()> {
         match self {
             Self::Exit(_) | Self::Closed => Ok(()),
@@ -89,7 +91,8 @@ impl SessionEnd {
     }
 }
 
-/// Reads the exit status from the `Status` that ends a session; `None` while it is incomplete.
+/// Reads the exit status from the `Status` that ends a session; `None` while the status is
+/// incomplete.
 ///
 /// A command that ended with another code than 0 is a `Failure` with the reason `NonZeroExitCode`
 /// and the code as a cause.

@@ -13,15 +13,15 @@ use crate::api::draft::Draft;
 use crate::api::write::Options;
 use windlass_core::error::Error;
 
-/// An eviction, sent when it is awaited. The Pod is then gone, or ends within its grace period.
+/// An eviction, sent when awaited. The Pod is then gone, or ends within the grace period.
 ///
 /// A lost answer is [`Ambiguous`](windlass_core::ErrorKind::Ambiguous) unless the eviction names a
 /// [uid](Self::uid).
 ///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send). [`Error::is_disruption_budget`] holds
-/// when a budget does not allow it now; the error comes at once, and the caller decides when to
-/// try again.
+/// when a budget does not allow the eviction now; the error comes at once, and the caller decides
+/// when to try again.
 /// # Cancel safety
 /// Dropping the future cancels the request; the eviction may have been executed.
 #[must_use = "a request does nothing until it is awaited"]
@@ -61,14 +61,14 @@ impl Evict {
         self
     }
 
-    /// Calls `on_answer` with the answer, once it is executed.
+    /// Calls `on_answer` with the answer, once the call is executed.
     #[doc(hidden)]
     pub fn on_answer(mut self, on_answer: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
         self.draft.on_answer = Some(Arc::new(on_answer));
         self
     }
 
-    /// The draft with the Eviction as its body.
+    /// The draft with the Eviction as the body.
     fn finished(mut self) -> Draft {
         // A repetition cannot evict another Pod of the same name.
         if self.options.is_guarded() {

@@ -12,10 +12,11 @@ use crate::api::draft::Draft;
 use crate::client::ByteStream;
 use windlass_core::error::Error;
 
-/// Longest line in bytes; a longer one is returned in pieces.
+/// Longest line in bytes; a longer line is returned in pieces.
 const LINE_LIMIT: usize = 1 << 20;
 
-/// A request for a Pod's log; await it for a [`LogStream`], or take the [`text`](Self::text).
+/// A request for a Pod's log; await the request for a [`LogStream`], or take the
+/// [`text`](Self::text).
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -32,8 +33,8 @@ const LINE_LIMIT: usize = 1 << 20;
 ///
 /// # Errors
 /// Those of [`Client::stream`](crate::client::Client::stream);
-/// [`BadRequest`](windlass_core::ErrorKind::BadRequest) when the container has not started, or when the Pod
-/// has several and the request names none.
+/// [`BadRequest`](windlass_core::ErrorKind::BadRequest) when the container has not started, or when
+/// the Pod has several and the request names none.
 /// # Cancel safety
 /// Dropping the future cancels the request.
 #[must_use = "a request does nothing until it is awaited"]
@@ -58,23 +59,23 @@ impl Log {
         self.set("container", name)
     }
 
-    /// Continues with new output of the container, until it ends.
+    /// Continues with new output of the container, until the container ends.
     ///
     /// Default: the log up to now.
     pub fn follow(self) -> Self {
         self.set("follow", "true")
     }
 
-    /// Reads the log of the container's last run, before it was restarted.
+    /// Reads the log of the container's last run, before the restart.
     ///
-    /// [`BadRequest`](windlass_core::ErrorKind::BadRequest) when it was never restarted.
+    /// [`BadRequest`](windlass_core::ErrorKind::BadRequest) when the container was never restarted.
     pub fn previous(self) -> Self {
         self.set("previous", "true")
     }
 
-    /// Reads only the last `time`, in whole seconds, at least one.
+    /// Reads only the last `time`, in whole seconds, at least 1 s.
     ///
-    /// Default: from the beginning of what the kubelet keeps. Replaces
+    /// Default: from the beginning of the log that the kubelet keeps. Replaces
     /// [`since_time`](Self::since_time).
     pub fn since(mut self, time: Duration) -> Self {
         // API servers refuse both parameters together.
@@ -145,7 +146,7 @@ impl fmt::Debug for Log {
     }
 }
 
-/// A log as it arrives. Dropping it ends the request.
+/// A log that is read on arrival. Dropping the stream ends the request.
 ///
 /// [`next_line`](Self::next_line) and [`next_bytes`](Self::next_bytes) may be mixed.
 pub struct LogStream {
@@ -158,9 +159,9 @@ impl LogStream {
         Self { bytes, lines: Lines::default() }
     }
 
-    /// Returns the next line, without its end; `None` at the end of the log. A last line without an
-    /// end is returned too. A line longer than 1 MiB comes in pieces; bytes that are no UTF-8 are
-    /// replaced.
+    /// Returns the next line, without the line end; `None` at the end of the log. A last line
+    /// without an end is returned too. A line longer than 1 MiB comes in pieces; bytes that are no
+    /// UTF-8 are replaced.
     ///
     /// # Errors
     /// [`Transport`](windlass_core::ErrorKind::Transport) when the connection broke.
@@ -220,7 +221,7 @@ impl Lines {
         self.buffer.extend_from_slice(piece);
     }
 
-    /// Returns the next complete line, or a piece of one that is too long.
+    /// Returns the next complete line, or a piece of a line that is too long.
     fn pop(&mut self) -> Option<String> {
         let end = memchr::memchr(b'\n', &self.buffer[self.searched..])
             .map(|at| self.searched + at)
@@ -254,7 +255,7 @@ impl Lines {
     }
 }
 
-/// A line as text, without a carriage return at its end.
+/// A line as text, without a carriage return at the end.
 fn text(line: &[u8]) -> String {
     String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned()
 }

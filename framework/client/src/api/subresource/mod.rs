@@ -22,8 +22,8 @@ use super::draft::{Draft, Target};
 use super::{Get, Patch, Write};
 use crate::client::Verb;
 
-/// A subresource of one object, with bodies of type `T`. The API server decides whether the kind
-/// has it: the error's text explains its 404 and 405.
+/// A subresource of a single object, with bodies of type `T`. The API server decides whether the
+/// kind has the subresource: the error's text explains the server's 404 and 405.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -74,18 +74,17 @@ impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
         self.written(Verb::Create, body)
     }
 
-    /// Replaces the subresource. A resourceVersion in `body` restricts it to that version, which
-    /// also makes it safe to repeat.
+    /// Replaces the subresource. A resourceVersion in `body` restricts the write to that version,
+    /// which also makes the write safe to repeat.
     ///
-    /// Without one the last writer wins.
+    /// Without a resourceVersion the last writer wins.
     pub fn replace(&self, body: &T) -> Write<T> {
         self.written(Verb::Update, body)
     }
 
     /// Patches the subresource.
     ///
-    /// An [apply](Patch::Apply) must carry `apiVersion` and `kind` of the subresource's body
-    /// itself.
+    /// An [apply](Patch::Apply) must carry `apiVersion` and `kind` of the subresource's body.
     pub fn patch(&self, patch: Patch) -> Write<T> {
         let verb = if matches!(patch, Patch::Apply(_)) { Verb::Apply } else { Verb::Patch };
         let mut draft = self.draft(verb);
@@ -95,7 +94,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
 }
 
 impl Subresource<Scale> {
-    /// Sets the number of replicas, whatever the number was.
+    /// Sets the number of replicas, whatever the number was before.
     ///
     /// A negative number is [`Invalid`](windlass_core::ErrorKind::Invalid). Two callers overwrite
     /// each other: read and [`replace`](Self::replace) with a version where that matters.

@@ -15,8 +15,8 @@ use crate::client::SecretString;
 use windlass_core::error::Error;
 use windlass_core::resource::{Resource, ResourceInfo};
 
-/// A request for a token (`authentication.k8s.io/v1`), sent when it is awaited. Defaults: the
-/// token is for the API server itself, and for an hour.
+/// A request for a token (`authentication.k8s.io/v1`), sent when awaited. Defaults: the token is
+/// for the API server, and for an hour.
 ///
 /// Sent with the verb `create` on `serviceaccounts/token`. Safe to repeat: an unused token does no
 /// harm.
@@ -39,7 +39,7 @@ pub struct TokenRequest {
 pub struct Token {
     /// The value to send as `Authorization: Bearer …`.
     pub token: SecretString,
-    /// End of its validity; the server may choose another time than the requested one.
+    /// End of the token's validity; the server may choose another time than the requested one.
     pub expires: Timestamp,
 }
 

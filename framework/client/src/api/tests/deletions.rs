@@ -28,7 +28,7 @@ async fn the_answer_tells_whether_the_object_is_gone_or_waits() {
     assert!(!delete(object(marked.clone())).await.is_gone());
     let mut held = marked.clone();
     held["deletionGracePeriodSeconds"] = json!(0);
-    // A Pod that ended at once, and one with a grace period.
+    // A Pod that ended at once, and a Pod with a grace period.
     assert!(delete(object(held.clone())).await.is_gone());
     held["finalizers"] = json!(["example.dev/x"]);
     let waits = delete(object(held.clone())).await;
@@ -37,7 +37,7 @@ async fn the_answer_tells_whether_the_object_is_gone_or_waits() {
     held["finalizers"] = Value::Null;
     held["deletionGracePeriodSeconds"] = json!(30);
     assert!(!delete(object(held)).await.is_gone());
-    // A Service answers with its last state.
+    // A Service answers with the last state.
     assert!(delete(object(json!({}))).await.is_gone());
 }
 

@@ -28,12 +28,12 @@ use windlass_core::error::ErrorKind;
 use windlass_core::resource::{DynamicObject, Scope};
 use windlass_core::rng::Rng;
 
-/// Answers every request with the next body (the last one repeatedly), and records requests.
+/// Answers every request with the next body (the last body repeatedly), and records requests.
 #[derive(Debug, Default)]
 struct Echo {
     /// The answer to every request but a watch, if set; the other answers are for watches then.
     listed: Mutex<Option<String>>,
-    /// Its status; 0 is 200.
+    /// The status of the answer; 0 is 200.
     listed_code: std::sync::atomic::AtomicU16,
     answers: Mutex<Vec<(u16, String)>>,
     seen: Mutex<Vec<(String, String, Value)>>,

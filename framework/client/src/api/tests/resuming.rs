@@ -1,4 +1,4 @@
-//! Watches that resume after their connection. Upstream: `TestRetryWatcher` and its siblings.
+//! Watches that resume after a connection ended. Upstream: `TestRetryWatcher` and related tests.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn server<const N: usize>(version: &str, watches: [(u16, String); N]) -> Arc<Ech
     Echo::text(watches).listing(&list)
 }
 
-/// Versions up to the end of the watch, and the error that ended it.
+/// Versions up to the end of the watch, and the error that ended the watch.
 async fn all(watch: &mut ResumingWatch<ConfigMap>) -> (Vec<String>, Option<Error>) {
     let mut versions = Vec::new();
     while let Some(event) = watch.next().await {
@@ -99,7 +99,7 @@ async fn what_will_pass_is_waited_out_and_what_will_not_ends_the_watch() {
         assert_eq!((versions.len(), echo.seen().len()), (0, 1));
         assert_eq!(error.unwrap().code(), Some(code));
     }
-    // Upstream repeats the expired version for ever; it never becomes valid again.
+    // Upstream repeats the expired version for ever; that version never becomes valid again.
     let echo = server("99", [refusal(410, "Expired")]);
     assert!(all(&mut resuming(&echo, "8")).await.1.unwrap().is_expired());
 
@@ -162,7 +162,7 @@ async fn a_watch_resumes_only_from_a_version() {
     assert_eq!(echo.seen().len(), 0);
 }
 
-/// A kube-apiserver answers a watch from a version that its store has not reached with silence.
+/// A kube-apiserver answers a watch from a version that the store has not reached with silence.
 #[tokio::test(start_paused = true)]
 async fn b8_a_store_that_was_set_back_ends_a_resuming_watch_with_a_text_that_asks_for_a_list() {
     let echo = server("5", [events(&["9", "12"]), (200, String::new())]);
@@ -191,7 +191,7 @@ async fn b8_a_lost_connection_to_a_store_that_is_well_costs_one_list_at_most_and
     assert_eq!(metadata, lists(&echo), "the object itself is not asked for: {:?}", echo.accepted());
 }
 
-/// A program that was restarted resumes from a version that its server may have lost meanwhile.
+/// A program that was restarted resumes from a version that the server may have lost meanwhile.
 #[tokio::test(start_paused = true)]
 async fn b8_the_first_connection_of_a_resuming_watch_is_checked_too_with_the_watchs_own_selector() {
     let echo = server("5", [(200, String::new())]);

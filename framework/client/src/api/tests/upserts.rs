@@ -106,8 +106,8 @@ async fn a_change_may_not_move_the_object() {
     assert_eq!(verbs(&echo), ["GET"]);
 }
 
-/// The first replace worked and its answer was lost: the own write caused the second one's
-/// conflict.
+/// The first replace worked and its answer was lost: the own write caused the conflict of the
+/// second replace.
 #[tokio::test(start_paused = true)]
 async fn g_r3_a_change_whose_answer_was_lost_is_not_made_a_second_time() {
     let count = |map: &mut ConfigMap| {
@@ -145,7 +145,7 @@ async fn g_r3_a_change_whose_answer_was_lost_is_not_made_a_second_time() {
     assert_eq!(sent(&echo), [json!("1"), json!("1")]);
 }
 
-/// As in a change that replaces the stored object by a new one.
+/// As in a change that replaces the stored object by a new object.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_forgets_the_version_is_guarded_by_the_one_that_was_read() {
     let echo = Echo::with([(200, held("red", "5"))]);

@@ -63,7 +63,7 @@ async fn a_wait_survives_an_ended_and_an_expired_watch_and_an_error_answer() {
     let echo = Echo::text([
         list(&[], "9"),
         events(&[("ADDED", there[0].clone()), ("BOOKMARK", bookmark)]),
-        // A list follows each watch after a failed one, for the version that the store has.
+        // A list follows each watch after a failed watch, for the version that the store has.
         events(&[]),
         list(&there, "13"),
         events(&[("ERROR", gone())]),
@@ -85,7 +85,8 @@ async fn a_wait_survives_an_ended_and_an_expired_watch_and_an_error_answer() {
     assert_eq!(versions, ["list", "9", "12", "list", "12", "list", "list", "list", "21"]);
 }
 
-/// A watch from the earlier version would be silent for ever: the server's store is behind it.
+/// A watch from the earlier version would be silent for ever: the server's store is behind that
+/// version.
 #[tokio::test(start_paused = true)]
 async fn b8_a_wait_sees_a_server_whose_store_was_set_back() {
     let echo = Echo::text([

@@ -1,8 +1,8 @@
-//! Deletions of one object, and of all objects that selectors match.
+//! Deletions of a single object, and of all objects that selectors match.
 //!
 //! A repetition after a lost answer finds the object gone. With a uid that is the wanted result,
-//! and without one it is indistinguishable from an object that never was: only guarded deletions
-//! are repeated.
+//! and without a uid the result is indistinguishable from an object that never was: only guarded
+//! deletions are repeated.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -20,7 +20,7 @@ use crate::api::draft::Draft;
 use windlass_core::error::{ApiStatus, Error};
 use windlass_core::resource::{Resource, ResourceInfo};
 
-/// Treatment of the objects that the deleted one owns.
+/// Treatment of the objects that the deleted object owns.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -34,17 +34,18 @@ use windlass_core::resource::{Resource, ResourceInfo};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Propagation {
-    /// The object is deleted first, the garbage collector deletes the owned objects after it. The
+    /// The object is deleted first, the garbage collector deletes the owned objects afterwards. The
     /// default of nearly every kind.
     Background,
-    /// The object stays, marked for deletion, until the owned objects that block it are gone.
+    /// The object stays, marked for deletion, until the owned objects that block the deletion are
+    /// gone.
     Foreground,
     /// The owned objects stay and lose their owner.
     Orphan,
 }
 
 impl Propagation {
-    /// The policy as the API spells it.
+    /// The policy in the API's spelling.
     ///
     /// In `propagationPolicy` of the `DeleteOptions`.
     pub fn as_str(self) -> &'static str {
@@ -64,10 +65,10 @@ impl Propagation {
 pub enum Deleted<K> {
     /// The object is gone.
     Gone {
-        /// Its uid; empty when the server did not send one.
+        /// Uid of the object; empty when the server did not send a uid.
         uid: String,
     },
-    /// The object is marked for deletion, and waits for its finalizers, its grace period or its
+    /// The object is marked for deletion, and waits for finalizers, for the grace period or for the
     /// content. [`Api::wait_deleted`](crate::api::Api::wait_deleted) waits for the end.
     Terminating(K),
 }
@@ -78,7 +79,7 @@ impl<K: Resource> Deleted<K> {
         matches!(self, Self::Gone { .. })
     }
 
-    /// Uid of the deleted object; empty when the server did not send one.
+    /// Uid of the deleted object; empty when the server did not send a uid.
     pub fn uid(&self) -> &str {
         match self {
             Self::Gone { uid } => uid,
@@ -179,7 +180,7 @@ fn shows_it_gone(error: &Error) -> bool {
         && (error.code() == Some(404) || (error.code() == Some(409) && is_another()))
 }
 
-/// A deletion, sent when it is awaited; returns [the object's fate](Deleted).
+/// A deletion, sent when awaited; returns [the object's fate](Deleted).
 ///
 /// Without a precondition a deletion whose answer is lost is
 /// [`Ambiguous`](windlass_core::ErrorKind::Ambiguous).
@@ -234,14 +235,14 @@ impl<K> Delete<K> {
         self
     }
 
-    /// Treatment of the objects that it owns. Default: the kind's.
+    /// Treatment of the objects that the deleted object owns. Default: the kind's.
     pub fn propagation(mut self, policy: Propagation) -> Self {
         self.options.propagation(policy);
         self
     }
 
     /// Longest time for the object to end, in whole seconds; zero ends a Pod without waiting for
-    /// its kubelet. Default: the object's.
+    /// the kubelet. Default: the object's.
     pub fn grace_period(mut self, period: Duration) -> Self {
         self.options.grace(period);
         self
@@ -265,7 +266,7 @@ impl<K> Delete<K> {
         self.finished().answered(|_, _, _| Ok(())).await.map(|((), answer)| answer)
     }
 
-    /// The draft with the options as its body.
+    /// The draft with the options as the body.
     pub(in crate::api) fn finished(mut self) -> Draft {
         // A repetition cannot delete another object or version.
         if self.options.is_guarded() {
@@ -303,8 +304,8 @@ impl<K> fmt::Debug for Delete<K> {
     }
 }
 
-/// A deletion of many objects of one namespace, or of a cluster-scoped kind, sent when it is
-/// awaited. Without a selector it deletes all of them.
+/// A deletion of many objects of a single namespace, or of a cluster-scoped kind, sent when
+/// awaited. Without a selector all objects are deleted.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -371,7 +372,7 @@ impl DeleteCollection {
         self
     }
 
-    /// Calls `on_answer` with the answer, once it is executed.
+    /// Calls `on_answer` with the answer, once the call is executed.
     #[doc(hidden)]
     pub fn on_answer(mut self, on_answer: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
         self.draft.on_answer = Some(Arc::new(on_answer));

@@ -23,7 +23,7 @@ use super::decode::Decoder;
 use super::draft::Draft;
 use crate::client::Verb;
 
-/// Treatment of fields that the kind does not have, and of duplicate ones. Default of the API
+/// Treatment of fields that the kind does not have, and of duplicate fields. Default of the API
 /// server: [`Warn`](Self::Warn).
 ///
 /// Stable since Kubernetes 1.27.
@@ -31,7 +31,7 @@ use crate::client::Verb;
 pub enum FieldValidation {
     /// Drops the fields silently.
     Ignore,
-    /// Drops the fields, and reports it in a `Warning` header, which the client logs.
+    /// Drops the fields, and reports them in a `Warning` header, which the client logs.
     Warn,
     /// Refuses the request: `BadRequest`, or `Invalid` for a patch.
     Strict,
@@ -48,7 +48,7 @@ impl FieldValidation {
     }
 }
 
-/// A write, sent when it is awaited; returns the object as the server stored it.
+/// A write, sent when awaited; returns the object as the server stored it.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -72,13 +72,13 @@ impl FieldValidation {
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send);
 /// [`Usage`](windlass_core::ErrorKind::Usage) for a request that cannot be sent;
-/// [`Conflict`](windlass_core::ErrorKind::Conflict) when another writer was first, or (for an apply) owns a
-/// field; [`Ambiguous`](windlass_core::ErrorKind::Ambiguous) when its fate is unknown: read the object and
-/// compare, or apply again. A write that was repeated after a doubtful failure and then refused is
-/// ambiguous too, because its own first attempt may have worked; the
-/// [`code`](windlass_core::Error::code) of such an error is the refusal's.
+/// [`Conflict`](windlass_core::ErrorKind::Conflict) when another writer was first, or (for an
+/// apply) owns a field; [`Ambiguous`](windlass_core::ErrorKind::Ambiguous) when the fate of the
+/// write is unknown: read the object and compare, or apply again. A write that was repeated after a
+/// doubtful failure and then refused is ambiguous too, because the first attempt may have worked;
+/// the [`code`](windlass_core::Error::code) of such an error is the refusal's.
 /// # Cancel safety
-/// Dropping the future cancels the request; it may have been executed.
+/// Dropping the future cancels the request; the write may have been executed.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Write<T> {
     draft: Draft,
@@ -92,7 +92,7 @@ impl<T> Write<T> {
 
     /// Writes the subresource `status` instead of the object.
     ///
-    /// Default: the object, of which API servers ignore the status if it is a subresource.
+    /// Default: the object, of which API servers ignore the status if the status is a subresource.
     /// [`Usage`](windlass_core::ErrorKind::Usage) for a creation and for another subresource.
     pub fn status(mut self) -> Self {
         self.draft.set_status();
@@ -145,7 +145,7 @@ impl<T> Write<T> {
         self
     }
 
-    /// Calls `on_answer` with the answer, once it is executed.
+    /// Calls `on_answer` with the answer, once the call is executed.
     #[doc(hidden)]
     pub fn on_answer(mut self, on_answer: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
         self.draft.on_answer = Some(Arc::new(on_answer));

@@ -18,7 +18,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt, Whole};
 use windlass_core::wire::Undecodable;
 
-/// Metadata that the API server maintains: differences in it are not sent.
+/// Metadata that the API server maintains: differences in such metadata are not sent.
 const SERVER_FIELDS: [&str; 8] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -47,7 +47,7 @@ const SERVER_FIELDS: [&str; 8] = [
 pub struct Patcher<K> {
     /// API of the object's namespace.
     api: Api<K>,
-    /// The object as it was read, or written last.
+    /// The object as last read or written.
     base: K,
     /// The caller's copy, reached by deref.
     object: K,
@@ -55,7 +55,7 @@ pub struct Patcher<K> {
     is_locked: bool,
 }
 
-/// Shows the object's name only: it may be a Secret.
+/// Shows the object's name only: the object may be a Secret.
 impl<K: Resource> fmt::Debug for Patcher<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Patcher")
@@ -89,7 +89,7 @@ impl<K: Whole> Api<K> {
     }
 }
 
-/// Differences of the object and of its status, as merge patches.
+/// Differences of the object and of the status, as merge patches.
 struct Changes {
     /// Patch of the object; `None` without a difference.
     object: Option<Value>,
@@ -100,9 +100,9 @@ struct Changes {
 }
 
 impl<K: Whole> Patcher<K> {
-    /// Sends the changes even if the object was written since it was read: a field that both
-    /// changed gets this value, and a list is replaced as a whole. Otherwise that is a conflict. An
-    /// object of another uid is never touched.
+    /// Sends the changes even if the object was written since the read: a field that both changed
+    /// gets this value, and a list is replaced as a whole. Otherwise that is a conflict. An object
+    /// of another uid is never touched.
     ///
     /// Default: locked, a write in between is a [`Conflict`](ErrorKind::Conflict).
     pub fn unlocked(mut self) -> Self {
@@ -110,7 +110,7 @@ impl<K: Whole> Patcher<K> {
         self
     }
 
-    /// Returns the object as it was read, or as the last write left it.
+    /// Returns the object as read, or as the last write left it.
     pub fn original(&self) -> &K {
         &self.base
     }
@@ -125,28 +125,29 @@ impl<K: Whole> Patcher<K> {
 
     /// Sends the changes since the object was read, or sent last; returns whether there were any.
     ///
-    /// The object is one JSON merge patch, and its status, which is a subresource, another one
-    /// after it. Nothing is sent without a change. Fields that were removed are sent as `null`,
+    /// The object is a JSON merge patch, and the status, which is a subresource, another patch
+    /// afterwards. Nothing is sent without a change. Fields that were removed are sent as `null`,
     /// lists as a whole. Fields that the API server maintains (uid, resourceVersion, managedFields,
     /// …) are not sent.
     ///
     /// The copy then holds the API server's answer, and may be changed and sent again.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the object was written since it was read, or another object has
-    /// its name (also [`ErrorKind::Invalid`], when it is [unlocked](Self::unlocked)): read it, and
-    /// change that. [`ErrorKind::NotFound`] when it is gone, or a status was changed and the kind
-    /// has no such subresource; [`ErrorKind::Usage`] when the name or the namespace was changed.
-    /// When the object was written and its status was not, the status is still to be sent.
+    /// [`ErrorKind::Conflict`] when the object was written since the read, or another object has
+    /// the name (also [`ErrorKind::Invalid`], when the copy is [unlocked](Self::unlocked)): read
+    /// the object again, and change the new copy. [`ErrorKind::NotFound`] when the object is gone,
+    /// or a status was changed and the kind has no such subresource; [`ErrorKind::Usage`] when the
+    /// name or the namespace was changed. When the object was written and the status was not, the
+    /// status is still to be sent.
     /// # Cancel safety
-    /// Dropping the future cancels the request under way. Its write may have been executed, which
+    /// Dropping the future cancels the request under way. The write may have been executed, which
     /// the copy does not show: the next write of a locked copy is then a conflict.
     pub async fn send(&mut self) -> Result<bool, Error> {
         self.send_with_callback(|_, _, _| {}).await
     }
 
     /// As [`send`](Self::send). Calls `on_write` after each write with the version that the write
-    /// was based on (`None` when the API server did not check one), the written object, and the
+    /// was based on (`None` when the API server did not check any), the written object, and the
     /// answer.
     #[doc(hidden)]
     pub async fn send_with_callback(
@@ -164,7 +165,7 @@ impl<K: Whole> Patcher<K> {
             self.object = written.clone();
             self.base = written;
             if status.is_some() {
-                // The answer has the old status: the changed one is kept, to be sent next.
+                // The answer has the old status: the changed status is kept, to be sent next.
                 self.object = with_status(&self.base, wanted_status)?;
             }
         }
@@ -183,7 +184,7 @@ impl<K: Whole> Patcher<K> {
         Some(self.base.resource_version()).filter(|version| self.is_locked && !version.is_empty())
     }
 
-    /// Sends one patch, bound to the uid and, if locked, to the version that was read.
+    /// Sends a patch, bound to the uid and, if locked, to the version that was read.
     async fn write(&self, mut patch: Value, is_status: bool) -> Result<(K, Bytes), Error> {
         let version = self.base.resource_version();
         // Makes the patch fail as a conflict if the object was written since.
@@ -214,7 +215,7 @@ impl<K: Whole> Patcher<K> {
         }
         let status = match (&base_status, &wanted_status) {
             (Value::Null, Value::Null) => None,
-            // A status cannot be removed: a removed one is emptied.
+            // A status cannot be removed: a removed status is emptied.
             (base, Value::Null) => merge_diff(base, &Map::new().into()),
             (base, wanted) => merge_diff(base, wanted),
         };
@@ -236,7 +237,7 @@ impl<K: Whole> Patcher<K> {
     }
 }
 
-/// Removes a field; null when it is absent.
+/// Removes a field; null when the field is absent.
 fn take(object: &mut Value, field: &str) -> Value {
     object.as_object_mut().and_then(|object| object.remove(field)).unwrap_or_default()
 }

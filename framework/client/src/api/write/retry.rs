@@ -25,7 +25,7 @@ use windlass_core::error::Error;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retries {
-    /// Number of attempts, the first included; at least one is made.
+    /// Number of attempts, the first included; at least one attempt is made.
     ///
     /// 0 counts as 1.
     pub steps: u32,
@@ -51,7 +51,7 @@ impl Retries {
     pub const DEFAULT_BACKOFF: Self =
         Self { steps: 4, first: Duration::from_millis(10), factor: 5.0, jitter: 0.1 };
 
-    /// The wait after `failures` failed attempts, without its random part.
+    /// The wait after `failures` failed attempts, without the random part.
     fn wait(&self, failures: u32) -> Duration {
         // The first wait is without the factor.
         let exponent = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
@@ -72,11 +72,11 @@ impl Retries {
     }
 }
 
-/// Runs `attempt` until it ends without a [conflict](Error::is_conflict), at most as often as
-/// `backoff` allows; then returns the last conflict.
+/// Runs `attempt` until an attempt ends without a [conflict](Error::is_conflict), at most as often
+/// as `backoff` allows; then returns the last conflict.
 ///
 /// Each attempt must read the object anew. A conflict about the ownership of fields
-/// ([`Error::is_field_conflict`]) is not retried: it would be the same.
+/// ([`Error::is_field_conflict`]) is not retried: the conflict would be the same.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;

@@ -1,8 +1,8 @@
-//! Brings an object to a wanted state, and creates it if it is missing.
+//! Brings an object to a wanted state, and creates a missing object.
 //!
 //! The read decides between creation and change, and another writer may decide otherwise in
 //! between: then the creation finds the name taken, or the write finds another version. Both are
-//! answered by one more read, five attempts in all.
+//! answered by another read, five attempts in all.
 
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub enum Upserted<K> {
 }
 
 impl<K> Upserted<K> {
-    /// Returns the object as it is stored now.
+    /// Returns the object as stored now.
     pub fn into_object(self) -> K {
         match self {
             Self::Created(object) | Self::Updated(object) | Self::Unchanged(object) => object,
@@ -63,17 +63,18 @@ enum WriteMethod {
 }
 
 impl<K: Resource> Api<K> {
-    /// Creates `object` if there is none of its name; otherwise changes the stored one and replaces
-    /// it.
+    /// Creates `object` if there is none with that name; otherwise changes and replaces the stored
+    /// object.
     ///
-    /// `change` brings the stored object to the wanted state, and also runs on `object` before it
-    /// is created. The replacement is bound to the version that was read. A conflict is retried
-    /// from the read on, by [`Retries::DEFAULT_RETRY`]; a conflict that an own, executed attempt
-    /// may have caused is [`ErrorKind::Ambiguous`], so that no change is made twice.
+    /// `change` brings the stored object to the wanted state, and also runs on `object` before the
+    /// creation. The replacement is bound to the version that was read. A conflict is retried from
+    /// the read on, by [`Retries::DEFAULT_RETRY`]; a conflict that an own, executed attempt may
+    /// have caused is [`ErrorKind::Ambiguous`], so that no change is made twice.
     ///
     /// A replace writes the whole object: fields that `K` does not know, because the API server is
-    /// newer, are removed. [`create_or_patch`](Self::create_or_patch) leaves them alone, and
-    /// [`apply`](Self::apply) needs no read. The status is not written if it is a subresource.
+    /// newer, are removed. [`create_or_patch`](Self::create_or_patch) leaves such fields alone, and
+    /// [`apply`](Self::apply) needs no read. The status is not written if the status is a
+    /// subresource.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -92,7 +93,8 @@ impl<K: Resource> Api<K> {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when `object` has no name, or `change` moves the object to another name
-    /// or namespace; [`ErrorKind::Conflict`] when all attempts met one; and those of the calls.
+    /// or namespace; [`ErrorKind::Conflict`] when all attempts met a conflict; and those of the
+    /// calls.
     /// # Cancel safety
     /// Dropping the future cancels the request under way; a write may have been executed.
     pub async fn create_or_update(
@@ -171,7 +173,7 @@ impl<K: Resource> Api<K> {
         self.create(&wanted).await.map(Upserted::Created)
     }
 
-    /// Changes the stored object, and writes it unless nothing differs.
+    /// Changes the stored object, and writes the result unless nothing differs.
     async fn change(
         &self,
         stored: K,
@@ -216,7 +218,7 @@ impl<K: Resource> Api<K> {
     }
 }
 
-/// Encodes an object; the error names it.
+/// Encodes an object; the error names the object.
 fn json<K: Resource>(object: &K) -> Result<Value, Error> {
     serde_json::to_value(object).map_err(|error| {
         let text = format!("cannot write \"{}\": it does not become JSON", object.name());

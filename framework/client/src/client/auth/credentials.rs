@@ -31,11 +31,11 @@ const LEEWAY: SignedDuration = SignedDuration::from_secs(10);
 
 /// Largest token file; a server accepts no header of this size.
 const FILE_LIMIT: usize = 64 << 10;
-/// Shortest time between two runs of a plugin: its credentials are used for this time even if they
-/// have expired already, and its replacement for refused credentials is not replaced again within
-/// it. Otherwise a wrong clock, or a locked account, would start a process with each request.
+/// Shortest time between two runs of a plugin: the plugin's credentials are used for this time even
+/// after their expiry, and a replacement of refused credentials is not replaced again within this
+/// time. Otherwise a wrong clock, or a locked account, would start a process with each request.
 const LEAST_USE: Duration = Duration::from_secs(5);
-/// Pause after a failure of a plugin before it is run again.
+/// Pause after a failure of a plugin before the next run.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Source of the `Authorization` header.
@@ -54,20 +54,20 @@ pub(crate) enum AuthSource {
     Exec(Arc<ExecPlugin>),
 }
 
-/// Credentials of one client; reads, caches and renews them.
+/// Credentials of a client; reads, caches and renews them.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     source: AuthSource,
     clock: Clock,
-    /// Cached credentials. Locked during a renewal, so that concurrent requests share it.
+    /// Cached credentials. Locked during a renewal, so that concurrent requests share the renewal.
     kept: tokio::sync::Mutex<Held>,
-    /// Run of the plugin that is under way; it survives callers that are cancelled.
+    /// Run of the plugin that is under way; the run survives callers that are cancelled.
     running: tokio::sync::Mutex<Option<PluginRun>>,
     /// Set once by `concern`, because pool and TLS need the credentials first.
     connections: OnceLock<Connections>,
 }
 
-/// A run of the plugin in a task; dropping it kills the plugin.
+/// A run of the plugin in a task; dropping the handle kills the plugin.
 type PluginRun = AbortOnDropHandle<Result<ExecCredential, Error>>;
 
 /// Connections that a change of certificates affects.
@@ -92,17 +92,17 @@ struct Held {
     failure: Option<PluginFailure>,
 }
 
-/// Last failure of the plugin, reported to the requests that waited for it.
+/// Last failure of the plugin, reported to the requests that waited for the run.
 #[derive(Debug)]
 struct PluginFailure {
     /// End of the failed run.
     at: Instant,
     kind: ErrorKind,
-    /// Text of the error, which is not cloneable itself.
+    /// Text of the error, which is not cloneable.
     text: String,
 }
 
-/// Credentials from one read of their source.
+/// Credentials from a single read of the source.
 #[derive(Clone, Debug)]
 struct CachedCredential {
     /// Value of the `Authorization` header.
@@ -216,12 +216,12 @@ impl Credentials {
     /// the certificate has changed.
     ///
     /// # Cancel safety
-    /// Safe: the refusal is then left to the next request that meets it.
+    /// Safe: the refusal is then left to the next request that meets the refusal.
     pub(crate) async fn refused(&self, header: Option<&HeaderValue>) {
         if let Some(tls) = self.tls().filter(|tls| tls.rotates()) {
             tls.renew_now(|| self.retire()).await;
         }
-        // A renewal under way ends first: the comparison below must see the header that it brings.
+        // A renewal under way ends first: the comparison below must see the header of the renewal.
         let mut held = self.kept.lock().await;
         let now = self.clock.now();
         // The header is compared: another request may have replaced the refused credentials
@@ -237,14 +237,14 @@ impl Credentials {
     /// same renewal.
     async fn current(&self) -> Result<CachedCredential, Error> {
         let came = self.clock.now();
-        // Held across the renewal, so that one caller reads the source or runs the plugin for all.
-        // Lock order: `kept` before `running`.
+        // Held across the renewal, so that a single caller reads the source or runs the plugin for
+        // all. Lock order: `kept` before `running`.
         let mut held = self.kept.lock().await;
         if let Some(current) = held.kept.as_ref().filter(|kept| self.is_fresh(kept)) {
             return Ok(current.clone());
         }
-        // A caller that waited during the failed run shares its error and does not run the plugin
-        // again.
+        // A caller that waited during the failed run shares the run's error and does not run the
+        // plugin again.
         if let Some(PluginFailure { at, kind, text }) = &held.failure
             && (came <= *at || self.clock.now() < *at + FAILURE_PAUSE)
         {
@@ -277,7 +277,7 @@ impl Credentials {
             held.replaced = Some(renewed.read);
         }
         // TLS presents the certificate when a connection opens, so open connections keep the old
-        // one.
+        // certificate.
         if held.identity != renewed.identity {
             tracing::debug!("the plugin gave another client certificate");
             self.retire();
@@ -305,8 +305,8 @@ impl Credentials {
         let mut running = self.running.lock().await;
         let run = running.get_or_insert_with(|| {
             let (plugin, clock) = (Arc::clone(plugin), self.clock.clone());
-            // In a task of its own: a cancelled caller does not stop the plugin, and the next one
-            // joins it.
+            // In a separate task: a cancelled caller does not stop the plugin, and the next caller
+            // joins the run.
             AbortOnDropHandle::new(tokio::spawn(async move { plugin.run(&clock).await }))
         });
         // Cancelled here, the run stays in `running` for the next caller.
@@ -395,7 +395,7 @@ fn basic(user: &str, password: &SecretString) -> Result<HeaderValue, Error> {
     header(&Zeroizing::new(format!("Basic {}", STANDARD.encode(plain.as_bytes()))))
 }
 
-/// Builds a header value that is marked as sensitive, so that no log shows it.
+/// Builds a header value that is marked as sensitive, so that no log shows the value.
 fn header(value: &str) -> Result<HeaderValue, Error> {
     let mut value = HeaderValue::from_str(value).map_err(|_| {
         Error::new(

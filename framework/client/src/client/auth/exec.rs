@@ -1,10 +1,10 @@
 //! Credential plugins of a kubeconfig (`client.authentication.k8s.io`), and their execution.
 //!
-//! A plugin runs without a shell and has 60 s and 1 MiB of output. It gets standard input only if
-//! its configuration asks for it and the process's own is a terminal, and then it has five minutes,
-//! because a person has to type. Arguments, environment and output contain credentials, so they
-//! never appear in an error or a log; the plugin's standard error goes to the process's own. A
-//! [policy](ExecPolicy) decides which plugins may run at all. Not included:
+//! A plugin runs without a shell and has 60 s and 1 MiB of output. The plugin gets standard input
+//! only if the configuration asks for input and the process's own standard input is a terminal;
+//! then the limit is five minutes, because a person has to type. Arguments, environment and output
+//! contain credentials, so they never appear in an error or a log; the plugin's standard error goes
+//! to the process's own. A [policy](ExecPolicy) decides which plugins may run at all. Not included:
 //! `client.authentication.k8s.io/v1alpha1`, kubectl's file of preferences (`kuberc`).
 
 mod policy;
@@ -26,7 +26,7 @@ pub(crate) const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
 
 /// Policy for the standard input of a [credential plugin](ExecPlugin).
 ///
-/// kubeconfig's `interactiveMode`; a plugin of a kubeconfig with version v1 must name one.
+/// kubeconfig's `interactiveMode`; a plugin of a kubeconfig with version v1 must name a mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InteractiveMode {
@@ -40,9 +40,9 @@ pub enum InteractiveMode {
 }
 
 /// A credential plugin: a program that prints a token or a client certificate; `kubectl` runs the
-/// same ones. Its `Debug` shows neither arguments nor environment.
+/// same plugins. `Debug` shows neither arguments nor environment.
 ///
-/// A kubeconfig names one under `exec`; in code:
+/// A kubeconfig names a plugin under `exec`; in code:
 ///
 /// ```
 /// # extern crate windlass_client as windlass;
@@ -59,7 +59,8 @@ pub struct ExecPlugin {
     /// Path, or bare name that is searched in `PATH`.
     pub(crate) command: PathBuf,
     pub(crate) args: Vec<SecretString>,
-    /// Variables in addition to the inherited ones; secret, because they may hold credentials.
+    /// Variables in addition to the inherited ones; secret, because the values may hold
+    /// credentials.
     pub(crate) env: Vec<(String, SecretString)>,
     /// Version of the input and the output.
     pub(crate) api_version: &'static str,
@@ -70,7 +71,7 @@ pub struct ExecPlugin {
     pub(crate) extension: Value,
     /// Advice in the error for a missing program.
     pub(crate) install_hint: String,
-    /// Information about the cluster for the plugin, if it asked for it.
+    /// Information about the cluster for the plugin, if it asked for the information.
     pub(crate) cluster: Option<ClusterInfo>,
     /// Plugins that may run.
     pub(crate) policy: ExecPolicy,

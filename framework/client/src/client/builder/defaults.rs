@@ -102,7 +102,7 @@ impl fmt::Debug for Wishes {
 
 /// Defaults of calls.
 impl ClientBuilder {
-    /// Sets the total time of a call that names none, with all its retries. Default: 30 s.
+    /// Sets the total time of a call without a timeout, with all retries. Default: 30 s.
     ///
     /// A timeout that is set here is sent to the server, too, as the query parameter `timeout`; the
     /// default is not.
@@ -140,7 +140,7 @@ impl ClientBuilder {
     /// Sets the number of requests that may be sent at once under a limit by [`qps`](Self::qps).
     /// Default: 10.
     ///
-    /// client-go's value. Without [`qps`](Self::qps) it has no effect.
+    /// client-go's value. Without [`qps`](Self::qps) the burst has no effect.
     #[must_use]
     pub fn burst(mut self, burst: u32) -> Self {
         self.wishes.burst = Some(burst);
@@ -148,7 +148,7 @@ impl ClientBuilder {
     }
 
     /// Sets the rate limiter, in place of [`qps`](Self::qps) and [`burst`](Self::burst). All clones
-    /// of the client share it.
+    /// of the client share the limiter.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -173,9 +173,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the factory of the backoff manager of each request. A factory that returns clones of
-    /// one manager makes requests share it. Default: no backoff, unless `KUBE_CLIENT_BACKOFF_BASE`
-    /// and `KUBE_CLIENT_BACKOFF_DURATION` ask for one (first and longest wait in whole seconds).
+    /// Sets the factory of the backoff manager of each request. A factory that returns clones of a
+    /// single manager makes requests share that manager. Default: no backoff, unless
+    /// `KUBE_CLIENT_BACKOFF_BASE` and `KUBE_CLIENT_BACKOFF_DURATION` ask for a backoff (first and
+    /// longest wait in whole seconds).
     #[must_use]
     pub fn backoff(mut self, factory: BackoffFactory) -> Self {
         self.wishes.backoff = Some(factory);

@@ -28,10 +28,10 @@ use windlass_core::error::{BoxError, Error, ErrorKind};
 /// Default field manager, and name in the header `User-Agent`.
 const DEFAULT_NAME: &str = "windlass";
 
-/// A layer that was added, to be applied to the services below it.
+/// A layer that was added, to be applied to the services below the layer.
 type Wrap = Box<dyn FnOnce(Stack) -> Stack + Send>;
 
-/// Transport settings of the builder. An unset one falls back to the environment, then to a
+/// Transport settings of the builder. An unset setting falls back to the environment, then to a
 /// default.
 #[derive(Clone, Copy, Debug, Default)]
 struct Settings {
@@ -73,7 +73,7 @@ impl Settings {
 /// Configures a [`Client`].
 ///
 /// Settings of the builder go before variables of the environment, and those before the defaults.
-/// All connections, layers and limits of the built client belong to its clones, too.
+/// All connections, layers and limits of the built client belong to the client's clones, too.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -111,7 +111,7 @@ pub struct ClientBuilder {
 impl ClientBuilder {
     /// Sets the cluster. Required unless there is a [`connector`](Self::connector).
     ///
-    /// A later call replaces an earlier one.
+    /// A later call replaces an earlier value.
     #[must_use]
     pub fn config(mut self, config: ClientConfig) -> Self {
         self.config = Some(config);
@@ -119,9 +119,9 @@ impl ClientBuilder {
     }
 
     /// Sets the code that opens connections, in place of TCP and TLS. Addresses and credentials
-    /// stay those of the [`config`](Self::config), if there is one. The address decides whether the
+    /// stay those of the [`config`](Self::config), if any. The address decides whether the
     /// connections count as encrypted: with `http://` and another machine no credentials are sent
-    /// over them, so write `https://` when the connector does TLS by itself.
+    /// over these connections, so write `https://` when the connector does TLS.
     ///
     /// Proxies and TLS settings of the configuration are then not used.
     #[must_use]
@@ -132,8 +132,8 @@ impl ClientBuilder {
 
     /// Sets clock, randomness and metrics. Default: the machine's, and metrics of the client's own.
     ///
-    /// The client forks the randomness, so that its jitter does not change the numbers of other
-    /// components.
+    /// The client forks the randomness, so that the client's jitter does not change the numbers of
+    /// other components.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
@@ -165,8 +165,8 @@ impl ClientBuilder {
     }
 
     /// Sets whether HTTP/2 is offered to the server. Default: yes, unless the variable
-    /// `DISABLE_HTTP2` is set. Without HTTP/2 each request and each watch has a connection of its
-    /// own.
+    /// `DISABLE_HTTP2` is set. Without HTTP/2 each request and each watch has a separate
+    /// connection.
     #[must_use]
     pub fn http2(mut self, offer: bool) -> Self {
         self.settings.http2 = Some(offer);
@@ -183,10 +183,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the age beyond which a connection gets no new requests; requests under way on it are
-    /// completed. Each connection's own limit is up to a fifth shorter, at random. Spreads
-    /// long-lived clients over the servers behind a load balancer. Default: none, a connection
-    /// lives until its server closes it.
+    /// Sets the age beyond which a connection gets no new requests; requests under way on the
+    /// connection are completed. Each connection's own limit is up to a fifth shorter, at random.
+    /// Spreads long-lived clients over the servers behind a load balancer. Default: none, a
+    /// connection lives until the server closes the connection.
     #[must_use]
     pub fn max_connection_age(mut self, age: Duration) -> Self {
         self.settings.max_age = Some(age);
@@ -195,7 +195,7 @@ impl ClientBuilder {
 
     /// Sets the time limit for the head of an answer to a get or a watch; then another connection
     /// is tried. A list has three times that. Writes have all the time of their call, because an
-    /// early end would leave it unknown whether they were executed. Default: 10 s.
+    /// early end would leave the execution of a write unknown. Default: 10 s.
     #[must_use]
     pub fn head_timeout(mut self, timeout: Duration) -> Self {
         self.settings.head = Some(timeout);
@@ -222,12 +222,12 @@ impl ClientBuilder {
     /// Wraps each attempt of each request, retries included. Layers added later are further out;
     /// the innermost service sends.
     ///
-    /// A layer that makes a request of its own must keep the extensions of the request that it
-    /// received: they carry deadlines and retries. After an error of a layer it is unknown whether
-    /// the request was executed, so a write that ends in one is [`Ambiguous`](ErrorKind::Ambiguous)
-    /// and a read is tried again. A layer that knows better returns a [`windlass::Error`](Error):
-    /// it reaches the caller unchanged, and nothing is tried again. A layer should return errors of
-    /// the inner service unchanged, or as the source of its own error.
+    /// A layer that makes a new request must keep the extensions of the received request, which
+    /// carry deadlines and retries. After an error of a layer the execution of the request is
+    /// unknown, so a write that ends in such an error is [`Ambiguous`](ErrorKind::Ambiguous) and a
+    /// read is tried again. A layer that knows better returns a [`windlass::Error`](Error): this
+    /// error reaches the caller unchanged, and nothing is tried again. A layer should return errors
+    /// of the inner service unchanged, or as the source of a new error.
     ///
     /// Layers see decoded answers: gzip is decoded further in.
     ///
@@ -302,7 +302,8 @@ impl ClientBuilder {
         // not.
         self.wishes.read_env(&|name| std::env::var(name).ok());
         if let Some(config) = &self.config {
-            // Also with a connector: the rules concern the address, whatever opens the connections.
+            // Also with a connector: the rules concern the address, regardless of the code that
+            // opens the connections.
             config.check()?;
             config.check_exec()?;
         }
@@ -316,12 +317,12 @@ impl ClientBuilder {
         tuning.gzip = config.compression();
         let tuning = self.settings.over(tuning);
         let environment = self.environment.get_or_insert_default().clone();
-        // An explicit provider first: the process-wide one is never read.
+        // An explicit provider first: the process-wide provider is never read.
         let provider = self.provider.clone().or_else(default_provider);
         let proxy = config.proxy.resolve(&config.server)?;
         let tls = match config.server.scheme_str() {
-            // Only `http://` itself goes without TLS: any other scheme must not send credentials
-            // in the clear.
+            // Only `http://` goes without TLS: any other scheme must not send credentials in the
+            // clear.
             Some("http") => None,
             _ => Some(Arc::new(tls(config, provider.as_ref(), &environment, tuning.http2)?)),
         };

@@ -1,4 +1,4 @@
-//! One attempt: the HTTP request, and the reading of its answer.
+//! One attempt: the HTTP request, and the reading of the answer.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use windlass_core::wire::status;
 
 /// Time for the text of an error answer; the part that has arrived by then is used.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
-/// Characters that are encoded in a query: all but the unreserved ones.
+/// Characters that are encoded in a query: all but the unreserved characters.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A successful answer.
@@ -33,7 +33,7 @@ pub(in crate::client) struct AttemptResponse {
     /// Status code; 2xx.
     pub(in crate::client) status: StatusCode,
     pub(in crate::client) headers: HeaderMap,
-    /// The body, when the caller wants it as a whole.
+    /// The body, when the caller wants the body as a whole.
     pub(in crate::client) read: Bytes,
     /// The body, when the caller wants a stream.
     pub(in crate::client) rest: Option<ResponseBody>,
@@ -45,7 +45,7 @@ pub(in crate::client) enum Failure {
     Status { status: Box<ApiStatus>, code: u16, retry_after: Option<Duration>, size: usize },
     /// No answer.
     Broken { outcome: Outcome, source: Option<BoxError> },
-    /// An error that another attempt would not change, whatever the verb.
+    /// An error that another attempt would not change, regardless of the verb.
     Final(Error),
 }
 
@@ -89,7 +89,7 @@ impl Failure {
     }
 }
 
-/// Builds the request of one attempt, without a wish for gzip.
+/// Builds the request of an attempt, without a wish for gzip.
 pub(super) fn http(
     shared: &Shared,
     request: &Prepared,
@@ -168,8 +168,8 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the answer, unless its body is a failed Status: that counts for more than the status
-    /// code of the answer.
+    /// Returns the answer, unless its body is a failed Status: such a Status counts for more than
+    /// the status code of the answer.
     fn whole(
         &self,
         status: StatusCode,
@@ -193,7 +193,7 @@ impl Call<'_> {
         Error::new(ErrorKind::Decode, text)
     }
 
-    /// Reads an error answer to its end, so that its connection can be used again. A body that is
+    /// Reads an error answer to the end, so that the connection can be used again. A body that is
     /// broken, slow or endless does not change the error.
     async fn error_answer(
         &self,
@@ -215,7 +215,7 @@ impl Call<'_> {
     }
 
     /// Makes a certificate that cannot be trusted final: another attempt a second later would meet
-    /// the same one.
+    /// the same certificate.
     fn no_answer(&self, error: BoxError) -> Failure {
         let failure = broken(error);
         let Failure::Broken { outcome: Outcome::NotSent, source: Some(source) } = failure else {
@@ -235,7 +235,7 @@ impl Call<'_> {
     }
 }
 
-/// Returns the absolute URI of a request, with its field manager.
+/// Returns the absolute URI of a request, with the field manager.
 pub(in crate::client) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
     let shared = &client.shared;
     let base = if request.extra.from_root { shared.root() } else { &shared.base };
@@ -268,7 +268,7 @@ fn asked(status: &ApiStatus) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
-/// Classifies an error of the stack; after an unknown one the request may have been executed.
+/// Classifies an error of the stack; after an unknown error the request may have been executed.
 fn broken(error: BoxError) -> Failure {
     // An error of the crate's own type comes from a layer that has decided about the outcome.
     let error = match error.downcast::<Error>() {

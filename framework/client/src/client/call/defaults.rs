@@ -10,11 +10,11 @@ use crate::client::request::WarningHandler;
 
 /// Settings of calls that name none of their own.
 pub(in crate::client) struct Defaults {
-    /// Total time of a call, with all its retries.
+    /// Total time of a call, with all retries.
     pub(in crate::client) timeout: Duration,
     /// Timeout that the builder was given, if any; sent to servers as well.
     pub(in crate::client) asked_timeout: Option<Duration>,
-    /// Header `Accept`, if one is sent.
+    /// Header `Accept`, if the header is sent.
     pub(in crate::client) accept: Option<HeaderValue>,
     /// Media type of bodies that name none.
     pub(in crate::client) content_type: String,

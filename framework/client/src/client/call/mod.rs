@@ -1,6 +1,6 @@
-//! One call: its attempts, waits and deadline.
+//! A single call: attempts, waits and deadline.
 //!
-//! Order of the steps of one attempt: the backoff of the host (after a failure combined with the
+//! Order of the steps of an attempt: the backoff of the host (after a failure combined with the
 //! wait of the retry), a permit of the rate limiter, credentials, the gate, the exchange.
 
 // DESIGN.md, 16: `retry::decide` is one pure function; caches have a retry budget of their own
@@ -64,19 +64,19 @@ pub(crate) struct Shared {
     /// Header checks of upgrades, which bypass the transport.
     #[cfg(feature = "ws")]
     pub(super) rules: super::policy::HeaderRules,
-    /// State of modules above the client, by its type: the cache of discovery. Locked only to copy
-    /// or create an entry.
+    /// State of modules above the client, by type: the cache of discovery. Locked only to copy or
+    /// create an entry.
     pub(super) extensions: Mutex<Extensions>,
     pub(super) credentials: Arc<Credentials>,
     /// TLS settings with a client certificate that is read from files.
     pub(super) rotating: Option<Arc<Tls>>,
     /// Scheme, host, port and path prefix; no slash at the end.
     pub(super) base: String,
-    /// Offset in `base` at which its path begins.
+    /// Offset in `base` at which the path begins.
     pub(super) base_path_at: usize,
     /// Host and port, the label of metrics.
     pub(super) host: String,
-    /// ` through the proxy …`, for error texts; empty without one.
+    /// ` through the proxy …`, for error texts; empty without a proxy.
     pub(super) via: String,
     /// Namespace of the configuration.
     pub(super) namespace: String,
@@ -95,7 +95,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Returns the server's address without its path.
+    /// Returns the server's address without the path.
     pub(super) fn root(&self) -> &str {
         &self.base[..self.base_path_at]
     }
@@ -153,7 +153,7 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
         let mut call = Call::new(client, &request, false, &span)?;
         match call.run().await {
             Ok(answer) => Ok(Some(streamed(client, answer, &request))),
-            // The caller of a watch handles its end anyway, and begins a new one.
+            // The caller of a watch handles the end of a watch anyway, and begins a new watch.
             Err(error) if matches!(call.last, Some(Outcome::Lost | Outcome::TimedOut)) => {
                 tracing::debug!(%error, "an empty watch stands for one that was lost");
                 Ok(None)
@@ -164,7 +164,7 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
     Box::pin(call.instrument(span.clone())).await
 }
 
-/// Turns an answer into a stream; a body that was read already is one chunk.
+/// Turns an answer into a stream; a body that was read already becomes a single chunk.
 fn streamed(client: &Client, answer: AttemptResponse, request: &Prepared) -> ByteStream {
     let body = answer
         .rest
@@ -183,7 +183,7 @@ fn span(request: &Prepared) -> Span {
     )
 }
 
-/// State of one call in progress.
+/// State of a call in progress.
 pub(super) struct Call<'a> {
     client: &'a Client,
     pub(super) shared: &'a Shared,
@@ -203,7 +203,7 @@ pub(super) struct Call<'a> {
     pub(super) doubt: bool,
     /// Descriptions of the failures of earlier attempts.
     pub(super) history: Vec<String>,
-    /// Outcome of the last attempt, if it ended the call.
+    /// Outcome of the last attempt, if that attempt ended the call.
     last: Option<Outcome>,
 }
 
@@ -253,7 +253,7 @@ impl<'a> Call<'a> {
         self.client.judged(self.request, result)
     }
 
-    /// Makes attempts until one succeeds or no other is allowed.
+    /// Makes attempts until an attempt succeeds or no other is allowed.
     async fn attempts(&mut self) -> Result<AttemptResponse, Error> {
         self.back_off().await?;
         loop {
@@ -302,13 +302,13 @@ impl<'a> Call<'a> {
     async fn refresh(&mut self, header: Option<&HeaderValue>, failure: &Failure) {
         self.refreshed = true;
         self.history.push(report::describe(failure));
-        // If the deadline passes first, the next call meets the refusal itself; this one ends at
-        // its next attempt.
+        // If the deadline passes first, the next call meets the refusal; the present call ends at
+        // the next attempt.
         let refused = self.shared.credentials.refused(header);
         self.shared.environment.clock.timeout(self.remaining(), refused).await;
     }
 
-    /// Waits before another attempt, unless time or budget do not allow one.
+    /// Waits before another attempt, unless time or budget do not allow another.
     async fn wait(&mut self, wait: Duration, failure: Failure, was: Outcome) -> Result<(), Error> {
         // A wait beyond the deadline would only delay the same error.
         if wait >= self.remaining() {
@@ -322,7 +322,8 @@ impl<'a> Call<'a> {
             let note = "not tried again, because too many requests of this client are failing";
             return Err(self.error(failure, Some(Why::Final)).note(note));
         }
-        // Set only if another attempt follows: the error of the last one names its own doubt.
+        // Set only if another attempt follows: the error of the last attempt names that attempt's
+        // doubt.
         self.doubt |= self.stores() && is_uncertain(was);
         self.history.push(report::describe(&failure));
         let labels = [failure.code(), self.method().to_owned(), self.shared.host.clone()];
@@ -387,7 +388,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Sends the request once, and counts it.
+    /// Sends the request once, and counts the attempt.
     async fn attempt(
         &mut self,
         limit: Option<Duration>,
@@ -396,7 +397,8 @@ impl<'a> Call<'a> {
         let clock = &self.shared.environment.clock;
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
-        // Shared with the transport, which reports through it, because layers may hide its errors.
+        // Shared with the transport, which reports through the mark, because layers may hide the
+        // transport's errors.
         let mut mark = Attempt::new(clock.after(head), self.request.repeatable);
         if let Some(gate) = self.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
             mark = mark.gated(Arc::clone(gate), clock.clone());
@@ -405,7 +407,7 @@ impl<'a> Call<'a> {
         trace::request(self.shared, self.request, self.attempt);
         let result = match clock.timeout(time, self.exchange(request)).await {
             Some(result) => result,
-            // Only the transport knows whether the attempt timed out before it was sent.
+            // Only the transport knows whether the attempt timed out before sending.
             None if mark.is_unsent() => {
                 Err(Failure::Broken { outcome: Outcome::NotSent, source: None })
             }
@@ -462,8 +464,7 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the time limit of the answer's head. Writes may take as long as the call: an
-    /// admission webhook may be slow, and giving up early would leave it unknown whether they were
-    /// executed.
+    /// admission webhook may be slow, and giving up early would leave the execution unknown.
     fn head_timeout(&self) -> Option<Duration> {
         match self.request.verb {
             Verb::Get | Verb::Watch => Some(self.shared.tuning.head),

@@ -18,7 +18,7 @@ use windlass_core::resource::Verb;
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct ObservedRequest<'a> {
-    /// The verb as RBAC prints it, by the request.
+    /// The verb as printed by RBAC, by the request.
     pub verb: &'static str,
     /// HTTP method.
     pub method: &'a str,
@@ -26,20 +26,20 @@ pub struct ObservedRequest<'a> {
     pub path: &'a str,
     /// Kind of the object, if the request is about a known kind.
     pub kind: Option<&'a str>,
-    /// Whether it is an apply, which needs `create` as well when it creates.
+    /// Whether the request is an apply, which also needs `create` for a new object.
     pub is_apply: bool,
     /// The verb that RBAC did not permit; `None` for a permitted request.
     pub refused: Option<&'a str>,
 }
 
-/// A listener for the requests of a client handle and of the handles made from it.
+/// A listener for the requests of a client handle and of the handles made from that handle.
 #[doc(hidden)]
 pub trait RequestObserver: fmt::Debug + Send + Sync {
     /// Called once for each request that the API server answered; must return quickly.
     fn answered(&self, request: ObservedRequest<'_>);
 }
 
-/// A write that was sent as a dry run, and answered without an error. Its `Debug` shows no contents.
+/// A write that was sent as a dry run, and answered without an error. `Debug` shows no contents.
 #[derive(Clone)]
 #[doc(hidden)]
 pub struct AnsweredDryRun {
@@ -56,14 +56,14 @@ pub struct AnsweredDryRun {
     pub path: String,
     /// Selectors of a deletion of a collection.
     pub selectors: Vec<(String, String)>,
-    /// Body as it was sent.
+    /// Body as sent.
     pub body: Bytes,
     /// Status code: 201 for a creation.
     pub code: u16,
     pub answer: Bytes,
 }
 
-/// A listener for the dry runs of a client handle and of the handles made from it.
+/// A listener for the dry runs of a client handle and of the handles made from that handle.
 #[doc(hidden)]
 pub trait DryRunObserver: fmt::Debug + Send + Sync {
     /// Called once for each write that the API server answered without an error; must return
@@ -122,7 +122,7 @@ impl Client {
         Self { dry_runs: Some(observer), ..self.dry_run() }
     }
 
-    /// Passes the answer to a dry run to its observer.
+    /// Passes the answer to a dry run to the observer.
     pub(super) fn answered_dry_run(&self, request: &Prepared, response: &Response) {
         let Some(observer) = self.dry_runs.as_ref().filter(|_| request.verb.writes()) else {
             return;
@@ -163,7 +163,7 @@ impl Client {
     }
 }
 
-/// Adds the grant as `can(…)` of a controller has it.
+/// Adds the grant in the spelling of `can(…)` of a controller.
 fn named(error: Error, request: &Prepared, verb: &str) -> Error {
     match &request.extra.kind {
         Some(kind) => error.with_missing_grant(&format!("{verb} {kind}")),
@@ -172,7 +172,8 @@ fn named(error: Error, request: &Prepared, verb: &str) -> Error {
 }
 
 /// Returns the verb that RBAC did not permit; `None` for another error, and for a 403 of an
-/// admission plugin. It can differ from the request's own: an apply that creates needs `create`.
+/// admission plugin. This verb can differ from the request's verb: an apply that creates needs
+/// `create`.
 fn missing_verb(error: &Error) -> Option<String> {
     let status = error.status().filter(|_| error.is_forbidden())?;
     let (_, behind) = status.message.split_once(" cannot ")?;

@@ -1,4 +1,4 @@
-//! Error texts of a call: the request, its outcome, and the outcomes of earlier attempts.
+//! Error texts of a call: the request, the outcome, and the outcomes of earlier attempts.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -25,7 +25,7 @@ impl Call<'_> {
                     ErrorKind::Unauthorized => error.note(&self.shared.credentials.advice()),
                     _ => error,
                 };
-                // A 500 normally leaves a write in doubt, but this one precedes any execution.
+                // A 500 normally leaves a write in doubt, but this Status precedes any execution.
                 if self.request.verb == Verb::Apply && is_untyped(&error) && !self.doubt {
                     error.note("nothing was executed: correct the intent")
                 } else if writes && is_uncertain(outcome) {
@@ -79,7 +79,7 @@ impl Call<'_> {
     }
 
     /// Adds the outcomes of earlier attempts, and to an ambiguous error the request that was sent
-    /// and its target.
+    /// and the target.
     pub(in crate::client) fn complete(&self, error: Error) -> Error {
         let error = with_history(error, &self.history);
         if error.kind() != ErrorKind::Ambiguous {
@@ -118,7 +118,7 @@ impl Call<'_> {
         };
         let mut text = format!("cannot {what}: {text}");
         if let Some(source) = &source {
-            // One-line logs show no causes, so the text contains the innermost one.
+            // One-line logs show no causes, so the text contains the innermost cause.
             if let Some(root) = root(&**source) {
                 text = format!("{text}: {root}");
             }
@@ -131,8 +131,8 @@ impl Call<'_> {
     }
 }
 
-/// Returns whether the API server refused an intent that does not fit the kind's schema. It does so
-/// with 500, long before it stores anything.
+/// Returns whether the API server refused an intent that does not fit the kind's schema. The server
+/// answers 500, long before anything is stored.
 fn is_untyped(error: &Error) -> bool {
     let says =
         |status: &ApiStatus| status.message.starts_with("failed to create typed patch object");
@@ -188,14 +188,15 @@ impl StdError for Link {
     }
 }
 
-/// Appends earlier attempts to the causes of the last, the latest first; equal ones share a link.
+/// Appends earlier attempts to the causes of the last, the latest first; equal attempts share a
+/// link.
 fn with_history(error: Error, history: &[String]) -> Error {
     if history.is_empty() {
         return error;
     }
     let mut chain = None;
     let mut number = 1;
-    // Equal failures in a row become one line.
+    // Equal failures in a row become a single line.
     for same in history.chunk_by(|a, b| a == b) {
         let last = number + same.len() - 1;
         let text = match same.len() {

@@ -1,4 +1,4 @@
-//! Waits before an attempt: the backoff of its host, and a permit of the rate limiter.
+//! Waits before an attempt: the backoff of the host, and a permit of the rate limiter.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::names::REST_RATE_LIMITER_SECONDS;
 use windlass_core::resource::Verb;
 
-/// Target of the log, beside `windlass_client::client::call`: the quickstart shows that one at DEBUG.
+/// Target of the log, beside `windlass_client::client::call`: the quickstart shows that target at
+/// DEBUG.
 const TARGET: &str = "windlass_client::throttle";
 const WAITED: &str = "a request waited for its permit";
 /// Waits for a permit beyond this are logged at DEBUG; client-go's value.
@@ -52,8 +53,8 @@ impl Call<'_> {
         };
         let clock = &self.shared.environment.clock;
         let started = clock.now();
-        // A custom limiter may ignore the deadline that it is passed, so the wait is bounded as
-        // well.
+        // A custom limiter may ignore the deadline that the client passes, so the wait is bounded
+        // as well.
         let permit = clock.timeout(self.remaining(), limiter.accept(Some(self.deadline))).await;
         let waited = clock.now() - started;
         self.metrics().observe(&REST_RATE_LIMITER_SECONDS, &self.labels(), waited);
@@ -67,7 +68,7 @@ impl Call<'_> {
         Err(self.in_doubt(Error::new(why.kind(), text)))
     }
 
-    /// Logs long waits at DEBUG, and very long ones at INFO, at a limited rate.
+    /// Logs long waits at DEBUG, and very long waits at INFO, at a limited rate.
     fn log_wait(&self, waited: Duration, qps: f64) {
         if waited <= LONG {
             return;

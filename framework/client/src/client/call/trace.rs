@@ -80,7 +80,7 @@ pub(in crate::client) fn answer(
     }
 }
 
-/// Returns the header `Content-Type`; empty without one.
+/// Returns the header `Content-Type`; empty without the header.
 pub(in crate::client) fn content_type(headers: &HeaderMap) -> &str {
     headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
@@ -150,11 +150,11 @@ fn redact(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(redact),
         Value::Object(members) => {
-            // An operation of a JSON patch names the member in its path.
+            // An operation of a JSON patch names the member in the path.
             let patched = members.get("path").and_then(Value::as_str).is_some_and(|path| {
                 path.split('/').any(|part| names_secret(&part.replace("~1", "/")))
             });
-            // A variable of a container's environment names itself beside its value.
+            // A variable of a container's environment has its name beside the value.
             let named = members.get("name").and_then(Value::as_str).is_some_and(names_secret);
             for (name, member) in members.iter_mut() {
                 if names_secret(name) || ((patched || named) && name == "value") {
@@ -211,7 +211,7 @@ pub(in crate::client) fn curl(client: &Client, request: &Prepared) -> Result<Str
     Ok(line)
 }
 
-/// Quotes one word of a shell command line.
+/// Quotes a word of a shell command line.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,11 +1,11 @@
-//! The HTTP/1.1 upgrade of a request to a WebSocket, on a connection of its own.
+//! The HTTP/1.1 upgrade of a request to a WebSocket, on a separate connection.
 //!
 //! Exec, attach and port-forward take a whole connection over, which a stream of a shared HTTP/2
 //! connection cannot be. So their request bypasses the pool and the layers of the user; connector,
 //! TLS, proxy, headers and credentials are those of every other request. The request is repeated
 //! only when there was no connection, or when the server answered 401 and the credentials can be
-//! renewed: in both cases it was not executed. Not included: the protocol over the WebSocket
-//! (`api::remote`).
+//! renewed: in both cases the request was not executed. Not included: the protocol over the
+//! WebSocket (`api::remote`).
 
 // DESIGN.md, 22: WebSocket sessions bypass the connection pool
 
@@ -42,7 +42,8 @@ use windlass_core::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
 use windlass_core::resource::Verb;
 use windlass_core::wire::status;
 
-/// Target of the log, beside `windlass_client::client::call`: the quickstart shows that one at DEBUG.
+/// Target of the log, beside `windlass_client::client::call`: the quickstart shows that target at
+/// DEBUG.
 const TARGET: &str = "windlass_client::upgrade";
 /// Largest error answer that is read.
 const ERROR_BODY_LIMIT: usize = 1 << 20;
@@ -52,14 +53,15 @@ const HEAD_LIMIT: usize = 256 << 10;
 /// A connection that speaks WebSocket from here on.
 pub(crate) struct Upgraded {
     pub(crate) io: BoxIo,
-    /// Subprotocol that both ends agreed on, one of the offered ones.
+    /// Subprotocol that both ends agreed on, from the offered list.
     pub(crate) protocol: &'static str,
     pub(crate) clock: Clock,
 }
 
 impl Client {
-    /// Sends `request` as an upgrade to WebSocket that offers `protocols`, the best one first. Its
-    /// deadline covers everything up to the upgrade. The write gate is asked as for a write.
+    /// Sends `request` as an upgrade to WebSocket that offers `protocols`, the best protocol first.
+    /// The request's deadline covers everything up to the upgrade. The write gate is asked as for a
+    /// write.
     ///
     /// # Errors
     /// As [`Client::send`]; [`ErrorKind::Ambiguous`] for a request that is not repeatable and may
@@ -91,13 +93,13 @@ impl Client {
     }
 }
 
-/// State of one upgrade in progress.
+/// State of an upgrade in progress.
 struct UpgradeCall<'a> {
     client: &'a Client,
     shared: &'a Shared,
     request: &'a Prepared,
     uri: Uri,
-    /// Offered subprotocols, the best one first.
+    /// Offered subprotocols, the best first.
     protocols: &'a [&'static str],
     deadline: Instant,
 }
@@ -116,7 +118,7 @@ impl From<Error> for UpgradeFailure {
 }
 
 impl UpgradeCall<'_> {
-    /// Makes attempts until one succeeds or no other is allowed.
+    /// Makes attempts until an attempt succeeds or no other is allowed.
     async fn run(self) -> Result<Upgraded, Error> {
         let mut attempt = 0;
         let mut refreshed = false;
@@ -152,7 +154,7 @@ impl UpgradeCall<'_> {
         }
     }
 
-    /// Waits before another attempt, unless time or budget do not allow one.
+    /// Waits before another attempt, unless time or budget do not allow another.
     async fn wait(&self, jitter: Duration, attempt: u32, error: Error) -> Result<(), Error> {
         let clock = &self.shared.environment.clock;
         let wait = self.shared.jitter.jitter(jitter);
@@ -187,7 +189,7 @@ impl UpgradeCall<'_> {
         self.shared.environment.clock.timeout(self.remaining(), refused).await;
     }
 
-    /// Makes one attempt and counts it.
+    /// Makes a single attempt and counts that attempt.
     async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, UpgradeFailure> {
         let clock = &self.shared.environment.clock;
         let started = clock.now();
@@ -218,19 +220,18 @@ impl UpgradeCall<'_> {
             .handshake(TokioIo::new(io))
             .await
             .map_err(|error| self.unsent(error))?;
-        // Aborted with this future; ends by itself when the stream is handed over.
+        // Aborted with this future; ends without an abort when the stream is handed over.
         let _driving = AbortOnDropHandle::new(tokio::spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
                 tracing::debug!(target: TARGET, %error, "connection for an upgrade ended");
             }
         }));
-        // The gate counts the write until the answer: a command ends with its connection.
+        // The gate counts the write until the answer: a command ends with the connection.
         out.sent(until);
         let answer = match self.until(until, sender.try_send_request(request)).await {
             None => return Err(self.late().into()),
             Some(Err(error)) => {
-                // A request that came back was never sent, so it leaves the gate nothing to wait
-                // for.
+                // A request that came back was never sent, and leaves the gate nothing to wait for.
                 let failure = failed(error);
                 if failure.outcome == Outcome::NotSent {
                     out.settled();
@@ -412,7 +413,7 @@ impl UpgradeCall<'_> {
         self.deadline.saturating_duration_since(self.shared.environment.clock.now())
     }
 
-    /// Runs `future` until `until`; `None` when it did not end in time.
+    /// Runs `future` until `until`; `None` when `future` did not end in time.
     async fn until<F: Future>(&self, until: Instant, future: F) -> Option<F::Output> {
         let clock = &self.shared.environment.clock;
         clock.timeout(until.saturating_duration_since(clock.now()), future).await

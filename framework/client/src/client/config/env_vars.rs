@@ -66,7 +66,8 @@ impl Env {
         self.service_host.is_some()
     }
 
-    /// Returns the configuration of the Pod's service account. It never runs a credential plugin.
+    /// Returns the configuration of the Pod's service account. This configuration never runs a
+    /// credential plugin.
     pub(super) fn in_pod(&self) -> Result<ClientConfig, Error> {
         let Some(host) = &self.service_host else {
             return Err(config_error(
@@ -103,14 +104,14 @@ impl Env {
         Ok(config)
     }
 
-    /// Reads `~/.kube/config`, unless it is missing or empty.
+    /// Reads `~/.kube/config`, unless that file is missing or empty.
     fn home_kubeconfig(&self) -> Result<Option<Kubeconfig>, Error> {
         let path = self.home.as_ref().map(|home| home.join(".kube/config"));
         let Some(path) = path.filter(|path| path.exists()) else { return Ok(None) };
         Ok(Some(Kubeconfig::read(&path)?).filter(|read| !read.is_empty()))
     }
 
-    /// Reads and merges the files of `KUBECONFIG`; `None` when it is not set.
+    /// Reads and merges the files of `KUBECONFIG`; `None` when the variable is not set.
     fn listed(&self) -> Result<Option<Kubeconfig>, Error> {
         let Some(list) = &self.kubeconfig else { return Ok(None) };
         let named = std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty());

@@ -1,8 +1,8 @@
 //! The kubeconfig format: parsing and merging, as by kubectl.
 //!
 //! Of several files the first with a cluster, user or context of a name decides all of that entry,
-//! the first that sets `current-context` decides it, and relative paths are relative to the folder
-//! of their file. Names are not resolved and no other files are read here.
+//! the first that sets `current-context` decides the current context, and relative paths are
+//! relative to the folder of their file. Names are not resolved and no other files are read here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,7 +18,7 @@ use windlass_core::error::Error;
 /// Largest file, in bytes; thousands of clusters fit.
 const FILE_LIMIT: usize = 16 << 20;
 
-/// One kubeconfig, or several merged: the first file with an entry of a name decides it.
+/// A kubeconfig, or several merged: the first file with an entry of a name decides that entry.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct Kubeconfig {
@@ -39,7 +39,7 @@ pub(super) struct Kubeconfig {
     pub(super) files: Vec<String>,
 }
 
-/// An entry of a list; the key of its content differs from list to list.
+/// An entry of a list; the key of the content differs from list to list.
 #[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "T: Default + Deserialize<'de>"))]
 pub(super) struct NamedEntry<T> {
@@ -154,7 +154,7 @@ pub(super) struct ExecEnv {
     pub(super) value: SecretString,
 }
 
-/// The legacy `auth-provider`; read only to refuse it with a reason.
+/// The legacy `auth-provider`; read only for a refusal with a reason.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AuthProvider {

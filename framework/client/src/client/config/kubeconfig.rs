@@ -1,4 +1,4 @@
-//! Conversion of one context of a kubeconfig into a configuration.
+//! Conversion of a context of a kubeconfig into a configuration.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use windlass_core::error::Error;
 const PLUGIN_EXTENSION: &str = "client.authentication.k8s.io/exec";
 
 impl Kubeconfig {
-    /// Returns the configuration of `context`, or of the current one.
+    /// Returns the configuration of `context`, or of the current context.
     pub(super) fn resolve(&self, context: Option<&str>) -> Result<ClientConfig, Error> {
         let files = self.files.join(", ");
         let name = context.unwrap_or(&self.current_context);
@@ -243,7 +243,7 @@ impl NamedEntry<User> {
                 return Err(refuse(why));
             }
         };
-        // A path is relative to its file; a bare name is searched in `PATH`.
+        // A path is relative to the file; a bare name is searched in `PATH`.
         let command = if exec.command.contains('/') {
             self.folder.join(&exec.command).components().collect()
         } else {

@@ -1,9 +1,9 @@
 //! Configuration of a client, from kubeconfig files or from the Pod in which the process runs.
 //!
 //! Files are few and small and are read at start, with blocking calls. Token files, CA files and
-//! client certificates are only named here and read again while the client runs. Not included: writing
-//! a kubeconfig, the legacy `auth-provider` (a configuration that uses it is refused), and prompts
-//! for missing values.
+//! client certificates are only named here and read again while the client runs. Not included:
+//! writing a kubeconfig, the legacy `auth-provider` (a configuration with an `auth-provider` is
+//! refused), and prompts for missing values.
 
 mod env_vars;
 mod format;
@@ -24,14 +24,14 @@ use format::Kubeconfig;
 pub use overrides::Impersonation;
 use windlass_core::error::{Error, ErrorKind};
 
-/// Address, credentials and default namespace of one cluster. Its `Debug` shows no secret.
+/// Address, credentials and default namespace of a cluster. `Debug` shows no secret.
 ///
 /// # Sources
 ///
-/// [`infer`](Self::infer) and [`find`](Self::find) take the first of these that exists, in the order
-/// of controller-runtime:
+/// [`infer`](Self::infer) and [`find`](Self::find) take the first of these that exists, in the
+/// order of controller-runtime:
 ///
-/// | | source | when something is wrong with it |
+/// | | source | when something is wrong with the source |
 /// |---|---|---|
 /// | 1 | `--kubeconfig FILE` of the command line ([`from_file`](Self::from_file)) | an error |
 /// | 2 | the files that `KUBECONFIG` lists, merged | a missing file is skipped with a warning; an error when all are missing or any other cannot be read |
@@ -39,8 +39,9 @@ use windlass_core::error::{Error, ErrorKind};
 /// | 4 | `~/.kube/config`, outside of Pods | an error |
 ///
 /// Files are merged as by kubectl: the first file with a cluster, user or context of a name decides
-/// all of that entry, the first that sets `current-context` decides it, and relative paths are
-/// relative to the folder of their file. A file with two entries of one name is an error.
+/// all of that entry, the first that sets `current-context` decides the current context, and
+/// relative paths are relative to the folder of their file. A file with two entries of the same
+/// name is an error.
 ///
 /// # Rotation
 ///
@@ -48,29 +49,30 @@ use windlass_core::error::{Error, ErrorKind};
 /// |---|---|---|
 /// | address, namespace, names of files | kubeconfig, environment | never |
 /// | token | `tokenFile`, the Pod's account | each minute; at once after a 401 |
-/// | token or client certificate | `exec` plugin | 10 s before it expires; at once after a 401; but not twice within 5 s |
+/// | token or client certificate | `exec` plugin | 10 s before the expiry; at once after a 401; but not twice within 5 s |
 /// | CA | `certificate-authority`, the Pod's account | each minute; at once when a TLS handshake fails |
 /// | client certificate | `client-certificate`, `client-key` | each minute; at once after a 401 or when a TLS handshake fails |
 /// | inline tokens, passwords and `-data` | kubeconfig | never |
 ///
 /// The minute is measured when a request is made; no task runs in the background. A file that
-/// cannot be read or used while it is being replaced changes nothing: the earlier value remains in
-/// use, with a warning. After a change of CA or client certificate new requests get new
-/// connections; requests under way, watches too, end on theirs.
+/// cannot be read or used during a replacement changes nothing: the earlier value remains in use,
+/// with a warning. After a change of CA or client certificate new requests get new connections;
+/// requests under way, watches too, end on theirs.
 ///
 /// # Credentials
 ///
 /// If a kubeconfig's user has several kinds of credentials, the first of these is used, as by
-/// kubectl (a token beside a user name is refused): `tokenFile` (`token` until the file can be read), `token`, `username`, a client
-/// certificate, an `exec` plugin. A client certificate is presented besides a token, too. A plugin
-/// of version v1 must have an `interactiveMode`. In a Pod a plugin of a kubeconfig does not run,
-/// unless the program [allows it](Self::with_exec_policy). Credentials are never sent over plain
-/// HTTP, except to this machine itself; that holds for headers of single requests, for those that
-/// layers add, and for a [connector](super::ClientBuilder::connector) of the program's own, too.
+/// kubectl (a token beside a user name is refused): `tokenFile` (`token` until the file can be
+/// read), `token`, `username`, a client certificate, an `exec` plugin. A client certificate is
+/// presented besides a token, too. A plugin of version v1 must have an `interactiveMode`. In a Pod
+/// a plugin of a kubeconfig does not run, unless the program [allows it](Self::with_exec_policy).
+/// Credentials are never sent over plain HTTP, except to this machine; that holds for headers of
+/// single requests, for those that layers add, and for a
+/// [connector](super::ClientBuilder::connector) of the program's own, too.
 ///
 /// # Proxies
 ///
-/// A cluster's `proxy-url` (or [`with_proxy`](Self::with_proxy)) is used; without one
+/// A cluster's `proxy-url` (or [`with_proxy`](Self::with_proxy)) is used; without such a proxy
 /// `HTTPS_PROXY`, or `HTTP_PROXY` for a server that speaks plain HTTP, or `ALL_PROXY`; each also in
 /// lower case, and with the exceptions of `NO_PROXY`: `*`, a name including all names below it
 /// (`example.com`), only the names below it (`.example.com`), an address or a network
@@ -110,15 +112,15 @@ pub struct ClientConfig {
     /// Headers of an impersonation.
     #[doc(hidden)]
     pub headers: HeaderMap,
-    /// The environment's, none, or one of its own.
+    /// The environment's, none, or a proxy of the configuration.
     pub(crate) proxy: ProxyChoice,
     /// Whether answers may be compressed.
     compression: bool,
-    /// Whether the program itself disabled the verification of the server.
+    /// Whether the program disabled the verification of the server.
     insecure_by_program: bool,
     /// Plugins that may run, if the program restricts them.
     exec_policy: Option<ExecPolicy>,
-    /// Whether the program itself set the plugin.
+    /// Whether the program set the plugin.
     exec_by_program: bool,
     /// Source of the configuration, for error texts.
     origin: String,
@@ -129,7 +131,7 @@ impl ClientConfig {
     /// path), without credentials.
     ///
     /// An address without a scheme means plain HTTP, as in kubectl without TLS settings; no
-    /// credentials are sent over it.
+    /// credentials are sent over such a connection.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when `server` is not such an address.
@@ -169,7 +171,7 @@ impl ClientConfig {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] when there is no configuration, or it is wrong.
+    /// [`ErrorKind::Config`] when there is no configuration, or the configuration is wrong.
     pub fn infer() -> Result<Self, Error> {
         Self::find()?.ok_or_else(|| {
             config_error(
@@ -195,15 +197,15 @@ impl ClientConfig {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] when there is a configuration, but it is wrong: that is never treated
-    /// as none.
+    /// [`ErrorKind::Config`] when there is a configuration, but a wrong one: a wrong configuration
+    /// is never treated as none.
     pub fn find() -> Result<Option<Self>, Error> {
         Env::process().find()
     }
 
-    /// Reads a context of one kubeconfig file; `None` selects its current context.
+    /// Reads a context of a single kubeconfig file; `None` selects the current context.
     ///
-    /// Relative paths in the file are relative to its folder.
+    /// Relative paths in the file are relative to the file's folder.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when the file cannot be read, or the context is missing or wrong.
@@ -215,7 +217,7 @@ impl ClientConfig {
     /// their current context.
     ///
     /// # Errors
-    /// As [`from_file`](Self::from_file); also when one of the files is missing.
+    /// As [`from_file`](Self::from_file); also when any of the files is missing.
     pub fn from_files<P: AsRef<Path>>(
         paths: impl IntoIterator<Item = P>,
         context: Option<&str>,
@@ -260,7 +262,7 @@ impl ClientConfig {
 
     /// Returns the API server's address.
     ///
-    /// With its path, if it has one.
+    /// With the path, if the address has a path.
     pub fn server(&self) -> String {
         self.server.to_string()
     }
@@ -301,7 +303,8 @@ impl ClientConfig {
         })
     }
 
-    /// Refuses a server without verification in a Pod, unless the program itself disabled it.
+    /// Refuses a server without verification in a Pod, unless the program disabled the
+    /// verification.
     pub(crate) fn check_insecure(&self) -> Result<(), Error> {
         self.check_insecure_in(&Env::process())
     }
@@ -327,8 +330,8 @@ impl ClientConfig {
         }
     }
 
-    /// Returns the source of the credentials; a plugin is completed with its origin, its policy,
-    /// and the cluster if it asked for it.
+    /// Returns the source of the credentials; a plugin is completed with the origin, the policy,
+    /// and the cluster if the plugin asked for the cluster.
     pub(crate) fn auth_source(&self) -> AuthSource {
         self.auth_source_in(&Env::process())
     }

@@ -14,14 +14,14 @@ use crate::client::secret::SecretString;
 use crate::client::transport::{Pem, Proxy, ProxyChoice};
 use windlass_core::error::Error;
 
-/// Identity to act as: a user, and optionally its uid, groups and extra fields. The API server
+/// Identity to act as: a user, and optionally the uid, groups and extra fields. The API server
 /// checks whether the user of the credentials may `impersonate` each of them.
 ///
 /// Each value must be printable ASCII, not empty, without a blank at either end.
 /// [`with_impersonation`](ClientConfig::with_impersonation) refuses any other value, because a
-/// server could read it differently and run the request with the rights of the credentials. A check
-/// of the name itself (may a tenant who wrote it into an object act as that user?) is the caller's
-/// task.
+/// server could read such a value differently and run the request with the rights of the
+/// credentials. A check of the name (may a tenant who wrote the name into an object act as that
+/// user?) is the caller's task.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -61,7 +61,7 @@ impl Impersonation {
 
     /// Adds groups.
     ///
-    /// Default: none. Later calls add to earlier ones.
+    /// Default: none. Later calls add to earlier values.
     #[must_use]
     pub fn groups(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.groups.extend(groups);
@@ -70,7 +70,7 @@ impl Impersonation {
 
     /// Adds values of an extra field. The API server reads `key` in lower case.
     ///
-    /// Later calls with the same key add to earlier ones.
+    /// Later calls with the same key add to earlier values.
     #[must_use]
     pub fn extra(mut self, key: &str, values: impl IntoIterator<Item = String>) -> Self {
         self.extra.entry(key.to_owned()).or_default().extend(values);
@@ -126,7 +126,8 @@ impl ClientConfig {
     /// remain.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when `server` is not such an address.
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when `server` is not such an
+    /// address.
     pub fn with_server(mut self, server: &str) -> Result<Self, Error> {
         self.server = parse_server(server, "the program")?;
         Ok(self)
@@ -144,7 +145,7 @@ impl ClientConfig {
     /// Authenticates with `token`.
     ///
     /// Replaces the configuration's credentials, except a client certificate. The token is never
-    /// read again: for one that expires use [`with_token_file`](Self::with_token_file).
+    /// read again: for a token that expires use [`with_token_file`](Self::with_token_file).
     #[must_use]
     pub fn with_token(mut self, token: impl Into<SecretString>) -> Self {
         self.auth = AuthSource::Token(token.into());
@@ -162,7 +163,7 @@ impl ClientConfig {
 
     /// Authenticates with user and password.
     ///
-    /// Kubernetes itself accepts none since 1.19; proxies in front of it may.
+    /// Kubernetes accepts no password since 1.19; proxies in front of the API server may.
     #[must_use]
     pub fn with_basic_auth(mut self, user: &str, password: impl Into<SecretString>) -> Self {
         self.auth = AuthSource::Basic(user.to_owned(), password.into());
@@ -171,7 +172,7 @@ impl ClientConfig {
 
     /// Authenticates with the output of a credential plugin. Unless a
     /// [policy](Self::with_exec_policy) was set, the plugin runs in a Pod, too, because the program
-    /// itself names it.
+    /// names the plugin.
     #[must_use]
     pub fn with_exec(mut self, plugin: ExecPlugin) -> Self {
         self.auth = AuthSource::Exec(Arc::new(plugin));
@@ -179,9 +180,9 @@ impl ClientConfig {
         self
     }
 
-    /// Sets the credential plugins that may run, also of those that the program sets itself.
-    /// Default: all; but in a Pod (`KUBERNETES_SERVICE_HOST` is set) none of a kubeconfig, because
-    /// a user who can write that file could start programs with the operator's rights.
+    /// Sets the credential plugins that may run, also of those that the program sets. Default: all;
+    /// but in a Pod (`KUBERNETES_SERVICE_HOST` is set) none of a kubeconfig, because a user who can
+    /// write that file could start programs with the operator's rights.
     ///
     /// ```
     /// # extern crate windlass_client as windlass;
@@ -230,8 +231,8 @@ impl ClientConfig {
     /// an earlier impersonation.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when a user, uid, group or extra value is
-    /// empty, begins or ends with a blank, or is more than printable ASCII.
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when a user, uid, group or extra
+    /// value is empty, begins or ends with a blank, or is more than printable ASCII.
     pub fn with_impersonation(mut self, who: &Impersonation) -> Result<Self, Error> {
         self.headers = who.headers("the program")?;
         Ok(self)
@@ -258,7 +259,7 @@ impl ClientConfig {
 
     /// Sets the name that the server's certificate must carry, in place of the address's host.
     ///
-    /// For a server that is reached by an address which its certificate does not name.
+    /// For a server that is reached by an address which the certificate does not name.
     #[must_use]
     pub fn with_tls_server_name(mut self, name: &str) -> Self {
         self.tls.server_name = Some(name.to_owned());
@@ -287,7 +288,7 @@ impl ClientConfig {
         Ok(self)
     }
 
-    /// Connects without a proxy, whatever kubeconfig and environment contain.
+    /// Connects without a proxy, regardless of kubeconfig and environment.
     #[must_use]
     pub fn without_proxy(mut self) -> Self {
         self.proxy = ProxyChoice::Direct;

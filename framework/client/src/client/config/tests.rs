@@ -7,7 +7,7 @@ use crate::client::transport::Pem;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder of its own for one test.
+/// A folder for a single test.
 fn folder() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);

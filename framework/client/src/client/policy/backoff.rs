@@ -1,7 +1,7 @@
-//! Waits that grow with each failure, and the backoff manager, which has one wait per host.
+//! Waits that grow with each failure, and the backoff manager, which has a wait per host.
 //!
-//! A backoff manager adds to the client's own jittered retries. It is off unless it is set by the
-//! builder or by the environment variables that client-go reads.
+//! A backoff manager adds to the client's own jittered retries. A backoff manager is off unless set
+//! by the builder or by the environment variables that client-go reads.
 
 // DESIGN.md, 119: Parts that look superfluous and stay
 
@@ -21,7 +21,7 @@ use windlass_core::rng::Rng;
 const ENV_BASE: &str = "KUBE_CLIENT_BACKOFF_BASE";
 /// Variable with the longest wait, in whole seconds.
 const ENV_MAX: &str = "KUBE_CLIENT_BACKOFF_DURATION";
-/// Largest number of ids; beyond it unused ids are dropped, then the first.
+/// Largest number of ids; beyond this number unused ids are dropped, then the first.
 const MANY: usize = 1024;
 
 /// Waits per id: doubled by each failure up to a bound, and forgotten when an id was not seen for
@@ -48,14 +48,14 @@ pub struct Backoff {
     base: Duration,
     /// Longest wait.
     max: Duration,
-    /// Largest random part, as a factor of the last wait, and its source.
+    /// Largest random part, as a factor of the last wait, and the source of randomness.
     jitter: Option<(f64, Rng)>,
     clock: Clock,
     /// Waits by id.
     entries: Mutex<BTreeMap<String, Entry>>,
 }
 
-/// State of one id.
+/// State of an id.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// Current wait, jitter included.
@@ -201,7 +201,7 @@ impl BackoffManager for NoBackoff {
 }
 
 /// Backoff manager with a wait per scheme and host: the wait grows with each 429 and each code
-/// above 499, and any other outcome ends it.
+/// above 499, and any other outcome ends the wait.
 ///
 /// client-go's `URLBackoff`.
 #[derive(Debug)]
@@ -237,8 +237,8 @@ fn host_of(url: &Uri) -> String {
     format!("{scheme}://{}", host.rsplit('@').next().unwrap_or_default())
 }
 
-/// Returns base and longest wait of the environment. `None` when one of the two variables is unset
-/// or no whole number of seconds.
+/// Returns base and longest wait of the environment. `None` when either variable is unset or no
+/// whole number of seconds.
 pub(in crate::client) fn from_env(
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Option<(Duration, Duration)> {
@@ -316,7 +316,7 @@ mod tests {
         let backoff = backoff();
         let start = Instant::now();
         assert!(!backoff.is_waiting_at("a", start) && !backoff.is_waiting_since("a", start));
-        // (seconds, whether a failure happens then, whether a wait is expected before it)
+        // (seconds, whether a failure happens then, whether a wait is expected before this entry)
         for (at, fails, waits) in [
             (0, true, false),
             (0, false, true),

@@ -1,10 +1,10 @@
 //! Writes in flight: their number, and the time until which abandoned writes may still be executed.
 //!
-//! A lease may be released only when no write that was sent under it can be executed any more
-//! (G-L8: no write of this process can still be executed). The end of a task is not the end of its
-//! write: dropping a call does not stop the server that has received it. Therefore a gate counts
-//! the writes that it admits, and an abandoned write stays in doubt for the timeout that was sent
-//! to the server, and a margin. Not included: the identity of the writes.
+//! A lease may be released only when no write that was sent under the lease can be executed any
+//! more (G-L8: no write of this process can still be executed). The end of a task is not the end of
+//! its write: dropping a call does not stop the server that has received the request. Therefore a
+//! gate counts the admitted writes, and an abandoned write stays in doubt for the timeout that was
+//! sent to the server, and a margin. Not included: the identity of the writes.
 
 // DESIGN.md, 54: A Lease is released only after all writes sent under it have ended
 
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use windlass_core::clock::Clock;
 use windlass_core::sync::{Mutex, Notify};
 
-/// Counter of the writes of one lease. Cheap to clone; all clones share the count.
+/// Counter of the writes of a lease. Cheap to clone; all clones share the count.
 #[derive(Clone, Debug)]
 pub struct InFlightWrites {
     inner: Arc<Inner>,
@@ -27,8 +27,8 @@ pub struct InFlightWrites {
 #[derive(Debug)]
 struct Inner {
     clock: Clock,
-    /// Extra time in which a server may work on a write beyond its timeout: the server's clock is
-    /// another one, and the network takes time.
+    /// Extra time in which a server may work on a write beyond the timeout: the server has another
+    /// clock, and the network takes time.
     margin: Duration,
     state: Mutex<State>,
     /// Notified when a write ends.
@@ -51,7 +51,7 @@ impl InFlightWrites {
         Self { inner: Arc::new(Inner { clock, margin, state, changed }) }
     }
 
-    /// Counts one more write, until the returned guard is dropped.
+    /// Counts another write, until the returned guard is dropped.
     #[doc(hidden)]
     pub fn begin(&self) -> InFlightWrite {
         // Counted before the write is sent: a reader of the count must not miss a write that the
@@ -60,7 +60,7 @@ impl InFlightWrites {
         InFlightWrite { writes: self.clone(), until: None }
     }
 
-    /// Returns the number of writes in flight, and the longest time in which an abandoned one may
+    /// Returns the number of writes in flight, and the longest time in which an abandoned write may
     /// still be executed.
     #[doc(hidden)]
     pub fn outstanding(&self) -> (usize, Duration) {
@@ -71,7 +71,7 @@ impl InFlightWrites {
     }
 
     /// Waits until no admitted write can be executed any more. Returns false when that takes longer
-    /// than `limit`, and at once when an abandoned write cannot end within it.
+    /// than `limit`, and at once when an abandoned write cannot end within that limit.
     ///
     /// # Cancel safety
     /// Safe.
@@ -98,14 +98,14 @@ impl InFlightWrites {
         }
     }
 
-    /// Returns the number of writes in flight and the end of the abandoned ones.
+    /// Returns the number of writes in flight and the end of the abandoned writes.
     fn counts(&self) -> (usize, Option<Instant>) {
         let state = self.inner.state.lock();
         (state.in_flight, state.until)
     }
 }
 
-/// A write in flight. Its drop ends the count; a write that was sent without a known result stays
+/// A write in flight. The drop ends the count; a write that was sent without a known result stays
 /// in doubt.
 #[derive(Debug)]
 #[doc(hidden)]
@@ -128,9 +128,10 @@ impl Drop for InFlightWrite {
     }
 }
 
-/// Permission of a [`WriteGate`](crate::client::WriteGate) for one write on its way to the server.
+/// Permission of a [`WriteGate`](crate::client::WriteGate) for a single write on the way to the
+/// server.
 ///
-/// The transport reports when the write was sent and when its result is known. A write that is
+/// The transport reports when the write was sent and when the result is known. A write that is
 /// dropped in between may still be executed, and a gate that counts writes takes that into account.
 #[derive(Debug)]
 pub struct WritePermit {
@@ -141,7 +142,8 @@ pub struct WritePermit {
 }
 
 impl WritePermit {
-    /// Permits a write that has to end within `limit`, if there is one; the write is not counted.
+    /// Permits a write that has to end within `limit`, if there is a limit; the write is not
+    /// counted.
     pub fn within(limit: Option<Duration>) -> Self {
         Self { limit, write: None }
     }
@@ -157,8 +159,8 @@ impl WritePermit {
         self.limit
     }
 
-    /// Records that the write is sent from now on, and that the server works on it until `until` at
-    /// the latest.
+    /// Records that the write is sent from now on, and that the server works on the write until
+    /// `until` at the latest.
     #[doc(hidden)]
     pub fn sent(&mut self, until: Instant) {
         if let Some(write) = &mut self.write {
@@ -166,7 +168,8 @@ impl WritePermit {
         }
     }
 
-    /// Records that the server does not work on the write: it has answered, or nothing was sent.
+    /// Records that the server does not work on the write: the server has answered, or nothing was
+    /// sent.
     #[doc(hidden)]
     pub fn settled(mut self) {
         if let Some(write) = &mut self.write {

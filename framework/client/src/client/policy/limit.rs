@@ -1,7 +1,7 @@
 //! Client-side rate limits.
 //!
-//! Off unless a client is given one: API servers have priority and fairness, which know more. An
-//! attempt waits for a permit before it is sent; watches need none. Permits are granted in the
+//! Off unless a client is given a limiter: API servers have priority and fairness, which know more.
+//! An attempt waits for a permit before sending; watches need none. Permits are granted in the
 //! order of the requests for them.
 
 use std::collections::BTreeSet;
@@ -19,11 +19,11 @@ use windlass_core::error::{Error, ErrorKind};
 /// Future of [`RateLimiter::accept`].
 pub type Permit<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
-/// Source of permits to send. One limiter may serve several clients.
+/// Source of permits to send. A limiter may serve several clients.
 ///
 /// Waits of requests are recorded in `rest_client_rate_limiter_duration_seconds`.
 pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
-    /// Takes a permit if there is one now; returns whether it did.
+    /// Takes a permit if a permit is available now; returns whether a permit was taken.
     fn try_accept(&self) -> bool;
 
     /// Waits for a permit.
@@ -32,7 +32,7 @@ pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
     /// At once, without taking a permit, when none can be granted before `deadline`; the text names
     /// the limit, the wait and the deadline.
     /// # Cancel safety
-    /// Dropping the future while it waits takes no permit from later callers.
+    /// Dropping the future during the wait takes no permit from later callers.
     fn accept(&self, deadline: Option<Instant>) -> Permit<'_>;
 
     /// Returns the permits per second, in the long run.
@@ -78,7 +78,7 @@ impl Bucket {
     }
 }
 
-/// A permit that is due later; returned when dropped before its time.
+/// A permit that is due later; returned when dropped before that time.
 struct Reservation<'a> {
     owner: &'a TokenBucket,
     /// Number of the permit since the bucket was full.
@@ -86,7 +86,7 @@ struct Reservation<'a> {
     full_at: Instant,
     /// Instant from which the permit may be used.
     due: Instant,
-    /// Whether the permit was used, so that the drop does not return it.
+    /// Whether the permit was used, so that the drop does not return the permit.
     kept: bool,
 }
 
@@ -98,8 +98,8 @@ impl TokenBucket {
         Self { qps: if qps > 0.0 { qps } else { 0.0 }, burst: burst.max(1), clock, bucket }
     }
 
-    /// Reserves the next permit, if it is due by `deadline`; the error is the wait, `None` for
-    /// ever.
+    /// Reserves the next permit, if the permit is due by `deadline`; the error is the wait, `None`
+    /// for ever.
     fn reserve(&self, deadline: Option<Instant>) -> Result<Reservation<'_>, Option<Duration>> {
         let now = self.clock.now();
         let mut bucket = self.bucket.lock();
@@ -107,7 +107,7 @@ impl TokenBucket {
         if self.after(bucket.full_at, bucket.used).is_some_and(|full| full <= now) {
             *bucket = Bucket::full(now);
         }
-        // A bucket holds no more than its burst: permits that were returned long ago have
+        // A bucket holds no more than the burst: permits that were returned long ago have
         // overflowed.
         let refilled = now.saturating_duration_since(bucket.full_at).as_secs_f64() * self.qps;
         if !bucket.returned.is_empty() {
@@ -140,7 +140,8 @@ impl TokenBucket {
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         let mut bucket = self.owner.bucket.lock();
-        // Waiters behind this one keep their due times; the next caller takes this one.
+        // Waiters behind this reservation keep their due times; the next caller takes the returned
+        // permit.
         if !self.kept && bucket.full_at == self.full_at {
             bucket.returned.insert(self.number);
         }
@@ -174,7 +175,7 @@ impl RateLimiter for TokenBucket {
                 );
                 Error::new(ErrorKind::Timeout, text)
             })?;
-            // Dropped during the sleep, the reservation returns its permit.
+            // Dropped during the sleep, the reservation returns the permit.
             if reservation.due > self.clock.now() {
                 self.clock.sleep_until(reservation.due).await;
             }
@@ -199,7 +200,7 @@ impl fmt::Debug for TokenBucket {
 
 /// Rate limiter without a limit.
 ///
-/// Switches the limit of a client off for one [request](crate::client::Request::throttle).
+/// Switches the limit of a client off for a single [request](crate::client::Request::throttle).
 #[derive(Clone, Copy, Debug)]
 pub struct AlwaysAllow;
 
@@ -244,7 +245,8 @@ pub(in crate::client) enum Loudness {
     Silent,
 }
 
-/// Limiter of log lines about long waits: at INFO one in ten seconds, at DEBUG one a second.
+/// Limiter of log lines about long waits: at INFO one line in ten seconds, at DEBUG one line a
+/// second.
 #[derive(Debug, Default)]
 pub(in crate::client) struct ThrottledLog {
     info: Option<Instant>,
@@ -378,7 +380,7 @@ mod tests {
             let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
             assert!(one.as_mut().poll(&mut cx).is_pending());
         }
-        // The first keeps its turn, and the last one stays.
+        // The first keeps the turn, and the last waiter stays.
         let last = waiting.pop().unwrap();
         drop(waiting);
         bucket.accept(None).await.unwrap();
@@ -408,7 +410,7 @@ mod tests {
                 assert_eq!(due.as_secs_f64(), (n / 3) as f64, "{n}");
             }
         }
-        // Taken one by one on the clock: 3000 permits come in 1000 s.
+        // Taken in sequence on the clock: 3000 permits come in 1000 s.
         let started = Instant::now();
         for _ in 0..3001 {
             bucket.accept(None).await.unwrap();

@@ -3,9 +3,9 @@
 //! A write is repeated only when the first attempt was certainly not executed, or when a second
 //! execution does no harm. Otherwise the caller has to decide and gets `Ambiguous`.
 //!
-//! The budget bounds the load that retries add during an outage: a tenth of the calls, one retry in
-//! ten seconds, and 20 saved up. Without it, ten retries of each call would multiply the load of a
-//! server that just fails under load.
+//! The budget bounds the load that retries add during an outage: a tenth of the calls, a retry in
+//! ten seconds, and 20 saved up. Without the budget, ten retries of each call would multiply the
+//! load of a server that just fails under load.
 
 // DESIGN.md, 16: `retry::decide` is one pure function; caches have a retry budget of their own
 
@@ -19,19 +19,20 @@ use windlass_core::resource::Verb;
 pub(crate) const MAX_RETRIES: u32 = 10;
 /// Longest `Retry-After` that is obeyed.
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Bound of the first random wait; it doubles with each retry.
+/// Bound of the first random wait; the bound doubles with each retry.
 const BACKOFF_BASE: Duration = Duration::from_millis(200);
 /// Largest bound of a random wait.
 const BACKOFF_CAP: Duration = Duration::from_secs(10);
 
-/// Result of one failed attempt.
+/// Result of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The request reached no server that works on it: no connection, no TLS, or a refused stream.
+    /// The request reached no server that could work on the request: no connection, no TLS, or a
+    /// refused stream.
     NotSent,
     /// The request was sent, and then the connection broke.
     Lost,
-    /// The request was sent, and its time ran out.
+    /// The request was sent, and the time ran out.
     TimedOut,
     /// The server answered with an error.
     Answered {
@@ -55,7 +56,7 @@ pub(crate) struct RetryInput {
     pub(crate) attempt: u32,
     /// Whether credentials can be refreshed and were not refreshed in this call.
     pub(crate) refreshable: bool,
-    /// Whether the body can be sent again; false after a part of it was read from a reader.
+    /// Whether the body can be sent again; false after a part was read from a reader.
     pub(crate) resendable: bool,
     /// Maximum number of retries.
     pub(crate) max_retries: u32,
@@ -71,7 +72,7 @@ pub(crate) enum Decision {
     /// Wait at least `at_least`, and a random time below `jitter` if that is longer; then try
     /// again.
     Wait {
-        /// Wait that the server asked for; zero without one.
+        /// Wait that the server asked for; zero without such a wish.
         at_least: Duration,
         /// Bound of the random wait.
         jitter: Duration,
@@ -93,13 +94,13 @@ pub(crate) enum Why {
     WaitTooLong(Duration),
 }
 
-/// Returns whether it is unknown after this outcome if a write was executed.
+/// Returns whether this outcome leaves the execution of a write unknown.
 pub(crate) fn is_uncertain(outcome: Outcome) -> bool {
     match outcome {
         Outcome::NotSent => false,
         Outcome::Lost | Outcome::TimedOut => true,
         Outcome::Answered { code: 500 | 502 | 504, .. } => true,
-        // With `Retry-After` the server has rejected the request before its execution.
+        // With `Retry-After` the server has rejected the request before the execution.
         Outcome::Answered { code: 503, retry_after } => retry_after.is_none(),
         Outcome::Answered { .. } => false,
     }
@@ -117,7 +118,7 @@ pub(crate) fn decide(facts: RetryInput) -> Decision {
             };
         }
         Outcome::NotSent => true,
-        // Rejected before execution, whatever the verb.
+        // Rejected before execution, regardless of the verb.
         Outcome::Answered { code: 429, retry_after } => {
             asked = retry_after;
             true
@@ -131,7 +132,7 @@ pub(crate) fn decide(facts: RetryInput) -> Decision {
             asked = Some(wait);
             !facts.verb.writes() || facts.repeatable
         }
-        // It may have been executed, but would most likely fail in the same way again.
+        // The request may have been executed, but would most likely fail in the same way again.
         Outcome::Answered { code: 500, retry_after: None } => false,
         outcome if is_uncertain(outcome) => {
             if let Outcome::Answered { retry_after, .. } = outcome {
@@ -159,7 +160,7 @@ pub(crate) fn decide(facts: RetryInput) -> Decision {
     Decision::Wait { at_least, jitter: bound(facts.attempt) }
 }
 
-/// Returns the bound of the random wait after `attempt` attempts; it never decreases.
+/// Returns the bound of the random wait after `attempt` attempts; the bound never decreases.
 fn bound(attempt: u32) -> Duration {
     BACKOFF_BASE.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(BACKOFF_CAP)
 }
@@ -196,7 +197,7 @@ impl RetryBudget {
         self.tokens = (self.tokens + Self::PER_CALL).min(Self::CAP);
     }
 
-    /// Takes one retry; returns false when none is left.
+    /// Takes a retry; returns false when none is left.
     pub(crate) fn withdraw(&mut self, now: Instant) -> bool {
         self.fill(now);
         let enough = self.tokens >= 1.0;
@@ -215,8 +216,8 @@ impl RetryBudget {
 }
 
 /// Budgets of a client. Caches retry for ever, and a kind that fails does so all the time: with a
-/// budget of their own they use up no retries of other calls. Each budget stays below a tenth of
-/// its own requests, so both together stay below a tenth of all.
+/// separate budget they use up no retries of other calls. Each budget stays below a tenth of the
+/// related requests, so both together stay below a tenth of all.
 #[derive(Debug)]
 pub(crate) struct Budgets {
     /// Budget of calls with a waiting caller.

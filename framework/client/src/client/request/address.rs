@@ -1,4 +1,4 @@
-//! The path of a request, assembled from its parts.
+//! The path of a request, assembled from parts.
 
 // DESIGN.md, 117: A request has four shapes
 
@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use windlass_core::resource::{Scope, Verb};
 
-/// Characters that a path may not carry as they are; slashes separate its segments.
+/// Characters that a path may not carry unencoded; slashes separate the segments.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -29,7 +29,7 @@ pub struct Address {
     pub(super) version: Option<(String, String)>,
     /// Path before namespace and resource.
     pub(super) front: UrlPrefix,
-    /// Namespace; an empty one counts as set.
+    /// Namespace; an empty namespace counts as set.
     pub(super) namespace: Option<String>,
     /// Whether the kind is namespaced, if the builder knows.
     pub(super) scope: Option<Scope>,
@@ -46,7 +46,8 @@ pub struct Address {
 pub(super) enum UrlPrefix {
     /// The versioned API path, followed by these prefixes.
     Versioned(Vec<String>),
-    /// A path that replaces the versioned one, without its final slash, and whether it had one.
+    /// A path that replaces the versioned path, without the final slash, and whether there was a
+    /// final slash.
     Absolute(Vec<String>, bool),
     /// Path and query of a URI, relative to the server's root.
     Uri(String),
@@ -147,7 +148,7 @@ impl Address {
         path
     }
 
-    /// Returns the Kubernetes verb of the request, by its HTTP method and its target.
+    /// Returns the Kubernetes verb of the request, by HTTP method and target.
     pub(super) fn verb(&self, method: &http::Method, apply: bool, watch: bool) -> Verb {
         // Without a name the request is about all objects of the resource.
         let collection = self.resource.is_some() && self.name.is_none();
@@ -191,7 +192,7 @@ impl Address {
         what
     }
 
-    /// Fails when the namespace is set but empty and the request needs one.
+    /// Fails when the namespace is set but empty and the request needs a namespace.
     pub(super) fn preflight(&self, method: &http::Method) -> Result<(), &'static str> {
         if self.namespace.as_deref() != Some("") {
             return Ok(());
@@ -210,7 +211,7 @@ impl Address {
     }
 }
 
-/// Appends segments. Each may hold several, and empty ones are skipped.
+/// Appends segments. Each may hold several, and empty segments are skipped.
 fn add(path: &mut String, segments: &[impl AsRef<str>]) {
     for segment in segments {
         for part in segment.as_ref().split('/').filter(|part| !part.is_empty()) {
@@ -231,7 +232,7 @@ fn once<T: fmt::Debug>(what: &str, slot: &mut Option<T>, value: T) -> Result<(),
     Ok(())
 }
 
-/// Fails when `text` cannot be one segment of a path.
+/// Fails when `text` cannot be a single segment of a path.
 fn check_segment(what: &str, text: &str) -> Result<(), String> {
     if text == "." || text == ".." || text.contains(['/', '%']) {
         return Err(format!(

@@ -12,19 +12,19 @@ use windlass_core::wire::times;
 
 /// The body of a [`Request`](super::Request).
 pub enum Body {
-    /// The content of a file, of at most 64 MiB. It is read at once, with a blocking call.
+    /// The content of a file, of at most 64 MiB. The file is read at once, with a blocking call.
     File(PathBuf),
     /// Bytes.
     Bytes(Bytes),
     /// A stream that is read while the request is sent, at most 64 MiB. Such a request is sent
-    /// once: after the first byte was read from the stream the request is not tried again, whatever
-    /// its outcome.
+    /// once: after the first byte was read from the stream the request is not tried again,
+    /// regardless of the outcome.
     Reader(BodyReader),
     /// An object; see [`Body::object`].
     Object(Encoded),
 }
 
-/// An object as JSON, or the reason for its failure.
+/// An object as JSON, or the reason for the failure.
 pub struct Encoded(Result<Vec<u8>, serde_json::Error>);
 
 impl Body {
@@ -33,7 +33,7 @@ impl Body {
         Self::Object(Encoded(serde_json::to_vec(object).map(times::encoded)))
     }
 
-    /// Wraps a reader whose content is sent while it is read.
+    /// Wraps a reader whose content is sent while being read.
     pub fn reader(reader: impl tokio::io::AsyncRead + Send + Unpin + 'static) -> Self {
         Self::Reader(Box::new(reader))
     }
@@ -63,7 +63,7 @@ impl From<String> for Body {
     }
 }
 
-/// The text itself, not the name of a file.
+/// The text, not the name of a file.
 impl From<&'static str> for Body {
     fn from(text: &'static str) -> Self {
         Self::Bytes(Bytes::from_static(text.as_bytes()))
@@ -96,10 +96,10 @@ impl fmt::Debug for Encoded {
     }
 }
 
-/// Body as the builder stores it.
+/// Body as the builder stores the value.
 #[derive(Clone, Default)]
 pub(super) struct BodyContent {
-    /// Complete body; empty for a streamed one.
+    /// Complete body; empty for a streamed body.
     pub(super) bytes: Bytes,
     /// Streamed body.
     pub(super) reader: Option<RequestBody>,
@@ -144,7 +144,7 @@ fn read_file(path: &Path) -> Result<Bytes, String> {
     };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    // One byte beyond the limit is enough to notice a file that is too large.
+    // A single byte beyond the limit is enough to notice a file that is too large.
     file.take(MAX_BODY + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BODY {
         let (path, limit) = (path.display(), MAX_BODY >> 20);

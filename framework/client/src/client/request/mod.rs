@@ -3,7 +3,8 @@
 //! A request owns its client, so the value that [`Client::get`] and its siblings return can send
 //! itself. A request can be stored, cloned and sent any number of times, from several tasks. The
 //! first mistake is recorded and later setters do nothing; sending reports the mistake. For kinds
-//! with a Rust type [`Api`](crate::api::Api) is shorter. Not included: types, pages, resumed watches.
+//! with a Rust type [`Api`](crate::api::Api) is shorter. Not included: types, pages, resumed
+//! watches.
 
 mod address;
 mod body;
@@ -99,7 +100,7 @@ impl PatchType {
 pub struct Request {
     client: Client,
     method: Method,
-    /// Whether the patch is an apply, unless a header changes its media type.
+    /// Whether the patch is an apply, unless a header changes the media type.
     apply: bool,
     address: Address,
     params: Vec<(String, String)>,
@@ -136,7 +137,7 @@ impl Client {
 
     /// Returns a request with the method `POST`.
     ///
-    /// A creation; not repeated after a failure that leaves its fate unknown.
+    /// A creation; not repeated after a failure that leaves the creation's fate unknown.
     pub fn post(&self) -> Request {
         self.verb(Method::POST)
     }
@@ -171,7 +172,7 @@ impl Client {
 
     /// Returns a request with the method `DELETE`.
     ///
-    /// Without a [`name`](Request::name) it deletes the collection.
+    /// Without a [`name`](Request::name) the request deletes the collection.
     pub fn delete(&self) -> Request {
         self.verb(Method::DELETE)
     }
@@ -231,7 +232,7 @@ impl Request {
     }
 
     /// Sets the path, in place of the versioned API and prefixes. A final slash is kept when there
-    /// is one segment and nothing follows.
+    /// is a single segment and nothing follows.
     pub fn abs_path<S: AsRef<str>>(self, segments: impl IntoIterator<Item = S>) -> Self {
         let segments = owned(segments);
         self.change(|request| {
@@ -263,8 +264,8 @@ impl Request {
         })
     }
 
-    /// Sets the namespace. An empty one counts as set: it adds nothing to the path, and a request
-    /// for one object is refused before it is sent.
+    /// Sets the namespace. An empty namespace counts as set: nothing is added to the path, and a
+    /// request for a single object is refused before sending.
     pub fn namespace(self, namespace: &str) -> Self {
         self.change(|request| request.address.set_namespace(namespace))
     }
@@ -280,7 +281,7 @@ impl Request {
         self
     }
 
-    /// Sets the resource, in the plural, such as `deployments`; it is put into lower case.
+    /// Sets the resource, in the plural, such as `deployments`; the text is put into lower case.
     ///
     /// A name with a slash is a mistake of the builder.
     pub fn resource(self, resource: &str) -> Self {
@@ -318,7 +319,7 @@ impl Request {
     }
 
     /// Adds the members of `options`, such as `ListOptions`, as query parameters: texts, numbers
-    /// and booleans as they are, a list as several parameters of one name, `null` not at all.
+    /// and booleans unchanged, a list as several parameters of the same name, `null` not at all.
     pub fn versioned_params<T: Serialize>(self, options: &T) -> Self {
         self.change(|request| {
             request.params.extend(params::of(options)?);
@@ -326,7 +327,7 @@ impl Request {
         })
     }
 
-    /// Sets a header to these values, instead of earlier ones.
+    /// Sets a header to these values, instead of earlier values.
     ///
     /// A second call with the name replaces the values. Credentials belong to the
     /// [configuration](super::ClientConfig).
@@ -337,7 +338,7 @@ impl Request {
                 .map_err(|_| format!("`{name}` is not a name of a header"))?;
             request.headers.remove(&name);
             for value in values {
-                // The value may be a secret, so the error text does not contain it.
+                // The value may be a secret, so the error text does not contain the value.
                 let value = HeaderValue::from_str(&value)
                     .map_err(|_| format!("the value of header `{name}` fits no HTTP header"))?;
                 request.headers.append(name.clone(), value);
@@ -378,8 +379,8 @@ impl Request {
 
 /// Timeouts, limits and retries.
 impl Request {
-    /// Sets the total time of the call with all its retries; for a stream or a watch, the time up
-    /// to its first byte. The server receives it too, as the query parameter `timeout`. Zero
+    /// Sets the total time of the call with all retries; for a stream or a watch, the time up to
+    /// the first byte. The server receives the timeout too, as the query parameter `timeout`. Zero
     /// selects the client's default again and is not sent.
     ///
     /// Default: the client's, 30 s.
@@ -401,7 +402,7 @@ impl Request {
 
     /// Sets the rate limiter, in place of the client's.
     ///
-    /// Default: the client's, which has none unless the builder sets one.
+    /// Default: the client's, which has no limiter unless the builder sets a limiter.
     pub fn throttle(self, limiter: Arc<dyn RateLimiter>) -> Self {
         self.change(|request| {
             request.extra.limiter = Some(limiter);
@@ -427,7 +428,7 @@ impl Request {
         })
     }
 
-    /// Sets the maximum number of retries; 0 means one attempt. Default: 10.
+    /// Sets the maximum number of retries; 0 means a single attempt. Default: 10.
     ///
     /// client-go's default, too. A refresh of credentials after a 401 is not counted.
     pub fn max_retries(self, retries: u32) -> Self {
@@ -438,8 +439,8 @@ impl Request {
     }
 
     /// Declares that a second execution does no harm, as of a replace that carries a
-    /// resourceVersion. The request is then tried again after failures that leave it unknown
-    /// whether it was executed. Reads and applies always are.
+    /// resourceVersion. The request is then tried again after failures that leave the execution
+    /// unknown. Reads and applies always are.
     ///
     /// A wrong declaration executes a write twice.
     pub fn repeatable(self) -> Self {
@@ -449,7 +450,7 @@ impl Request {
         })
     }
 
-    /// Declares that the caller retries by itself, as caches do; see
+    /// Declares that the caller retries, as caches do; see
     /// [`Prepared::background`](super::Prepared::background).
     pub fn background(self) -> Self {
         self.change(|request| {

@@ -27,7 +27,7 @@ pub(super) fn of<T: Serialize>(options: &T) -> Result<Vec<(String, String)>, Str
     Ok(parameters)
 }
 
-/// Returns the text of one value; nested objects and arrays are refused.
+/// Returns the text of a value; nested objects and arrays are refused.
 fn scalar(name: &str, value: Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text),

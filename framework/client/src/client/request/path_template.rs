@@ -7,7 +7,7 @@
 pub(in crate::client) struct ApiPath<'a> {
     /// Beginning up to the version, without a final slash.
     pub(in crate::client) root: &'a str,
-    /// Rest of the path, without a first slash; empty for the version itself.
+    /// Rest of the path, without a first slash; empty for the path of the version.
     pub(in crate::client) rest: &'a str,
     /// Namespace, percent-encoded as in the path.
     pub(in crate::client) namespace: Option<&'a str>,

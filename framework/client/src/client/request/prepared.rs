@@ -17,10 +17,10 @@ use crate::client::policy::{BackoffManager, RateLimiter};
 use crate::client::transport::RequestBody;
 use windlass_core::resource::{Scope, Verb};
 
-/// A request, ready to be sent as often as its retries need. Its `Debug` shows no secret: of the
-/// body only the length, of headers with credentials only the name.
+/// A request, ready to be sent as often as retries need. `Debug` shows no secret: of the body only
+/// the length, of headers with credentials only the name.
 ///
-/// Plain data, without a client: it can be stored, changed and sent by any client.
+/// Plain data, without a client: a `Prepared` can be stored, changed and sent by any client.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -50,20 +50,19 @@ pub struct Prepared {
     pub body: Bytes,
     /// Description for error texts: `create websites "home" in "shop"`.
     pub what: String,
-    /// Total time for the call with all its retries, up to the last byte of the answer; for a
-    /// stream up to its first byte. `None` is the client's default of 30 s.
+    /// Total time for the call with all retries, up to the last byte of the answer; for a stream up
+    /// to the first byte. `None` is the client's default of 30 s.
     pub timeout: Option<Duration>,
     /// Largest answer that is read as a whole, in bytes, decoded. `None` is the client's: 64 MiB,
     /// unless [`max_answer`](crate::client::ClientBuilder::max_answer) says otherwise.
     pub answer_limit: Option<usize>,
-    /// Whether the request may be sent again after a failure that leaves it unknown whether it was
-    /// executed. True for reads, applies, and writes that carry a resourceVersion or uid
-    /// precondition.
+    /// Whether the request may be sent again after a failure that leaves the execution unknown.
+    /// True for reads, applies, and writes that carry a resourceVersion or uid precondition.
     pub repeatable: bool,
     /// Scope of the kind; `None` when no kind is known.
     pub scope: Option<Scope>,
-    /// Whether the caller retries by itself, for as long as it takes, as caches do. The retries of
-    /// such requests have a budget of their own, so that they use up no retries of other calls.
+    /// Whether the caller retries without end, as caches do. The retries of such requests have a
+    /// separate budget, and so use up no retries of other calls.
     pub background: bool,
     /// Settings of the builder of requests.
     pub(crate) extra: Extra,
@@ -76,22 +75,22 @@ pub(crate) struct Extra {
     pub(crate) backoff: Option<Arc<dyn BackoffManager>>,
     pub(crate) warnings: Option<Arc<dyn WarningHandler>>,
     pub(crate) max_retries: Option<u32>,
-    /// A body that is read while it is sent.
+    /// A body that is read while the request is sent.
     pub(crate) reader: Option<RequestBody>,
-    /// Whether the path is relative to the server's root, not to the path of its address.
+    /// Whether the path is relative to the server's root, not to the path of the address.
     pub(crate) from_root: bool,
     /// The kind, with a subresource behind a slash: the target of a grant.
     pub(crate) kind: Option<Arc<str>>,
 }
 
 impl Prepared {
-    /// Creates a `GET` of `path`; `what` describes it, such as
+    /// Creates a `GET` of `path`; `what` describes the request, such as
     /// `read the version of the API server`.
     pub fn get(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self::new(Verb::Get, Method::GET, path.into(), what.into())
     }
 
-    /// Creates a request without query, headers and body; repeatable when its verb only reads.
+    /// Creates a request without query, headers and body; repeatable when the verb only reads.
     pub fn new(verb: Verb, method: Method, path: String, what: String) -> Self {
         Self {
             verb,
@@ -135,7 +134,7 @@ impl Prepared {
         super::path_template::template(&self.path)
     }
 
-    /// Returns whether the request can be sent now, with its whole body.
+    /// Returns whether the request can be sent now, with the whole body.
     pub(crate) fn is_sendable(&self) -> bool {
         self.extra.reader.as_ref().is_none_or(RequestBody::is_untouched)
     }

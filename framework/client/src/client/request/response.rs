@@ -12,7 +12,7 @@ use super::warning::{Warning, warnings};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::wire::Undecodable;
 
-/// A complete answer. Its `Debug` shows of the body only the length.
+/// A complete answer. `Debug` shows of the body only the length.
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
@@ -42,7 +42,7 @@ impl Response {
     /// [`ErrorKind::Decode`] when the body is not the JSON that `T` expects.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
-            // The explanation names the member that does not decode, without its value.
+            // The explanation names the member that does not decode, without the member's value.
             let error = Undecodable::explain::<T>(&self.body, &error);
             let what = &self.what;
             let kind = self.content_type().unwrap_or("no content type");
@@ -53,7 +53,7 @@ impl Response {
 
     /// Returns the body undecoded.
     ///
-    /// Decompressed, if the server compressed it.
+    /// Decompressed, if the server compressed the body.
     pub fn raw(&self) -> &Bytes {
         &self.body
     }

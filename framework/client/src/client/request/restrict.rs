@@ -1,4 +1,4 @@
-//! Restricted handles of a client: dry runs only, or one namespace only.
+//! Restricted handles of a client: dry runs only, or a single namespace only.
 //!
 //! Both share the client's connections and can be combined with each other, with a field manager
 //! and with a gate. They hold for every request of the handle, also for requests that the caller
@@ -38,8 +38,8 @@ impl Client {
     }
 
     /// Returns a handle for namespaced kinds in `namespace` only. A request without a namespace
-    /// gets this one, and a request for another namespace fails as [`ErrorKind::Usage`] before it
-    /// is sent. Cluster-scoped kinds and paths outside of the versioned API pass.
+    /// gets `namespace`, and a request for another namespace fails as [`ErrorKind::Usage`] before
+    /// sending. Cluster-scoped kinds and paths outside of the versioned API pass.
     #[must_use]
     pub fn in_namespace(&self, namespace: &str) -> Self {
         let bounds = self.bounds.iter().cloned().chain([Arc::from(namespace)]).collect();
@@ -56,7 +56,7 @@ impl Client {
         !self.bounds.is_empty()
     }
 
-    /// Applies the restrictions to a request, or refuses it.
+    /// Applies the restrictions to a request, or refuses the request.
     pub(in crate::client) fn apply_restrictions(
         &self,
         mut request: Prepared,
@@ -66,7 +66,7 @@ impl Client {
             self.make_dry_run(&mut request)?;
         }
         say_so_in_body(&mut request)?;
-        // The latest restriction sets the namespace; the earlier ones check it.
+        // The latest restriction sets the namespace; the earlier restrictions check that namespace.
         for namespace in self.bounds.iter().rev() {
             self.place(&mut request, namespace)?;
         }
@@ -93,7 +93,7 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the reason why a request cannot be a dry run, if there is one.
+    /// Returns the reason why a request cannot be a dry run, if there is any.
     fn knows_no_dry_run(&self, request: &Prepared) -> Option<String> {
         let path = &request.path;
         let below = self.below(request);
@@ -113,7 +113,7 @@ impl Client {
         (connects || writes).then(|| format!("`{subresource}` knows no dry run"))
     }
 
-    /// Returns the path below the server's address; `None` when it lies outside.
+    /// Returns the path below the server's address; `None` when the path lies outside.
     pub(in crate::client) fn below<'a>(&self, request: &'a Prepared) -> Option<&'a str> {
         match request.extra.from_root {
             true => request.path.strip_prefix(self.shared.base_path()),
@@ -121,7 +121,7 @@ impl Client {
         }
     }
 
-    /// Puts a request into `namespace`, or refuses it.
+    /// Puts a request into `namespace`, or refuses the request.
     fn place(&self, request: &mut Prepared, namespace: &str) -> Result<(), Error> {
         let refuse = |why: String| {
             let what = &request.what;
@@ -137,7 +137,7 @@ impl Client {
         let Some(path) = self.below(request) else {
             return refuse(format!("`{}` lies outside of the server's address", request.path));
         };
-        // Such a path could mean one namespace here and another one to the server.
+        // Such a path could mean different namespaces here and to the server.
         let is_unclear = path.contains("//")
             || path.to_ascii_lowercase().contains("%2f")
             || (is_disguised(path)
@@ -146,7 +146,7 @@ impl Client {
             return refuse(format!("`{path}` does not clearly name a namespace"));
         }
         let Some(place) = ApiPath::of(path) else { return Ok(()) };
-        // The old form `/api/v1/watch/…` has its namespace at another position.
+        // The old form `/api/v1/watch/…` has the namespace at another position.
         if place.rest == "watch" || place.rest.starts_with("watch/") {
             return refuse(format!(
                 "`{path}` is an old form of a watch; use the parameter `watch`"
@@ -183,7 +183,7 @@ fn check_method(request: &Prepared) -> Result<(), Error> {
 }
 
 /// Sets `dryRun` in the body of a deletion, too. API servers take the options of a deletion from
-/// its body, and from the query only without a body: a dry run that is absent from the body would
+/// the body, and from the query only without a body: a dry run that is absent from the body would
 /// delete.
 fn say_so_in_body(request: &mut Prepared) -> Result<(), Error> {
     let has_reader = request.extra.reader.is_some();
@@ -206,7 +206,7 @@ fn say_so_in_body(request: &mut Prepared) -> Result<(), Error> {
 }
 
 /// Returns whether a path encodes letters, digits or other characters that need no encoding. A
-/// server would decode it, while proxies and these checks would see another path.
+/// server would decode the path, while proxies and these checks would see another path.
 fn is_disguised(path: &str) -> bool {
     path.split('%').skip(1).any(|rest| {
         let byte = rest.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());

@@ -1,4 +1,4 @@
-//! The end of the builder: sending a request, or showing it.
+//! The end of the builder: sending a request, or showing the request.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -49,9 +49,9 @@ impl Request {
 
     /// Starts a watch; adds the parameter `watch=true`. A watch needs no permit of a rate limiter.
     ///
-    /// When a server accepts the connection but does not answer, or closes it, until the retries
-    /// are used up, the returned watch is empty: it ends at once, and its caller begins a new one
-    /// as after any end of a watch.
+    /// When a server accepts the connection but does not answer, or closes the connection, until
+    /// the retries are used up, the returned watch is empty: the watch ends at once, and the caller
+    /// begins a new watch as after any end of a watch.
     ///
     /// # Errors
     /// Those of [`send`](Self::send), when there is no connection or the server refuses.
@@ -62,10 +62,10 @@ impl Request {
         Ok(self.answer_limit.into_iter().fold(watch, RawWatch::limited))
     }
 
-    /// Returns the absolute URL, with its query.
+    /// Returns the absolute URL, with the query.
     ///
     /// The path of the server's address comes first, unless [`request_uri`](Request::request_uri)
-    /// replaced it.
+    /// replaced that path.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] for the first mistake of the builder.
@@ -109,7 +109,8 @@ impl Request {
             .params
             .iter()
             .any(|(name, value)| name == "watch" && matches!(value.as_str(), "true" | "1" | ""));
-        // An apply may be repeated; a patch of another media type is no apply, whatever built it.
+        // An apply may be repeated; a patch of another media type is no apply, regardless of the
+        // code that built the patch.
         let media_type = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let apply = self.apply && media_type.and_then(PatchType::of) == Some(PatchType::Apply);
         let verb = self.address.verb(&self.method, apply, watch || asked);
@@ -119,7 +120,7 @@ impl Request {
             return Err(refuse(mistake));
         }
         self.address.preflight(&self.method).map_err(refuse)?;
-        // Without a resource the name would take its place in the path.
+        // Without a resource the name would take the resource's place in the path.
         if self.address.name.is_some() && self.address.resource.is_none() {
             return Err(refuse("it has a name and no resource; set `resource`"));
         }

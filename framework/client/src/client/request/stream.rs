@@ -32,7 +32,7 @@ const LONGEST_WATCH: Duration = Duration::from_secs(3600);
 /// for 4 h themselves (`--streaming-connection-idle-timeout`).
 const OTHER_IDLE: Duration = Duration::from_secs(4 * 3600 + 30);
 
-/// Body of a watch, of a log, or of a list that is read while it arrives. Dropping it ends the
+/// Body of a watch, of a log, or of a list that is read on arrival. Dropping the stream ends the
 /// request.
 ///
 /// A stream has no deadline as a whole, but a limit for the wait for each chunk: 30 s for a list,
@@ -56,7 +56,7 @@ const OTHER_IDLE: Duration = Duration::from_secs(4 * 3600 + 30);
 /// # }
 /// ```
 pub struct ByteStream {
-    /// Rest of the body; `None` after its end and after an error.
+    /// Rest of the body; `None` after the end and after an error.
     body: Option<ResponseBody>,
     what: String,
     clock: Clock,
@@ -64,7 +64,7 @@ pub struct ByteStream {
     limit: Option<Duration>,
     /// Waits since the last chunk.
     waited: Waited,
-    /// Armed timer and its instant, no later than the end of the wait.
+    /// Armed timer and the timer's instant, no later than the end of the wait.
     alarm: Option<(Instant, Alarm)>,
 }
 
@@ -76,12 +76,12 @@ type Alarm = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Waited {
     /// Wait for the next bytes.
     bytes: Duration,
-    /// Wait for the end of a begun piece of content, if there is one.
+    /// Wait for the end of a begun piece of content, if there is a limit.
     partial: Option<Duration>,
 }
 
 impl Waited {
-    /// Adds the time of one wait.
+    /// Adds the time of a wait.
     fn add(&mut self, time: Duration) {
         self.bytes += time;
         self.partial = self.partial.map(|partial| partial + time);
@@ -117,7 +117,7 @@ impl ByteStream {
     }
 
     /// Reports that the reader is inside of a piece of content, or no longer; `another` if that
-    /// piece differs from the one of the last call. Inside of a piece, bytes that drip in do not
+    /// piece differs from the piece of the last call. Inside of a piece, bytes that drip in do not
     /// keep the stream alive for longer than 30 s (A6: an answer that trickles).
     pub(crate) fn partial(&mut self, inside: bool, another: bool) {
         let begun = self.waited.partial.filter(|_| !another);
@@ -128,11 +128,12 @@ impl ByteStream {
     ///
     /// # Errors
     /// [`ErrorKind::Transport`](windlass_core::ErrorKind::Transport) when the connection broke, or
-    /// compressed data stopped in the middle; [`ErrorKind::Timeout`](windlass_core::ErrorKind::Timeout)
-    /// when a wait reached its limit; [`ErrorKind::Decode`](windlass_core::ErrorKind::Decode) when the data
-    /// cannot be decompressed.
+    /// compressed data stopped in the middle;
+    /// [`ErrorKind::Timeout`](windlass_core::ErrorKind::Timeout) when a wait reached its limit;
+    /// [`ErrorKind::Decode`](windlass_core::ErrorKind::Decode) when the data cannot be
+    /// decompressed.
     /// # Cancel safety
-    /// Safe: no bytes are lost, and the next call goes on waiting where this one stopped.
+    /// Safe: no bytes are lost, and the next call goes on waiting where the present call stopped.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
         let body = self.body.as_mut()?;
         // A chunk that has arrived already needs no clock and no timer.
@@ -143,7 +144,8 @@ impl ByteStream {
         self.take(piece)
     }
 
-    /// Returns the next chunk if it has arrived already, in the form of [`next`](Self::next).
+    /// Returns the next chunk if that chunk has arrived already, in the form of
+    /// [`next`](Self::next).
     #[doc(hidden)]
     pub async fn at_once(&mut self) -> Option<Option<Result<Bytes, Error>>> {
         let Some(body) = self.body.as_mut() else { return Some(None) };
@@ -151,7 +153,7 @@ impl ByteStream {
         Some(self.take(Some(piece)))
     }
 
-    /// Ends the stream after its end, an error or a timeout (`None`).
+    /// Ends the stream after the end, an error or a timeout (`None`).
     fn take(
         &mut self,
         piece: Option<Option<Result<Bytes, BoxError>>>,
@@ -176,7 +178,7 @@ impl ByteStream {
         }
     }
 
-    /// Returns the error of a wait that reached its limit.
+    /// Returns the error of a wait that reached the limit.
     fn silent(&self) -> Error {
         let (what, limit) = (&self.what, self.limit.unwrap_or(Duration::MAX));
         let text = if self.waited.bytes >= limit {
@@ -213,7 +215,7 @@ fn default_limit(request: &Prepared) -> Option<Duration> {
     }
 }
 
-/// Polls `future` once and returns its output if it is ready.
+/// Polls `future` once and returns the output if `future` is ready.
 pub async fn at_once<F: Future>(future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     // Always ready, so the waker that the future registered is never needed.
@@ -226,10 +228,10 @@ pub async fn at_once<F: Future>(future: F) -> Option<F::Output> {
     .await
 }
 
-/// Waits for the next chunk; `None` when the wait reached its limit.
+/// Waits for the next chunk; `None` when the wait reached the limit.
 ///
 /// The timer stays armed from chunk to chunk, may therefore fire early, and is then armed again:
-/// to arm it for each chunk would cost more than most chunks do.
+/// arming the timer for each chunk would cost more than most chunks do.
 async fn wait(
     body: &mut ResponseBody,
     clock: &Clock,
@@ -244,11 +246,11 @@ async fn wait(
             return None;
         }
         // Counts the wait even when the future is dropped: a caller that polls `next` under a
-        // shorter timeout of its own must not reset the limit.
+        // shorter timeout must not reset the limit.
         let waiting = WaitTimer::new(clock, waited);
         let Some(left) = left else { return Some(piece(body).await) };
         let due = waiting.since.checked_add(left).unwrap_or_else(|| clock.after(left));
-        // An alarm that fires later than due would miss the limit; an earlier one is armed again.
+        // An alarm that fires later than due would miss the limit; an earlier alarm is armed again.
         if alarm.as_ref().is_none_or(|(at, _)| *at > due) {
             let clock = clock.clone();
             *alarm = Some((due, Box::pin(async move { clock.sleep_until(due).await })));
@@ -277,7 +279,7 @@ async fn piece(body: &mut ResponseBody) -> Option<Result<Bytes, BoxError>> {
     }
 }
 
-/// Guard that adds the time until its drop to `waited`.
+/// Guard that adds the time until the drop to `waited`.
 struct WaitTimer<'a> {
     clock: &'a Clock,
     since: Instant,

@@ -16,19 +16,19 @@ use windlass_core::wire::status::excerpt;
 
 /// The only code that is reported: "miscellaneous persistent warning".
 const PERSISTENT: u16 = 299;
-/// Largest number of warnings of one answer that are reported.
+/// Largest number of warnings of an answer that are reported.
 const MOST: usize = 64;
 /// Largest number of texts that are remembered as shown; the oldest is forgotten first.
 const REMEMBERED: usize = 256;
 
-/// One warning of an answer.
+/// A warning of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// 299.
     pub code: u16,
-    /// Name of the server that warns; `-` when it names none.
+    /// Name of the server that warns; `-` without a name.
     pub agent: String,
-    /// Text; one line of at most 2 KiB.
+    /// Text; a single line of at most 2 KiB.
     pub text: String,
 }
 
@@ -105,7 +105,7 @@ impl WarningHandler for LogWarnings {
 /// # }
 /// ```
 pub struct WriteWarnings {
-    /// Locked for one line, so that lines of several calls do not mix.
+    /// Locked for a line, so that lines of several calls do not mix.
     out: Mutex<Box<dyn io::Write + Send>>,
     /// Texts that were written; `None` to write each warning.
     told: Option<Mutex<SeenWarnings>>,
@@ -119,7 +119,7 @@ impl WriteWarnings {
         Self { out: Mutex::new(Box::new(out)), told: None, colour: false }
     }
 
-    /// Restricts the handler to one line for each text.
+    /// Restricts the handler to a single line for each text.
     ///
     /// Default: every warning. The last 256 texts are remembered.
     #[must_use]
@@ -144,7 +144,7 @@ impl WarningHandler for WriteWarnings {
             return;
         }
         let word = if self.colour { "\u{1b}[33;1mWarning:\u{1b}[0m" } else { "Warning:" };
-        // A warning that cannot be written is dropped: the call itself has not failed.
+        // A warning that cannot be written is dropped: the call has not failed.
         let _ = writeln!(self.out.lock(), "{word} {}", warning.text);
     }
 }
@@ -168,7 +168,7 @@ struct SeenWarnings {
 }
 
 impl SeenWarnings {
-    /// Remembers `text`; returns whether it is new.
+    /// Remembers `text`; returns whether the text is new.
     fn is_new(&mut self, text: &str) -> bool {
         if self.texts.contains(text) {
             return false;
@@ -191,7 +191,7 @@ pub(in crate::client) fn notify(handler: &dyn WarningHandler, headers: &HeaderMa
     }
     let template = super::path_template::template(path);
     for warning in warnings(headers) {
-        // The handler is the user's code: its panic must not fail a call that has succeeded.
+        // The handler is the user's code: a panic there must not fail a call that has succeeded.
         let told = catch_unwind(AssertUnwindSafe(|| handler.warn(&warning, &template)));
         if told.is_err() {
             tracing::error!(text = warning.text, "the warning handler panicked");
@@ -199,7 +199,7 @@ pub(in crate::client) fn notify(handler: &dyn WarningHandler, headers: &HeaderMa
     }
 }
 
-/// Returns the warnings of an answer; unreadable ones are skipped.
+/// Returns the warnings of an answer; unreadable warnings are skipped.
 pub(in crate::client) fn warnings(headers: &HeaderMap) -> Vec<Warning> {
     let mut found = Vec::new();
     for value in headers.get_all(WARNING) {
@@ -240,7 +240,7 @@ fn parse_one(text: &str) -> Option<(Warning, &str)> {
     Some((warning, rest))
 }
 
-/// Parses a quoted string; returns it without quotes and escapes, and the rest.
+/// Parses a quoted string; returns the text without quotes and escapes, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inside = text.strip_prefix('"')?;
     let mut words = String::new();

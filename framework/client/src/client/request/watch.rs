@@ -1,4 +1,4 @@
-//! A watch of any kind: frames of one connection, not decoded.
+//! A watch of any kind: frames of a single connection, not decoded.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct RawEvent {
     pub object: Bytes,
 }
 
-/// Running watch. Dropping it ends it.
+/// Running watch. Dropping the watch ends the request.
 ///
 /// For programs that decode late or not at all; [`Watch`](crate::api::Watch) has types.
 ///
@@ -76,8 +76,8 @@ impl RawWatch {
     pub async fn next(&mut self) -> Option<Result<RawEvent, Error>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                // An error event ends the watch; a frame that does not decode concerns one object
-                // only.
+                // An error event ends the watch; a frame that does not decode concerns a single
+                // object only.
                 if matches!(&event, Err(error) if error.kind() != ErrorKind::Decode) {
                     self.end();
                 }
@@ -122,7 +122,7 @@ impl RawWatch {
     }
 }
 
-/// Decodes one frame.
+/// Decodes a frame.
 fn event(what: &str, line: &[u8]) -> Result<RawEvent, Error> {
     let frame = Frame::of(line).map_err(|error| undecodable(what, error))?;
     if frame.event == EventType::Error {

@@ -1,4 +1,4 @@
-//! Capture of traces as text, for one thread.
+//! Capture of traces as text, for a single thread.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;

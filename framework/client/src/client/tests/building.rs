@@ -285,7 +285,7 @@ fn mechanism_13_preflight() {
             (result, expected) => panic!("{result:?} {expected:?}"),
         }
     }
-    // A namespace that was never set is not an empty one: the kind may have no namespaces.
+    // A namespace that was never set is not an empty namespace: the kind may have no namespaces.
     assert!(client.get().resource("nodes").name("a").prepare().is_ok());
 }
 

@@ -157,7 +157,7 @@ async fn a_write_without_a_connection_was_certainly_not_executed() {
 }
 
 /// After a retry that followed an unknown outcome, a refusal may be caused by the success of the
-/// first attempt, so it proves nothing.
+/// first attempt, and so proves nothing.
 #[tokio::test(start_paused = true)]
 async fn g_r3_a_refusal_after_a_repeated_write_leaves_its_fate_unknown() {
     for first in [vec![Reply::Answer(504, "")], vec![Reply::Answer(200, "{}"), Reply::Cut]] {
@@ -404,8 +404,7 @@ impl Connect for SlowWire {
     }
 }
 
-/// Gate that permits writes until an instant, without a limit that the client could enforce by
-/// itself.
+/// Gate that permits writes until an instant, without a limit that the client could enforce.
 #[derive(Debug)]
 struct Until(Instant);
 

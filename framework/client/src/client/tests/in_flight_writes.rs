@@ -1,4 +1,4 @@
-//! Reports to a gate about the writes that it admitted.
+//! Reports to a gate about the writes that the gate admitted.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A scripted server over pipes, and tests of the client against it on a paused clock.
+//! A scripted server over pipes, and tests of the client against this server on a paused clock.
 
 mod attacks;
 mod building;
@@ -37,7 +37,7 @@ use windlass_core::error::BoxError;
 use windlass_core::metrics::Metrics;
 use windlass_core::rng::Rng;
 
-/// Reaction of the server to one request.
+/// Reaction of the server to a request.
 #[derive(Clone, Debug)]
 enum Reply {
     /// Sends an answer.
@@ -63,7 +63,7 @@ struct Seen {
     body: Bytes,
 }
 
-/// A server with scripted replies; the last one is repeated.
+/// A server with scripted replies; the last reply is repeated.
 #[derive(Debug)]
 struct Server {
     replies: Mutex<VecDeque<Reply>>,
@@ -72,7 +72,7 @@ struct Server {
     /// Connections to refuse before the first is accepted.
     refusals: AtomicU32,
     http2: bool,
-    /// Permits to shut a connection down gracefully, one each.
+    /// Permits to shut a connection down gracefully, one connection each.
     farewell: Arc<Semaphore>,
 }
 
@@ -178,7 +178,7 @@ fn response(code: u16, body: &'static str) -> http::Response<UnsyncBoxBody<Bytes
     response
 }
 
-/// One chunk, a pause in which it is flushed, then an error.
+/// A single chunk, a pause in which the chunk is flushed, then an error.
 struct HalfBody(u32);
 
 impl http_body::Body for HalfBody {

@@ -106,7 +106,7 @@ async fn mechanism_4_a_reader_that_nobody_has_read_survives_a_refused_connection
     assert_eq!(server.count(), 1);
 }
 
-/// Fails after its first bytes.
+/// Fails after the first bytes.
 struct Broken(bool);
 
 impl tokio::io::AsyncRead for Broken {

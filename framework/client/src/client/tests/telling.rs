@@ -8,7 +8,7 @@ use crate::client::test_support::Captured;
 use crate::client::{NoWarnings, Warning, WarningHandler};
 use windlass_core::metrics::names::{REST_REQUESTS, REST_RETRIES};
 
-/// Warning handler that records its input.
+/// Warning handler that records warnings.
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<(String, String)>>);
 

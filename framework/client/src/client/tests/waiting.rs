@@ -53,7 +53,7 @@ async fn mechanism_10_all_requests_of_a_client_share_one_limit() {
     for task in tasks {
         task.await.unwrap().unwrap();
     }
-    // Three at once, then one each half second.
+    // Three at once, then one request each half second.
     assert_eq!(started.elapsed().as_millis() / 100, 20);
     assert_eq!(observed(&client, REST_RATE_LIMITER_SECONDS.name), 7, "observed always");
 }
@@ -121,7 +121,7 @@ async fn mechanism_10_a_wait_beyond_the_deadline_is_an_error_at_once_with_its_re
          comes in 10.0 s, and the deadline is in 4.0 s; raise the limit or the timeout"
     );
     assert_eq!((started.elapsed().as_secs(), server.count()), (0, 1));
-    // The failed request took no permit: the next caller waits no longer because of it.
+    // The failed request took no permit: the next caller waits no longer because of that request.
     version(&client).send().await.unwrap();
     assert_eq!(started.elapsed().as_secs(), 10);
 }
@@ -231,8 +231,8 @@ impl BackoffManager for Diary {
     }
 }
 
-/// Upstream: `TestRequestDoWithRetryInvokeOrder` and its siblings for stream and watch. Ours backs
-/// off before it takes a permit in the first attempt too, so that a permit is not stale.
+/// Upstream: `TestRequestDoWithRetryInvokeOrder` and the related tests for stream and watch. Ours
+/// backs off before taking a permit in the first attempt too, so that a permit is not stale.
 #[tokio::test(start_paused = true)]
 async fn mechanism_12_each_attempt_backs_off_takes_a_permit_sends_and_reports() {
     for terminal in ["send", "stream", "watch"] {

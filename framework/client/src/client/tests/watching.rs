@@ -128,7 +128,7 @@ async fn mechanism_16_a_connection_that_breaks_in_a_watch_is_an_error_after_the_
     assert!(watch.next().await.is_none());
 }
 
-/// A client whose server sends nothing after the head of its answer.
+/// A client whose server sends nothing after the head of the answer.
 fn silent() -> Client {
     #[derive(Debug)]
     struct Silent;

@@ -1,4 +1,4 @@
-//! Dry runs, one namespace only, field managers: alone and combined, in both layers.
+//! Dry runs, a single namespace only, field managers: alone and combined, in both layers.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

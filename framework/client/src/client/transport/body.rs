@@ -1,7 +1,7 @@
 //! Reading the body of an answer as a whole, up to a limit.
 //!
-//! Neither size nor speed of an answer is trusted. Not included: bodies that are passed on in chunks
-//! (`stream`).
+//! Neither size nor speed of an answer is trusted. Not included: bodies that are passed on in
+//! chunks (`stream`).
 
 use bytes::Bytes;
 use http_body::Body;
@@ -11,7 +11,7 @@ use super::gzip;
 use super::service::ResponseBody;
 use windlass_core::error::BoxError;
 
-/// Largest error answer that is read; an error keeps 2 KiB of its text.
+/// Largest error answer that is read; an error keeps 2 KiB of the text.
 pub(in crate::client) const ERROR_BODY_LIMIT: usize = 1 << 20;
 /// Most memory that is reserved because of an announced length; more is allocated as data arrives.
 const MOST_RESERVED: u64 = 1 << 20;
@@ -33,10 +33,10 @@ pub(in crate::client) enum BodyEnd {
 pub(in crate::client) struct Reader {
     body: ResponseBody,
     limit: usize,
-    /// First chunk; a body of one chunk, the usual case, is not copied. Either this or `read` is
-    /// empty.
+    /// First chunk; a body of a single chunk, the usual case, is not copied. Either this or `read`
+    /// is empty.
     first: Bytes,
-    /// All chunks, from the second one on.
+    /// All chunks, from the second chunk on.
     read: Vec<u8>,
 }
 

@@ -38,10 +38,10 @@ impl Debug for ConnectedStream {
 
 /// Opens streams to the API server.
 ///
-/// A pipe in memory serves as well as a socket: the same client speaks the same HTTP over it, on a
-/// clock that tests may pause, so that hours of retries and timeouts take milliseconds. Tests of
-/// this crate, the embedded server and simulations use such a connector; tunnels and custom proxies
-/// are other uses. A connector reads no environment, and has to add TLS itself.
+/// A pipe in memory serves as well as a socket: the same client speaks the same HTTP over the pipe,
+/// on a clock that tests may pause, so that hours of retries and timeouts take milliseconds. Tests
+/// of this crate, the embedded server and simulations use such a connector; tunnels and custom
+/// proxies are other uses. A connector reads no environment, and has to add TLS on top.
 ///
 /// ```
 /// # extern crate windlass_client as windlass;
@@ -81,24 +81,24 @@ impl Debug for ConnectedStream {
 /// # }
 /// ```
 pub trait Connect: Debug + Send + Sync + 'static {
-    /// Opens one stream.
+    /// Opens a stream.
     ///
     /// # Errors
     /// Any I/O error counts as a failure before the request was sent, so that the call is tried
     /// again.
     /// # Cancel safety
-    /// The future is dropped when the call ends first; it must not leave a half-open stream.
+    /// The future is dropped when the call ends first; the connector must not leave a half-open
+    /// stream.
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>>;
 
-    /// Opens one stream and reports its protocol. Default: [`connect`](Self::connect), and
-    /// HTTP/1.1.
+    /// Opens a stream and reports the protocol. Default: [`connect`](Self::connect), and HTTP/1.1.
     fn open(&self) -> ConnectFuture<'_> {
         Box::pin(async { Ok(ConnectedStream { io: self.connect().await?, http2: false }) })
     }
 
-    /// Opens one stream that speaks HTTP/1.1, regardless of the protocol that [`open`](Self::open)
-    /// would agree on, and that may stay silent: exec, attach and port-forward take it over.
-    /// Default: [`connect`](Self::connect).
+    /// Opens a stream that speaks HTTP/1.1, regardless of the protocol that [`open`](Self::open)
+    /// would agree on, and that may stay silent: exec, attach and port-forward take the stream
+    /// over. Default: [`connect`](Self::connect).
     fn open_http1(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
         self.connect()
     }
@@ -117,7 +117,7 @@ impl Connect for Nowhere {
     }
 }
 
-/// Stand-in for the transport of an offline client. Its error is final, whereas a failed connection
+/// Stand-in for the transport of an offline client. The error is final, whereas a failed connection
 /// would be retried in vain.
 #[derive(Clone, Debug)]
 pub(in crate::client) struct Offline;

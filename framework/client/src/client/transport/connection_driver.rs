@@ -1,9 +1,9 @@
-//! The driver of an HTTP/1.1 connection: a task of its own, or the reader of a watch.
+//! The driver of an HTTP/1.1 connection: a separate task, or the reader of a watch.
 //!
-//! A connection and the reader of its answer hand over one chunk at a time. If both are tasks, each
-//! chunk costs two task switches, and a watch receives a chunk per event: the switches would cost
-//! more than the rest of the event. So a watch takes the connection over, drives it while it waits
-//! for the next chunk, and returns it at the end.
+//! A connection and the reader of its answer hand over a single chunk at a time. If both are tasks,
+//! each chunk costs two task switches, and a watch receives a chunk per event: the switches would
+//! cost more than the rest of the event. So a watch takes the connection over, drives the
+//! connection while waiting for the next chunk, and returns the connection at the end.
 //!
 //! Not included: HTTP/2, whose connections carry many requests and buffer for each.
 
@@ -20,14 +20,15 @@ use tokio::sync::{mpsc, oneshot};
 use super::connect::BoxIo;
 use super::payload::RequestBody;
 
-/// Handle by which a connection can be taken over from its task.
+/// Handle by which a connection can be taken over from the connection's task.
 #[derive(Clone, Debug)]
 pub(in crate::client) struct Driver {
     /// Channel to the driving task, by which the connection is requested.
     takeover_tx: mpsc::Sender<oneshot::Sender<Driven>>,
 }
 
-/// A connection without a task; its owner has to poll it. Dropping it closes the connection.
+/// A connection without a task; the owner has to poll the connection. Dropping this value closes
+/// the connection.
 pub(in crate::client) struct Driven {
     connection: Pin<Box<Connection<TokioIo<BoxIo>, RequestBody>>>,
     /// Requests for the connection; each holds the channel for the reply.
@@ -37,7 +38,8 @@ pub(in crate::client) struct Driven {
 }
 
 impl Driver {
-    /// Drives a connection in a task of its own, until its last user is gone or its peer closes it.
+    /// Drives a connection in a separate task, until the last user is gone or the peer closes the
+    /// connection.
     pub(in crate::client) fn spawn(connection: Connection<TokioIo<BoxIo>, RequestBody>) -> Self {
         let (takeover_tx, takeover_rx) = mpsc::channel(1);
         let runtime = Handle::current();
@@ -45,7 +47,7 @@ impl Driver {
         Self { takeover_tx }
     }
 
-    /// Takes the connection over from its task; `None` when the connection has ended.
+    /// Takes the connection over from the task; `None` when the connection has ended.
     pub(in crate::client) async fn take(&self) -> Option<Driven> {
         let (reply_tx, reply_rx) = oneshot::channel();
         self.takeover_tx.send(reply_tx).await.ok()?;
@@ -54,7 +56,7 @@ impl Driver {
 }
 
 impl Driven {
-    /// Drives the connection as far as possible; returns true when it has ended.
+    /// Drives the connection as far as possible; returns true when the connection has ended.
     pub(in crate::client) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         match self.connection.as_mut().poll(cx) {
             Poll::Ready(ended) => {
@@ -65,14 +67,14 @@ impl Driven {
         }
     }
 
-    /// Moves the connection into a task of its own again.
+    /// Moves the connection into a separate task again.
     pub(in crate::client) fn give_back(self) {
         // Spawned by handle: a body may be polled outside of the runtime's context.
         let runtime = self.runtime.clone();
         runtime.spawn(self.run());
     }
 
-    /// Drives the connection until it ends or is taken over.
+    /// Drives the connection until the end or until the connection is taken over.
     async fn run(mut self) {
         loop {
             let reply = tokio::select! {
@@ -83,7 +85,7 @@ impl Driven {
             };
             match reply.send(self) {
                 Ok(()) => return,
-                // The taker was cancelled: its request is dropped.
+                // The taker was cancelled: the request is dropped.
                 Err(back) => self = back,
             }
         }

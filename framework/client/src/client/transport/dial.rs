@@ -1,5 +1,5 @@
-//! TCP connections to the API server, through a proxy if there is one, with TLS unless the server
-//! speaks plain HTTP.
+//! TCP connections to the API server, through a proxy if any, with TLS unless the server speaks
+//! plain HTTP.
 
 use std::fmt;
 use std::future::Future;
@@ -39,9 +39,9 @@ pub(crate) type IdentityFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Option<Identity>, Error>> + Send + 'a>>;
 
 /// Source of client certificates other than those of the TLS settings. A trait, because the
-/// credentials, which implement it, stand above the transport.
+/// credentials, which implement the trait, stand above the transport.
 pub(crate) trait IdentitySource: fmt::Debug + Send + Sync {
-    /// Returns the client certificate for a handshake now, if the source has one.
+    /// Returns the client certificate for a handshake now, if the source has a certificate.
     fn identity(&self) -> IdentityFuture<'_>;
 
     /// Stops the use of all open connections for new requests: they presented an earlier
@@ -49,7 +49,7 @@ pub(crate) trait IdentitySource: fmt::Debug + Send + Sync {
     fn retire(&self);
 }
 
-/// Connector for one host and port.
+/// Connector for a single host and port.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     pub(crate) host: String,
@@ -163,9 +163,9 @@ impl Connect for Dialer {
 /// Purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// Requests and answers, over HTTP/2 if the server speaks it.
+    /// Requests and answers, over HTTP/2 if the server speaks that protocol.
     Requests,
-    /// One request over HTTP/1.1, whose connection then belongs to its caller.
+    /// A single request over HTTP/1.1, whose connection then belongs to the caller.
     Upgrade,
 }
 
@@ -186,7 +186,7 @@ impl Dialer {
 /// for the next.
 async fn tcp(host: &str, addresses: Vec<SocketAddr>, purpose: Purpose) -> io::Result<TcpStream> {
     let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
-    // One silent address must not use up the time of all others.
+    // A single silent address must not use up the time of all others.
     let share = (CONNECT_TIMEOUT / count).max(LEAST_SHARE);
     let mut failure = io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"));
     for address in addresses {
@@ -222,7 +222,7 @@ fn is_tls(error: &io::Error) -> bool {
 pub(in crate::client) fn untrusted(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        // `io::Error::source` skips the error that it holds and returns that one's source.
+        // `io::Error::source` skips the error inside and returns the source of the inner error.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let tls = held.and_then(|held| held.downcast_ref()).or_else(|| error.downcast_ref());
         if let Some(tls @ TlsFailed { untrusted: true, .. }) = tls {
@@ -244,7 +244,7 @@ fn tune(tcp: &TcpStream, purpose: Purpose) -> io::Result<()> {
         .with_retries(KEEPALIVE_PROBES);
     let socket = SockRef::from(tcp);
     socket.set_tcp_keepalive(&keepalive)?;
-    // A program in a container may leave its input unread for long, and the kernel would count that
+    // A program in a container may leave the input unread for long, and the kernel would count that
     // as unacknowledged data.
     #[cfg(target_os = "linux")]
     if purpose == Purpose::Requests {

@@ -1,10 +1,10 @@
 //! Decoding of gzip answers while they arrive.
 //!
-//! On request, an API server compresses answers above 128 KiB; from 1.37 on it writes watches as
-//! one gzip member per event. So a body may consist of any number of members, and each chunk is
-//! passed on as soon as it is complete. Output is produced in chunks of at most 64 KiB: the reader
-//! limits the total size that a small input may expand to. Not included: compression of requests, and
-//! other encodings.
+//! On request, an API server compresses answers above 128 KiB; from 1.37 on the server writes
+//! watches as one gzip member per event. So a body may consist of any number of members, and each
+//! chunk is passed on as soon as the chunk is complete. Output is produced in chunks of at most 64
+//! KiB: the reader limits the total size that a small input may expand to. Not included:
+//! compression of requests, and other encodings.
 
 // DESIGN.md, 18: Gzip is decoded inside of the tower layers
 
@@ -29,12 +29,13 @@ const PIECE: usize = 64 << 10;
 /// without end, would keep the stream alive, and no limit of the output would stop it.
 const MAX_INPUT_WITHOUT_OUTPUT: usize = 64 << 10;
 
-/// Extension of a request that asks for gzip. Without it the answer should be uncompressed.
+/// Extension of a request that asks for gzip. Without the extension the answer should be
+/// uncompressed.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::client) struct Wanted;
 
 /// Sets the header `Accept-Encoding`; returns whether the answer is to be decoded here. A layer
-/// that has set the header itself also decodes the answer.
+/// that has set the header also decodes the answer.
 pub(in crate::client) fn ask(request: &mut HttpRequest) -> bool {
     if request.headers().contains_key(ACCEPT_ENCODING) {
         return false;
@@ -46,7 +47,8 @@ pub(in crate::client) fn ask(request: &mut HttpRequest) -> bool {
     true
 }
 
-/// Returns the answer with a decoded body: a proxy may compress it without being asked.
+/// Returns the answer with a decoded body: a proxy may compress the body without a request for
+/// compression.
 pub(in crate::client) fn decoded(answer: HttpResponse) -> HttpResponse {
     let body = match encoding(answer.headers()) {
         None => return answer,
@@ -100,7 +102,7 @@ impl fmt::Display for GzipFault {
 
 impl std::error::Error for GzipFault {}
 
-/// Body of an unknown encoding: its first frame is an error.
+/// Body of an unknown encoding: the first frame is an error.
 struct Foreign(#[expect(dead_code, reason = "dropping it ends the request")] ResponseBody);
 
 impl Body for Foreign {
@@ -174,17 +176,17 @@ impl Body for Gunzip {
     }
 }
 
-/// Decoder of gzip members, one after another, from input that may be cut anywhere.
+/// Decoder of gzip members, in sequence, from input that may be cut anywhere.
 struct Decoder {
     member: GzipDecoder,
     /// Whether the input ended within a member.
     is_within: bool,
     /// Bytes of input since the last byte of output.
     silent: usize,
-    /// Fault that is returned after the output before it.
+    /// Fault that is returned after the output before the fault.
     fault: Option<GzipFault>,
-    /// Output of one step. A piece is a copy of its size: a small event must not keep the memory
-    /// of a large one.
+    /// Output of a step. A piece is a copy with exactly the necessary size: a small event must not
+    /// keep the memory of a large event.
     scratch: Box<[u8]>,
 }
 
@@ -204,7 +206,7 @@ impl Decoder {
         !self.is_within
     }
 
-    /// Consumes `input` and returns at most a [`PIECE`]; nothing when it needs more input.
+    /// Consumes `input` and returns at most a [`PIECE`]; nothing when the decoder needs more input.
     fn decode(&mut self, input: &mut Bytes) -> Result<Vec<u8>, GzipFault> {
         loop {
             if let Some(fault) = self.fault.take() {
@@ -282,7 +284,8 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Decodes `body`, cut at `cuts`; returns the output and whether it ended between two members.
+    /// Decodes `body`, cut at `cuts`; returns the output and whether the body ended between two
+    /// members.
     fn decode(body: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool), GzipFault> {
         let mut decoder = Decoder::new();
         let mut plain = Vec::new();

@@ -1,8 +1,8 @@
-//! Connections of a client, and the exchange of one request over them.
+//! Connections of a client, and the exchange of a request over these connections.
 //!
 //! [`Transport`] is the innermost service of a client's stack. It takes a connection from the
-//! [`Pool`], which opens new ones by a [`Connect`]: a [`Dialer`] with TCP, a proxy and TLS, or the
-//! user's own.
+//! [`Pool`], which opens new connections by a [`Connect`]: a [`Dialer`] with TCP, a proxy and TLS,
+//! or the user's own.
 
 mod body;
 mod connect;

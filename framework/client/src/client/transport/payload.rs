@@ -1,8 +1,8 @@
-//! Bodies of requests: complete ones, and ones that are read while they are sent.
+//! Bodies of requests: complete bodies, and bodies that are read while the request is sent.
 //!
-//! A complete body is sent again as often as retries need. A streamed body is read from its reader
-//! while it is sent and exists only once: as soon as the transport has begun to read it, no other
-//! attempt can have it, and a request that fails from then on is not retried.
+//! A complete body is sent again as often as retries need. A streamed body is read from a reader
+//! while the request is sent and exists only once: as soon as the transport has begun to read the
+//! body, no other attempt can have that body, and a request that fails from then on is not retried.
 
 use std::fmt;
 use std::io;
@@ -27,7 +27,7 @@ const PIECE: usize = 16 * 1024;
 pub type BodyReader = Box<dyn AsyncRead + Send + Unpin>;
 
 /// Body of a request as passed through [layers](crate::client::ClientBuilder::layer). Clones of a
-/// streamed body share its reader, and the first clone that is read takes it.
+/// streamed body share the reader, and the first clone that is read takes the reader.
 #[derive(Clone)]
 pub struct RequestBody {
     content: PayloadContent,
@@ -36,7 +36,7 @@ pub struct RequestBody {
 /// Content of a body.
 #[derive(Clone)]
 enum PayloadContent {
-    /// Complete; `None` once it was sent.
+    /// Complete; `None` once the body was sent.
     Whole(Option<Bytes>),
     /// Streamed, and not read through this clone.
     Shared(Arc<SharedSource>),
@@ -44,9 +44,9 @@ enum PayloadContent {
     Reading(AttemptReader),
 }
 
-/// Reader of a streamed body, shared by its clones.
+/// Reader of a streamed body, shared by the body's clones.
 struct SharedSource {
-    /// The reader, until an attempt takes it.
+    /// The reader, until an attempt takes the reader.
     reader: Mutex<Option<BodyReader>>,
     /// Whether an attempt has begun to read.
     touched: AtomicBool,
@@ -54,9 +54,10 @@ struct SharedSource {
     failure: Mutex<Option<io::Error>>,
 }
 
-/// A reader that one attempt has taken. The mutex is never locked: it only makes the reader `Sync`.
+/// A reader that an attempt has taken. The mutex is never locked: the mutex only makes the reader
+/// `Sync`.
 struct AttemptReader {
-    /// `None` if another clone has taken the reader, and after its failure.
+    /// `None` if another clone has taken the reader, and after the reader's failure.
     reader: Option<Mutex<BodyReader>>,
     read: u64,
     source: Arc<SharedSource>,
@@ -70,7 +71,7 @@ impl Clone for AttemptReader {
 }
 
 impl RequestBody {
-    /// Creates a body that is read from `reader` while it is sent.
+    /// Creates a body that is read from `reader` while the request is sent.
     pub fn streamed(reader: BodyReader) -> Self {
         let source = SharedSource {
             reader: Mutex::new(Some(reader)),
@@ -80,7 +81,7 @@ impl RequestBody {
         Self { content: PayloadContent::Shared(Arc::new(source)) }
     }
 
-    /// Returns whether the body can be sent from its beginning.
+    /// Returns whether the body can be sent from the beginning.
     pub(crate) fn is_untouched(&self) -> bool {
         match &self.content {
             PayloadContent::Whole(_) => true,
@@ -91,7 +92,7 @@ impl RequestBody {
         }
     }
 
-    /// Takes the error of the reader, if it failed.
+    /// Takes the error of the reader, if the reader failed.
     pub(crate) fn take_failure(&self) -> Option<io::Error> {
         match &self.content {
             PayloadContent::Whole(_) => None,
@@ -169,7 +170,7 @@ impl Body for RequestBody {
             PayloadContent::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            // The length of a streamed body is unknown, so it is sent in chunks.
+            // The length of a streamed body is unknown, so the body is sent in chunks.
             _ => SizeHint::default(),
         }
     }

@@ -1,12 +1,12 @@
 //! Pool of open connections.
 //!
-//! An HTTP/1.1 connection carries one request at a time and is idle between two; HTTP/2 connections
-//! are shared. A closed connection is noticed when it is taken from the pool. Pings, ages and idle
-//! times follow the clock, so that a run on a paused clock is reproducible. Not included: the outcome
-//! of a request whose connection breaks (`transport`).
+//! An HTTP/1.1 connection carries a single request at a time and is idle between requests; HTTP/2
+//! connections are shared. A closed connection is noticed when taken from the pool. Pings, ages and
+//! idle times follow the clock, so that a run on a paused clock is reproducible. Not included: the
+//! outcome of a request whose connection breaks (`transport`).
 //!
 //! Lock order: `dialing` before `state`. `dialing` is held across a connect, so that requests which
-//! come meanwhile find its connection; `state` is never held across an await.
+//! come meanwhile find the new connection; `state` is never held across an await.
 
 // DESIGN.md, 4: The client has its own connection pool
 // DESIGN.md, 19: Streams have idle limits instead of deadlines
@@ -34,23 +34,22 @@ const MAX_IDLE: usize = 32;
 /// middlebox may have dropped it. Of HTTP/2, all idle connections but one are closed then.
 const IDLE_TIME: Duration = Duration::from_secs(90);
 /// Time for an idle connection to become ready, which normally takes none. A connection whose
-/// server answered before it had read the whole request may never become ready.
+/// server answered before reading the whole request may never become ready.
 const READY_TIME: Duration = Duration::from_millis(100);
 /// Longest interval and longest wait of pings; hyper adds them to an instant, which must not
 /// overflow.
 const LONGEST_PING: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Requests on one HTTP/2 connection before another is opened: a number that every server allows.
-/// If a server allows less, requests queue, and the first that waits too long causes a new
-/// connection.
+/// Requests on an HTTP/2 connection before another is opened: a number that every server allows. If
+/// a server allows less, requests queue, and the first that waits too long causes a new connection.
 const MAX_STREAMS: usize = 100;
 /// Most bytes that a server can send ahead of a slow reader: 100 MB/s at a round trip of 10 ms.
 const STREAM_WINDOW: u32 = 1 << 20;
 /// The same for all streams of a connection together: the sum of their windows, so that slow
 /// readers never stop another stream.
 const CONNECTION_WINDOW: u32 = (MAX_STREAMS as u32 + 28) * STREAM_WINDOW;
-/// Largest frame that a server may send: the protocol's default, which is its smallest value.
+/// Largest frame that a server may send: the protocol's default, which is the smallest value.
 const MAX_FRAME: u32 = 16 << 10;
-/// Largest head of an answer, in bytes. For HTTP/1.1 it is the read buffer, too.
+/// Largest head of an answer, in bytes. For HTTP/1.1 the limit is the read buffer, too.
 const MAX_HEAD: usize = 64 << 10;
 /// Headers of an HTTP/1.1 answer; an API server may add a hundred warnings.
 const MAX_HEADERS: usize = 256;
@@ -60,7 +59,7 @@ pub(crate) type Http1 = http1::SendRequest<RequestBody>;
 /// Sender of an HTTP/2 connection; clones share the connection.
 pub(crate) type Http2 = http2::SendRequest<RequestBody>;
 
-/// Connections of one client.
+/// Connections of a client.
 pub(crate) struct Pool {
     connector: Arc<dyn Connect>,
     tuning: Tuning,
@@ -68,16 +67,16 @@ pub(crate) struct Pool {
     /// Randomness of the connections' ages.
     jitter: Rng,
     state: Mutex<State>,
-    /// Held while a connection is opened, so that concurrent requests share one HTTP/2 connection
-    /// instead of opening one each.
+    /// Held while a connection is opened, so that concurrent requests share a single HTTP/2
+    /// connection instead of opening several.
     dialing: tokio::sync::Mutex<()>,
 }
 
-/// Connections by their protocol. A server speaks one of the two, but a proxy behind the same
-/// address may change it.
+/// Connections by protocol. A server speaks either protocol, but a proxy behind the same address
+/// may change the protocol.
 #[derive(Default)]
 struct State {
-    /// Protocol of the last connection; `None` before the first one.
+    /// Protocol of the last connection; `None` before the first connection.
     protocol: Option<Protocol>,
     /// Idle HTTP/1.1 connections.
     idle: Vec<Idle>,
@@ -117,13 +116,13 @@ struct Idle {
     sender: Http1,
     driver: Driver,
     ticket: Ticket,
-    /// Instant of its return to the pool.
+    /// Instant of the return to the pool.
     since: Instant,
 }
 
 impl Idle {
-    /// Whether the connection may serve another request: an old idle one may be closed by the
-    /// server or a firewall without a sign.
+    /// Whether the connection may serve another request: an old idle connection may be closed by
+    /// the server or a firewall without a sign.
     fn is_usable(&self, now: Instant) -> bool {
         !self.ticket.is_expired(now) && now.saturating_duration_since(self.since) < IDLE_TIME
     }
@@ -134,13 +133,13 @@ struct Shared {
     id: u64,
     sender: Http2,
     ticket: Ticket,
-    /// One clone for each request under way, so that the reference count is the load.
+    /// A clone for each request under way, so that the reference count is the load.
     users: Arc<()>,
-    /// Instant of its last request.
+    /// Instant of the last request.
     used: Instant,
 }
 
-/// Capacity for one request on a connection.
+/// Capacity for a single request on a connection.
 pub(crate) enum ConnectionLease {
     Http1 { sender: Http1, driver: Driver, ticket: Ticket, reused: bool },
     Http2 { sender: Http2, user: Arc<()>, id: u64, reused: bool },
@@ -157,7 +156,7 @@ impl ConnectionLease {
     /// Returns the id that a later connection has to [exceed](Pool::lease).
     pub(crate) fn id(&self) -> u64 {
         match self {
-            // HTTP/1.1 connections are not shared: the next one is always a new one.
+            // HTTP/1.1 connections are not shared: the next connection is always new.
             Self::Http1 { .. } => u64::MAX,
             Self::Http2 { id, .. } => *id,
         }
@@ -188,9 +187,9 @@ impl Pool {
         &*self.connector
     }
 
-    /// Returns a connection with capacity for a request: an open one, or a new one. After a request
-    /// on a stale connection, only one with an id above `newer`: another request may have opened it
-    /// meanwhile.
+    /// Returns a connection with capacity for a request: an open or a new connection. After a
+    /// request on a stale connection, only a connection with an id above `newer`: another request
+    /// may have opened that connection meanwhile.
     pub(crate) async fn lease(&self, newer: Option<u64>) -> io::Result<ConnectionLease> {
         if let Some(lease) = self.pooled(newer).await {
             return Ok(lease);
@@ -198,7 +197,7 @@ impl Pool {
         if self.speaks_http1() {
             return self.dial().await;
         }
-        // A waiter for this lock mostly finds the connection that its predecessor has opened.
+        // A waiter for this lock mostly finds the connection opened by its predecessor.
         let turn = self.dialing.lock().await;
         if self.speaks_http1() {
             // HTTP/1.1 connections are not shared, so dials need not wait for each other.
@@ -219,7 +218,8 @@ impl Pool {
         self.state.lock().protocol == Some(Protocol::Http1)
     }
 
-    /// Returns a finished connection to the pool, unless it was retired meanwhile or is too old.
+    /// Returns a finished connection to the pool, unless the connection was retired meanwhile or is
+    /// too old.
     pub(crate) fn put(&self, sender: Http1, driver: Driver, ticket: Ticket) {
         let now = self.clock.now();
         let mut state = self.state.lock();
@@ -231,7 +231,8 @@ impl Pool {
         }
     }
 
-    /// Stops the use of a shared connection for new requests; requests under way on it continue.
+    /// Stops the use of a shared connection for new requests; requests under way on the connection
+    /// continue.
     pub(crate) fn evict(&self, id: u64) {
         self.state.lock().shared.retain(|shared| shared.id != id);
     }
@@ -246,7 +247,7 @@ impl Pool {
         state.shared.clear();
     }
 
-    /// Returns an open connection with capacity, if there is one.
+    /// Returns an open connection with capacity, if there is any.
     async fn pooled(&self, newer: Option<u64>) -> Option<ConnectionLease> {
         loop {
             let now = self.clock.now();
@@ -256,18 +257,19 @@ impl Pool {
                 if let Some(lease) = state.share(now, newer) {
                     return Some(lease);
                 }
-                // Idle HTTP/1.1 connections may be as stale as the one that has just failed.
+                // Idle HTTP/1.1 connections may be as stale as the connection that has just failed.
                 if newer.is_some() {
                     return None;
                 }
-                // The last one returned is the least likely to have been closed by the server.
+                // The connection that was returned last is the least likely to have been closed by
+                // the server.
                 let idle = state.idle.pop()?;
                 if !idle.is_usable(now) {
                     continue;
                 }
                 idle
             };
-            // Its last answer was read to the end, so the connection is ready at once, or closed.
+            // The last answer was read to the end, so the connection is ready at once, or closed.
             if let Some(Ok(())) = self.clock.timeout(READY_TIME, sender.ready()).await {
                 return Some(ConnectionLease::Http1 { sender, driver, ticket, reused: true });
             }
@@ -312,7 +314,8 @@ impl Pool {
                 self.tuning.ping_interval.map(|interval| interval.min(LONGEST_PING)),
             )
             .keep_alive_timeout(self.tuning.ping_timeout.min(LONGEST_PING))
-            // Idle connections are pinged as well, so that a broken one is not found by a request.
+            // Idle connections are pinged as well, so that a broken connection is not found by a
+            // request.
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
@@ -322,7 +325,7 @@ impl Pool {
     }
 }
 
-/// Runs a connection until its last user is gone or its peer closes it.
+/// Runs a connection until the last user is gone or the peer closes the connection.
 fn drive(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
     tokio::spawn(async move {
         if let Err(error) = connection.await {
@@ -336,16 +339,16 @@ impl State {
     fn share(&mut self, now: Instant, newer: Option<u64>) -> Option<ConnectionLease> {
         let mut first = true;
         self.shared.retain(|shared| {
-            // A connection that is too old, or has received GOAWAY, completes its requests outside
-            // of the pool. Idle ones that a burst of requests left behind are closed; the first is
-            // kept open by its pings.
+            // A connection that is too old, or has received GOAWAY, completes the open requests
+            // outside of the pool. Idle connections that a burst of requests left behind are
+            // closed; the first is kept open by pings.
             let open = !shared.sender.is_closed() && !shared.ticket.is_expired(now);
             let keep = open && (first || !shared.is_idle(now));
             first &= !keep;
             keep
         });
         let room = |shared: &&mut Shared| {
-            // The pool itself holds one reference, hence `<=`.
+            // The pool holds one reference, hence `<=`.
             newer.is_none_or(|id| shared.id > id) && Arc::strong_count(&shared.users) <= MAX_STREAMS
         };
         let shared = self.shared.iter_mut().find(room)?;
@@ -372,7 +375,7 @@ impl Shared {
         Arc::strong_count(&self.users) == 1 && now.saturating_duration_since(self.used) >= IDLE_TIME
     }
 
-    /// Returns capacity for one request; the clone of `users` is counted until it is dropped.
+    /// Returns capacity for a single request; the clone of `users` counts until the drop.
     fn lease(&self, reused: bool) -> ConnectionLease {
         ConnectionLease::Http2 {
             sender: self.sender.clone(),

@@ -1,10 +1,10 @@
-//! Suppression of the wake-ups that a watch task causes itself.
+//! Suppression of the wake-ups that a watch task causes for itself.
 //!
-//! The task of a watch also drives its connection (see `drive`). The connection hands each chunk
+//! The task of a watch also drives the connection (see `drive`). The connection hands each chunk
 //! over through a channel that wakes the chunk's reader, which is the running task. The runtime
-//! would queue such a task again and wake another thread for it, once for each event. Therefore a
-//! wake-up that arrives during a poll is only recorded and answered by another poll; wake-ups at
-//! other times reach the task.
+//! would queue such a task again and wake another thread for the task, once for each event.
+//! Therefore a wake-up that arrives during a poll is only recorded and answered by another poll;
+//! wake-ups at other times reach the task.
 //!
 //! Not included: the polled futures themselves.
 
@@ -15,8 +15,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
 
-/// Polls in a row that wake-ups from within may cause before the task yields to others. Mostly one
-/// suffices.
+/// Polls in a row that wake-ups from within may cause before the task yields to others. Mostly a
+/// single poll suffices.
 const MAX_POLLS: usize = 4;
 
 /// Separates wake-ups from within a poll from those of other tasks.
@@ -34,8 +34,8 @@ struct ForwardingWaker {
     state: Mutex<State>,
 }
 
-/// Changed by polls and by wake-ups from other threads, under one lock: a wake-up is either
-/// recorded before the poll reads it, or passed on to the task.
+/// Changed by polls and by wake-ups from other threads, under a single lock: a wake-up is either
+/// recorded before the poll reads the record, or passed on to the task.
 #[derive(Debug, Default)]
 struct State {
     /// Waker of the task that polled last.
@@ -47,13 +47,13 @@ struct State {
 }
 
 impl Within {
-    /// Creates a filter; its waker stays the same for all polls.
+    /// Creates a filter; the waker stays the same for all polls.
     pub(in crate::client) fn new() -> Self {
         let inner = Arc::<ForwardingWaker>::default();
         Self { waker: Waker::from(Arc::clone(&inner)), inner }
     }
 
-    /// Polls `look`, and polls it again if it was woken meanwhile.
+    /// Polls `look`, and polls again if a wake-up came meanwhile.
     pub(in crate::client) fn poll<T>(
         &self,
         cx: &mut Context<'_>,
@@ -63,7 +63,7 @@ impl Within {
         let mut within = Context::from_waker(&self.waker);
         for _ in 0..MAX_POLLS {
             let polled = look(&mut within);
-            // A caller that receives a value polls again before it waits, so no wake-up is lost.
+            // A caller that receives a value polls again before waiting, so no wake-up is lost.
             if polled.is_ready() || !inside.was_woken() {
                 return polled;
             }
@@ -94,7 +94,7 @@ impl<'a> PollGuard<'a> {
     }
 
     /// Returns whether a wake-up was recorded since the last call. If not, wake-ups reach the task
-    /// from now on; both happen under one lock, so that no wake-up falls in between.
+    /// from now on; both happen under a single lock, so that no wake-up falls in between.
     fn was_woken(&self) -> bool {
         let mut state = self.inner.state.lock();
         let was_woken = std::mem::take(&mut state.was_woken);

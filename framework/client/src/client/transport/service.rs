@@ -1,7 +1,8 @@
-//! The innermost service: one attempt of a request on a connection of the pool.
+//! The innermost service: a single attempt of a request on a connection of the pool.
 //!
 //! The transport knows the outcome of an attempt: never sent, lost, or out of time. Retries depend
-//! on it, so a layer around the transport should return its errors (unchanged, or as a source).
+//! on that outcome, so a layer around the transport should return the transport's errors
+//! (unchanged, or as a source).
 
 use std::fmt;
 use std::pin::Pin;
@@ -43,7 +44,7 @@ pub type HttpResponse = http::Response<ResponseBody>;
 /// The services that an attempt passes, from the outermost layer to the connection.
 pub type Stack = BoxCloneSyncService<HttpRequest, HttpResponse, BoxError>;
 
-/// State of an attempt that its caller shares with the transport, through the layers.
+/// State of an attempt that the caller shares with the transport, through the layers.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     /// Deadline for the head of the answer.
@@ -56,7 +57,7 @@ pub(crate) struct Attempt {
     unsent: Arc<AtomicBool>,
     /// Whether the request was sent twice within this attempt.
     resent: Arc<AtomicBool>,
-    /// Error of the gate, if it refused.
+    /// Error of the gate, if the gate refused.
     refusal: Arc<Mutex<Option<Error>>>,
 }
 
@@ -78,7 +79,7 @@ impl Attempt {
         self
     }
 
-    /// Takes the error of the gate, if it refused after a connection was found.
+    /// Takes the error of the gate, if the gate refused after a connection was found.
     pub(crate) fn take_refusal(&self) -> Option<Error> {
         self.refusal.lock().take()
     }
@@ -92,7 +93,7 @@ impl Attempt {
         })
     }
 
-    /// Records that `request` is sent from now on, and returns the deadline for its answer.
+    /// Records that `request` is sent from now on, and returns the deadline for the answer.
     fn sends(&self, out: &mut WritePermit, request: &mut HttpRequest) -> Instant {
         let (Some(limit), Some((_, clock))) = (out.limit(), &self.gate) else {
             out.sent(self.head_until);
@@ -106,7 +107,7 @@ impl Attempt {
         now + limit
     }
 
-    /// Returns whether certainly nothing was sent. False until the transport reports it.
+    /// Returns whether certainly nothing was sent. False until the transport reports that fact.
     pub(crate) fn is_unsent(&self) -> bool {
         // Relaxed: the flag guards no other data, and the transport's future has ended.
         self.unsent.load(Ordering::Relaxed)
@@ -226,7 +227,7 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
         let mut out = match attempt.as_ref().map_or(Ok(None), Attempt::begin_write) {
             Ok(out) => out,
             Err(refused) => {
-                // The connection is unused, so it stays in the pool.
+                // The connection is unused, and stays in the pool.
                 lease.give_back(pool);
                 return Err(unsent_unless(lost_before, refused));
             }
@@ -245,12 +246,12 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
             out.settled();
         }
         match result {
-            // Never executed, and the connection was stale: the next round opens a new one.
+            // Never executed, and the connection was stale: the next round opens a new connection.
             Err(error) if reused && whole() && error.outcome == Outcome::NotSent => {
                 newer = Some(id);
             }
             // An idle connection broke under a request that may be repeated: once more, on a new
-            // one.
+            // connection.
             Err(error)
                 if reused
                     && whole()
@@ -272,8 +273,8 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
     }
 }
 
-/// Returns whether certainly no server works on the request any more. An answer that leaves it
-/// unknown whether a write was executed may come from a proxy, while the server continues.
+/// Returns whether certainly no server works on the request any more. An answer that leaves the
+/// execution of a write unknown may come from a proxy, while the server continues.
 fn is_over(result: &Result<HttpResponse, TransportError>) -> bool {
     !is_uncertain(match result {
         Ok(answer) => Outcome::Answered {
@@ -285,14 +286,14 @@ fn is_over(result: &Result<HttpResponse, TransportError>) -> bool {
 }
 
 /// Sets the query parameter `timeout`, after which the server stops working on the request; returns
-/// its value.
+/// the parameter's value.
 fn set_server_timeout(request: &mut HttpRequest, limit: Duration) -> Duration {
     let uri = request.uri();
-    // The server would read an earlier `timeout` in place of this one.
+    // The server would read an earlier `timeout` in place of the new value.
     let query = uri.query().unwrap_or_default().split('&');
     let mut query: Vec<_> =
         query.filter(|pair| !pair.is_empty() && !pair.starts_with("timeout=")).collect();
-    // At least one second, because API servers read zero as their own default.
+    // At least one second, because API servers read zero as their default.
     let told = limit.as_secs().max(1);
     let limit = format!("timeout={told}s");
     query.push(&limit);
@@ -305,7 +306,7 @@ fn set_server_timeout(request: &mut HttpRequest, limit: Duration) -> Duration {
     Duration::from_secs(told)
 }
 
-/// Returns the error of a request that was not sent, unless an earlier round lost it.
+/// Returns the error of a request that was not sent, unless an earlier round lost the request.
 fn unsent_unless(lost: bool, source: impl Into<BoxError>) -> TransportError {
     TransportError::new(if lost { Outcome::Lost } else { Outcome::NotSent }, source)
 }
@@ -318,7 +319,7 @@ async fn before<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Ou
     }
 }
 
-/// Sends a request on a leased connection and returns the head of its answer.
+/// Sends a request on a leased connection and returns the head of the answer.
 async fn send(
     pool: &Arc<Pool>,
     lease: ConnectionLease,
@@ -331,7 +332,7 @@ async fn send(
             let is_long = is_watch(request.uri());
             let sent = sender.try_send_request(for_http1(request));
             let answer = before(until, sent).await.ok_or_else(late)?.map_err(failed)?;
-            // A watch drives its own connection, which saves two task switches for each event.
+            // A watch drives the connection, which saves two task switches for each event.
             let driven = if is_long { driver.take().await } else { None };
             let pool = Arc::clone(pool);
             let back = (sender, driver, ticket);
@@ -340,8 +341,8 @@ async fn send(
         ConnectionLease::Http2 { sender, user, id, .. } => {
             let sent = send_http2(sender, request);
             let Some(answer) = before(until, sent).await else {
-                // A connection that answers too late may be half-open (A5), so new requests
-                // avoid it.
+                // A connection that answers too late may be half-open (A5), so new requests avoid
+                // that connection.
                 pool.evict(id);
                 return Err(late());
             };
@@ -372,20 +373,21 @@ pub(in crate::client) fn for_http1(mut request: HttpRequest) -> HttpRequest {
 pub(in crate::client) fn failed(
     mut error: hyper::client::conn::TrySendError<HttpRequest>,
 ) -> TransportError {
-    // hyper returns a message of which it has written nothing.
+    // hyper returns a message if nothing of the message was written.
     let came_back = error.take_message().is_some();
     let error = error.into_error();
     let outcome = if came_back || was_refused(&error) { Outcome::NotSent } else { Outcome::Lost };
     TransportError::new(outcome, error)
 }
 
-/// Returns whether the server reported that it did not work on this request: for streams beyond the
-/// last one in its `GOAWAY`, and by `REFUSED_STREAM`.
+/// Returns whether the server reported that no work was done on this request: for streams beyond
+/// the last stream in a `GOAWAY`, and by `REFUSED_STREAM`.
 fn was_refused(error: &hyper::Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(source) = cause {
         if let Some(h2) = source.downcast_ref::<h2::Error>() {
-            // Only the server's own reset or GOAWAY proves that it did not work on the stream.
+            // Only the server's own reset or GOAWAY proves that the server did not work on the
+            // stream.
             return h2.is_remote()
                 && (h2.is_go_away() || h2.reason() == Some(h2::Reason::REFUSED_STREAM));
         }
@@ -400,15 +402,15 @@ fn is_watch(uri: &Uri) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
-/// Body that returns its connection to the pool at its end. Dropped earlier, it closes the
+/// Body that returns the connection to the pool at the end. Dropped earlier, the body closes the
 /// connection.
 struct Http1Body {
     body: Incoming,
     /// Parts of the connection to return; `None` once returned.
     back: Option<(Http1, Driver, Ticket)>,
-    /// The connection, if no task of its own drives it.
+    /// The connection, if no separate task drives the connection.
     driven: Option<Driven>,
-    /// Filters the wake-ups of the connection while this body drives it.
+    /// Filters the wake-ups of the connection while this body drives that connection.
     within: Within,
     pool: Arc<Pool>,
 }
@@ -421,14 +423,14 @@ impl Http1Body {
         pool: Arc<Pool>,
     ) -> Self {
         let mut this = Self { body, back: Some(back), driven, within: Within::new(), pool };
-        // An answer without a body may never be polled, so its connection is returned here.
+        // An answer without a body may never be polled, so the connection is returned here.
         if this.body.is_end_stream() {
             this.finish();
         }
         this
     }
 
-    /// Returns the connection to its task and to the pool.
+    /// Returns the connection to the driving task and to the pool.
     fn finish(&mut self) {
         if let Some(driven) = self.driven.take() {
             // First, so that the pool gets a connection that is driven by a task.
@@ -439,7 +441,7 @@ impl Http1Body {
         }
     }
 
-    /// Returns the next frame; drives the connection for it, unless a task does.
+    /// Returns the next frame; drives the connection for that, unless a task does.
     fn poll_body(
         &mut self,
         cx: &mut Context<'_>,
@@ -490,7 +492,7 @@ impl Body for Http1Body {
     }
 }
 
-/// Body that counts as a user of its connection until it is dropped.
+/// Body that counts as a user of the connection until dropped.
 struct Http2Body {
     body: Incoming,
     /// Reference that the pool counts.

@@ -1,8 +1,8 @@
 //! TLS settings of a connection: roots, client certificate, server name.
 //!
-//! Certificate files are read when the client is built, and checked at most once a minute while it
-//! sends requests; `auth` retires the open connections when they changed. No process-wide crypto
-//! provider is read or set; the provider is a value.
+//! Certificate files are read when the client is built, and checked at most once a minute while the
+//! client sends requests; `auth` retires the open connections when the files changed. No
+//! process-wide crypto provider is read or set; the provider is a value.
 
 // DESIGN.md, 21: Certificate and token files are checked on requests, at most once a minute
 
@@ -32,10 +32,10 @@ const BROKEN_FILE_AGE: Duration = Duration::from_secs(5);
 /// Largest PEM file; bundles of all public roots have a quarter of a MiB.
 const FILE_LIMIT: usize = 4 << 20;
 
-/// A client certificate and its key, PEM.
+/// A client certificate and the key, PEM.
 pub(crate) type Identity = Arc<(SecretString, SecretString)>;
 
-/// PEM text, or the file that holds it.
+/// PEM text, or the file that holds the text.
 #[derive(Clone, Debug)]
 pub(crate) enum Pem {
     Inline(SecretString),
@@ -112,7 +112,7 @@ pub(crate) struct Tls {
     provider: Arc<CryptoProvider>,
     clock: Clock,
     state: Mutex<State>,
-    /// Held while files are read, so that one request reads them for all.
+    /// Held while files are read, so that a single request reads them for all.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -124,11 +124,12 @@ struct State {
     due: Instant,
     /// Whether the files were unusable at the last check.
     broken: bool,
-    /// Last configuration; shared by handshakes, because building one parses certificates.
+    /// Last configuration; shared by handshakes, because building a configuration parses
+    /// certificates.
     made: Option<Made>,
 }
 
-/// A configuration, and the plugin's client certificate that it contains.
+/// A configuration, and the plugin's client certificate in that configuration.
 struct Made {
     identity: Option<Identity>,
     config: Arc<ClientConfig>,
@@ -172,7 +173,7 @@ impl Tls {
     /// Returns the configuration for a handshake now; `identity` overrides the client certificate.
     pub(crate) fn config(&self, identity: Option<Identity>) -> Result<Arc<ClientConfig>, Error> {
         let mut state = self.state.lock();
-        // Compared by pointer: the plugin's certificate is the same `Arc` until it is renewed.
+        // Compared by pointer: the plugin's certificate is the same `Arc` until the renewal.
         if let Some(made) = &state.made
             && made.identity.as_ref().map(Arc::as_ptr) == identity.as_ref().map(Arc::as_ptr)
         {
@@ -201,7 +202,7 @@ impl Tls {
     }
 
     /// Checks the files if a minute has passed since the last check, and calls `retire` when they
-    /// changed, because open connections use the earlier ones. Unusable files (they may be in the
+    /// changed, because open connections use the earlier files. Unusable files (they may be in the
     /// middle of a replacement) change nothing and are checked again after 5 s.
     ///
     /// Lock order: the turn of the reader before the state, which is never held across an await.
@@ -212,8 +213,8 @@ impl Tls {
         if !self.has_files() || self.clock.now() < self.state.lock().due {
             return;
         }
-        // Another request is reading the files already: this one continues instead of waiting for a
-        // disk.
+        // Another request is reading the files already: this request continues instead of waiting
+        // for a disk.
         let Ok(_turn) = self.reading.try_lock() else { return };
         self.reread(retire).await;
     }
@@ -228,7 +229,8 @@ impl Tls {
         // Taken before the wait for the lock, so that a concurrent read is noticed.
         let before = self.state.lock().material.clone();
         let _turn = self.reading.lock().await;
-        // Another connection may have read the files while this one waited for the lock.
+        // Another connection may have read the files while the present connection waited for the
+        // lock.
         let other = self.state.lock().material != before;
         other || self.reread(retire).await
     }
@@ -450,14 +452,14 @@ fn config(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message)
 }
 
-/// Converts an [`Error`] into an `io::Error`. Its text is copied, because code that prints only the
-/// innermost cause would lose it.
+/// Converts an [`Error`] into an `io::Error`. The text is copied, because code that prints only the
+/// innermost cause would lose the text.
 pub(crate) fn into_io(error: Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, error.to_string())
 }
 
-/// Returns the crypto provider of this build: ring, or aws-lc-rs without it; `None` when neither is
-/// built in.
+/// Returns the crypto provider of this build: ring, or aws-lc-rs without ring; `None` when neither
+/// is built in.
 pub(crate) fn default_provider() -> Option<Arc<CryptoProvider>> {
     #[cfg(feature = "ring")]
     let provider = Some(Arc::new(rustls::crypto::ring::default_provider()));

@@ -1,11 +1,12 @@
 //! Settings of a client's transport: protocols, pings, ages, sizes and time limits.
 //!
-//! They are one value, so that a test can shorten hours and the variables of kubectl can override
-//! them. Not included: retries and their waits (`retry`), and overrides of one request.
+//! The settings are a single value, so that a test can shorten hours and the variables of kubectl
+//! can override them. Not included: retries and their waits (`retry`), and overrides of a single
+//! request.
 
 use std::time::Duration;
 
-/// Silence before an HTTP/2 ping, and time for its answer; client-go's values.
+/// Silence before an HTTP/2 ping, and time for the answer; client-go's values.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time for the head of an answer to a read; then another connection is tried.
@@ -20,7 +21,7 @@ const ANSWER_LIMIT: usize = 64 << 20;
 pub(crate) struct Tuning {
     /// Whether to offer HTTP/2 in the TLS handshake.
     pub(crate) http2: bool,
-    /// Silence on an HTTP/2 connection after which it is pinged; `None` disables pings.
+    /// Silence on an HTTP/2 connection after which the connection is pinged; `None` disables pings.
     pub(crate) ping_interval: Option<Duration>,
     /// Time for the answer to a ping.
     pub(crate) ping_timeout: Duration,
@@ -33,7 +34,7 @@ pub(crate) struct Tuning {
     pub(crate) list_head: Duration,
     /// Largest answer that is read as a whole, in bytes.
     pub(crate) answer_limit: usize,
-    /// Whether to request gzip where it helps.
+    /// Whether to request gzip where compression helps.
     pub(crate) gzip: bool,
 }
 
@@ -71,7 +72,7 @@ impl Tuning {
         if let Some(interval) = seconds("HTTP2_READ_IDLE_TIMEOUT_SECONDS") {
             tuning.ping_interval = Some(interval).filter(|interval| !interval.is_zero());
         }
-        // Zero would close every connection at its first ping.
+        // Zero would close every connection at the first ping.
         if let Some(timeout) = seconds("HTTP2_PING_TIMEOUT_SECONDS").filter(|t| !t.is_zero()) {
             tuning.ping_timeout = timeout;
         }

@@ -1,4 +1,4 @@
-//! One read for many callers; invalidation and renewal.
+//! A single read for many callers; invalidation and renewal.
 
 use std::time::Duration;
 

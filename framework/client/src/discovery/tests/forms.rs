@@ -132,7 +132,7 @@ async fn a_broken_group_version_hides_no_other_and_is_named() {
     let unread: Vec<String> = catalog.unread().map(ApiVersion::api_version).collect();
     assert_eq!(unread, ["metrics.k8s.io/v1beta1", "last.dev/v3"]);
 
-    // A name may be in an unread group: it is not reported as absent.
+    // A name may be in an unread group: the name is not reported as absent.
     let error = discovery.find("podmetrics").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Server, "{error}");
     assert!(error.to_string().contains("metrics.k8s.io/v1beta1 (cannot discover"), "{error}");
@@ -174,7 +174,8 @@ async fn each_root_may_speak_its_own_form() {
     let catalog = script.discovery().catalog().await.unwrap();
     assert!(catalog.find("pods").is_ok() && catalog.find("deployments").is_ok());
 
-    // A server without the core group is an API server, one with neither root is none.
+    // A server without the core group is an API server, a server with neither root is no API
+    // server.
     let script = Script::new([("/apis", ok(aggregated(&[apps()])))]);
     assert!(script.discovery().find("deploy").await.is_ok());
     let error = Script::new([]).discovery().catalog().await.unwrap_err();

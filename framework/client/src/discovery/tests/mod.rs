@@ -41,7 +41,7 @@ enum Reply {
     Silence,
 }
 
-/// Replies by path and query; the last one of a path is repeated, other paths are 404.
+/// Replies by path and query; the last reply of a path is repeated, other paths are 404.
 #[derive(Debug, Default)]
 struct Script {
     replies: Mutex<BTreeMap<&'static str, VecDeque<Reply>>>,
@@ -57,7 +57,7 @@ impl Script {
         script
     }
 
-    /// Adds a reply; a path's last one is repeated.
+    /// Adds a reply; a path's last reply is repeated.
     fn say(&self, path: &'static str, reply: Reply) {
         self.replies.lock().entry(path).or_default().push_back(reply);
     }
@@ -156,7 +156,7 @@ fn aggregated(groups: &[serde_json::Value]) -> String {
     .to_string()
 }
 
-/// A group in the aggregated form: its versions, each with its resources.
+/// A group in the aggregated form: the versions, each with resources.
 fn group(name: &str, versions: &[(&str, &[serde_json::Value])]) -> serde_json::Value {
     let versions: Vec<_> = versions
         .iter()
@@ -176,7 +176,7 @@ fn resource(kind: &str, plural: &str, short: &[&str]) -> serde_json::Value {
     })
 }
 
-/// The core group with pods and events, and one more group.
+/// The core group with pods and events, and a further group.
 fn cluster(more: &[serde_json::Value]) -> Arc<Script> {
     let core = group(
         "",

@@ -12,7 +12,7 @@ fn catalog() -> Catalog {
         group(name, &listed)
     };
     let mut newer = versions("mixed.dev", &["v1", "v2alpha1", "v2beta1"]);
-    // Only the lower versions have this one.
+    // Only the lower versions have this resource.
     for version in [1, 2] {
         newer["versions"][version]["resources"] = json!([resource("Extra", "extras", &["po"])]);
     }

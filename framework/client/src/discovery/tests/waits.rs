@@ -57,7 +57,7 @@ async fn a_kind_that_comes_later_is_found_within_five_seconds_and_known_from_the
     tokio::time::sleep(Duration::from_secs(120)).await;
     let asked = script.count(VERSION);
     assert!((24..60).contains(&asked), "{asked}");
-    // The group version lists it first, the document of all groups later.
+    // The group version lists the kind first, the document of all groups later.
     script.only(VERSION, listed(true));
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert!(!waiting.is_finished());

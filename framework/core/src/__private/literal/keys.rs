@@ -1,7 +1,8 @@
 //! Keys of maps that are written like the names of fields.
 //!
-//! The macro cannot know whether `{ app: name }` are fields or keys: it writes `this.app` for both.
-//! If the place is a map, `this` is a struct with a field for each of the keys in front of it.
+//! The macro cannot know whether `{ app: name }` are fields or keys: the macro writes `this.app`
+//! for both. If the place is a map, `this` is a struct with a field for each of the keys in front
+//! of it.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -13,7 +14,7 @@ use crate::resource::FieldValue;
 macro_rules! common {
     ($($field:ident $key:literal;)*) => {
         /// The keys that maps have most often. A struct declared in each literal would take the
-        /// compiler longer than all the rest of it; the macro knows the same list.
+        /// compiler longer than the rest of the literal; the macro knows the same list.
         #[derive(Debug)]
         #[allow(missing_docs)]
         pub struct CommonKeys<V> {
@@ -29,7 +30,7 @@ macro_rules! common {
                 Self { $($field: None,)* }
             }
 
-            /// Each key with its value.
+            /// Each key with the value.
             fn entries(self) -> [(&'static str, Option<V>); COMMON] {
                 [$(($key, self.$field)),*]
             }
@@ -73,7 +74,7 @@ common! {
     token "token";
 }
 
-/// Returns each key with its value, if that was set, from the struct that the macro declares for
+/// Returns each key with the value, if a value was set, from the struct that the macro declares for
 /// keys that are written like the names of fields.
 pub type Entries<K, V, const N: usize> = fn(K) -> [(&'static str, Option<V>); N];
 
@@ -99,8 +100,8 @@ impl<M: Map, K, const N: usize> DerefMut for MapFields<'_, M, K, N> {
     }
 }
 
-// For one type only: with two of them the compiler would add that there are several `enter` to each
-// name that does not exist. Keys of a `HashMap` are written as texts.
+// For a single type: with two implementations the compiler would add that there are several `enter`
+// to each name that does not exist. Keys of a `HashMap` are written as texts.
 impl<'a, A: Ord, V> Slot<'a, BTreeMap<A, V>> {
     /// The map, with common keys as fields.
     #[inline]
@@ -108,7 +109,7 @@ impl<'a, A: Ord, V> Slot<'a, BTreeMap<A, V>> {
         self.enter(CommonKeys::new(), CommonKeys::entries)
     }
 
-    /// The map, with its keys as fields.
+    /// The map, with the keys as fields.
     #[inline]
     pub fn enter<K, const N: usize>(
         self,

@@ -1,4 +1,4 @@
-//! One change, and all changes of a definition.
+//! A change, and all changes of a definition.
 
 use std::fmt;
 
@@ -30,9 +30,9 @@ impl fmt::Display for ChangeKind {
     }
 }
 
-/// A change of a definition: its rule, place, consequence and remedy.
+/// A change of a definition: rule, place, consequence and remedy.
 ///
-/// [`Display`](fmt::Display) prints all of them in one line.
+/// [`Display`](fmt::Display) prints all of them on a single line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionChange {
     pub(super) rule: Rule,
@@ -40,7 +40,7 @@ pub struct DefinitionChange {
     pub(super) version: Option<String>,
     pub(super) path: String,
     pub(super) text: String,
-    /// The changed part as a noun, for texts about losses; empty for a field, which its path names.
+    /// The changed part as a noun, for texts about losses; empty for a field, which the path names.
     pub(super) subject: String,
     /// Old and new type, of a changed type.
     pub(super) types: Option<(String, String)>,
@@ -58,7 +58,7 @@ impl DefinitionChange {
         Self { path: path.to_owned(), ..Self::of_part(rule, String::new(), text) }
     }
 
-    /// Returns the change as one of a version.
+    /// Returns the change as a change of a version.
     pub(super) fn of_version(self, version: &str) -> Self {
         Self { version: Some(version.to_owned()), ..self }
     }
@@ -82,14 +82,14 @@ impl DefinitionChange {
     }
 
     /// Returns the path of the field, such as `.spec.rules[].weight`; `[]` stands for the elements
-    /// of a list, `*` for the values of a map, and `.` for the whole object. Empty for a change that
-    /// is not about a schema.
+    /// of a list, `*` for the values of a map, and `.` for the whole object. Empty for a change
+    /// that is not about a schema.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Returns the change in words, without its place: `the field is removed`.
+    /// Returns the change in words, without the place: `the field is removed`.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -125,9 +125,9 @@ impl fmt::Display for DefinitionChange {
     }
 }
 
-/// All changes between two definitions of one kind.
+/// All changes between two definitions of the same kind.
 ///
-/// [`Display`](fmt::Display) prints one change a line, those that break first, and the name of the
+/// [`Display`](fmt::Display) prints a change per line, those that break first, and the name of the
 /// definition before them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionChanges {

@@ -9,7 +9,7 @@ use super::change::DefinitionChange;
 use super::changes;
 use super::rule::Rule;
 
-/// A part that one definition has and the other has not.
+/// A part that only one of two definitions has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum MissingPart {
@@ -21,16 +21,16 @@ pub enum MissingPart {
         path: String,
         /// Type in the old definition.
         from: String,
-        /// Type in the new one.
+        /// Type in the new definition.
         to: String,
         /// Version.
         version: String,
     },
     /// A name, a version, a subresource or a selectable field, as a noun.
     Part {
-        /// The part, with its version where it belongs to one.
+        /// The part, with the version of a part that belongs to a version.
         text: String,
-        /// Whether it is a feature of a version that stays.
+        /// Whether the part is a feature of a version that stays.
         is_feature: bool,
     },
 }
@@ -42,7 +42,7 @@ pub fn losses(old: &CustomResourceDefinition, new: &CustomResourceDefinition) ->
     changes(old, new).all().iter().filter_map(loss).collect()
 }
 
-/// Returns the loss by one change; `None` if nothing is lost.
+/// Returns the loss by a change; `None` if nothing is lost.
 fn loss(change: &DefinitionChange) -> Option<MissingPart> {
     let version = change.version.clone().unwrap_or_default();
     let part = |text, is_feature| Some(MissingPart::Part { text, is_feature });

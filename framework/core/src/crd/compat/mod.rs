@@ -1,14 +1,14 @@
-//! Comparison of two definitions of one kind: the changes, and the stored objects and clients that
-//! they break.
+//! Comparison of two definitions of the same kind: the changes, and the stored objects and clients
+//! that they break.
 //!
 //! The rules are those of crdify, of pruning, and of the ratcheting by which an API server
-//! tolerates invalid values that an update leaves as they are (Kubernetes 1.33 and newer). Every
+//! tolerates invalid values that an update leaves unchanged (Kubernetes 1.33 and newer). Every
 //! change has a [`ChangeKind`]; tests compare the verdicts with the behaviour of API servers.
-//! Absent: the containment of patterns, CEL rules and alternatives (`oneOf`). A change of one of
-//! these counts as stricter.
+//! Absent: the containment of patterns, CEL rules and alternatives (`oneOf`). A change of these
+//! counts as stricter.
 //!
 //! `names` compares the definitions, `versions` pairs their versions, `schema` walks the schemas of
-//! a pair, `values` compares constraints of one value, `rules` its CEL rules; `losses` selects the
+//! a pair, `values` compares constraints of a value, `rules` the CEL rules; `losses` selects the
 //! changes by which stored data is lost.
 
 // DESIGN.md, 142: A change of a definition breaks if a stored object or an accepted request does
@@ -36,9 +36,9 @@ use super::files::definitions_from_yaml;
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceExt;
 
-/// Returns the changes from `old` to `new`, two definitions of one kind.
+/// Returns the changes from `old` to `new`, two definitions of the same kind.
 ///
-/// `old` may come from a cluster: the versions of its `status.storedVersions` count as stored.
+/// `old` may come from a cluster: the versions of `status.storedVersions` in `old` count as stored.
 /// Fields that an API server fills in are no change.
 ///
 /// ```
@@ -78,7 +78,7 @@ pub fn changes(
 
 /// Returns the changes from the definition in `old`, a YAML text, to that of `K`.
 ///
-/// The text may have other documents; the definition is found by its name.
+/// The text may have other documents; the definition is found by name.
 ///
 /// # Errors
 /// Those of [`definitions_from_yaml`] and of [`CustomResource::crd`]; [`ErrorKind::NotFound`]
@@ -98,8 +98,8 @@ pub fn changes_since<K: CustomResource>(old: &str) -> Result<DefinitionChanges, 
     Ok(changes(old, &new))
 }
 
-/// Checks in a test that the definition of `K` breaks no object and no client of the one in `old`,
-/// a YAML text.
+/// Checks in a test that the definition of `K` breaks no object and no client of the definition in
+/// `old`, a YAML text.
 ///
 /// ```no_run
 /// # extern crate windlass_core as windlass;
@@ -115,7 +115,7 @@ pub fn changes_since<K: CustomResource>(old: &str) -> Result<DefinitionChanges, 
 /// [`ChangeKind::Ratcheted`].
 ///
 /// # Panics
-/// With each change that breaks, its path, the reason and the remedy; with the error of
+/// With each change that breaks, the path, the reason and the remedy; with the error of
 /// [`changes_since`].
 #[track_caller]
 pub fn assert_compatible<K: CustomResource>(old: &str) {

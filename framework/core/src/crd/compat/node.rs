@@ -1,4 +1,4 @@
-//! A schema, as pruning reads it: it keeps fields of a value and drops others.
+//! A schema, in the view of pruning, which keeps fields of a value and drops others.
 
 use std::sync::LazyLock;
 
@@ -10,11 +10,11 @@ pub(super) const COMMON_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// The schema that names nothing.
 static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
-/// A schema at one path.
+/// A schema at a path.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     pub(super) schema: &'a Map<String, Value>,
-    /// Whether it describes the whole object.
+    /// Whether the schema describes the whole object.
     pub(super) is_root: bool,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Node<'a> {
     }
 
     /// Creates the node of a schema below the root. A schema of `true`, which allows any value,
-    /// keeps no field of an object: it names none.
+    /// keeps no field of an object, because the schema names none.
     pub(super) fn of(schema: &'a Value) -> Self {
         Self { schema: schema.as_object().unwrap_or(&EMPTY), is_root: false }
     }
@@ -58,13 +58,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether the field is common to all objects: an embedded object keeps it without naming it.
+    /// Whether the field is common to all objects: an embedded object keeps the field although the
+    /// schema does not name it.
     pub(super) fn is_common_field(self, field: &str) -> bool {
         (self.is_root || self.is("x-kubernetes-embedded-resource"))
             && COMMON_FIELDS.contains(&field)
     }
 
-    /// Returns the schema of a field; `Ok(None)`: it is kept as it is.
+    /// Returns the schema of a field; `Ok(None)`: the field is kept unchanged.
     ///
     /// # Errors
     /// The field is pruned.
@@ -77,7 +78,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the type of values, `any` without one.
+    /// Returns the type of values, `any` if the schema has no type.
     pub(super) fn value_type(self) -> &'a str {
         match self.schema.get("type").and_then(Value::as_str) {
             _ if self.is("x-kubernetes-int-or-string") => "int-or-string",
@@ -86,7 +87,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether it restricts no value.
+    /// Whether the schema restricts no value.
     pub(super) fn is_free(self) -> bool {
         let is_remark = |key: &str| matches!(key, "description" | "title" | "example" | "nullable");
         self.keeps_unknown()
@@ -102,7 +103,7 @@ pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns a text; the empty one for any other value.
+/// Returns a text; the empty text for any other value.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

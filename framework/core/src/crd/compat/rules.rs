@@ -1,4 +1,4 @@
-//! CEL rules (`x-kubernetes-validations`) of one value.
+//! CEL rules (`x-kubernetes-validations`) of a value.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &
         text(&a["rule"]).trim() == text(&b["rule"]).trim()
             && (a["optionalOldSelf"] == true) == (b["optionalOldSelf"] == true)
     };
-    // A rule may have several lines; a change is printed in one.
+    // A rule may have several lines; a change is printed on a single line.
     let line = |rule: &Value| {
         let words: Vec<&str> = text(&rule["rule"]).split_whitespace().collect();
         words.join(" ")
@@ -65,7 +65,7 @@ fn reads_old_self(expression: &str) -> bool {
         let is_raw = word.eq_ignore_ascii_case("r");
         word.clear();
         if letter == '"' || letter == '\'' {
-            // A text in three quotes reads as an empty one, a text and an empty one.
+            // A text in three quotes reads as an empty text, a text and an empty text.
             while let Some(inner) = letters.next() {
                 if inner == letter {
                     break;

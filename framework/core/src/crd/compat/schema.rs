@@ -1,4 +1,4 @@
-//! The walk through two schemas of one version.
+//! The walk through two schemas of the same version.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ impl Walk<'_> {
         self.found.push(DefinitionChange { subject, ..DefinitionChange::at(rule, path, text) });
     }
 
-    /// Compares two schemas of the value at `path`, and all below it.
+    /// Compares two schemas of the value at `path`, and all values below.
     fn node(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
         self.types(old, new, path);
         values::compare(self, old, new, path);
@@ -46,8 +46,8 @@ impl Walk<'_> {
         self.items(old, new, path);
     }
 
-    /// Compares the types of a value: another type is no break if it is one of the new types as
-    /// well.
+    /// Compares the types of a value: another type is no break if the new types include the old
+    /// type.
     fn types(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
         let (from, to) = (old.value_type(), new.value_type());
         if from == to {
@@ -152,7 +152,7 @@ impl Walk<'_> {
                     self.add(Rule::OpenFieldsRemoved, &any, text);
                 }
             }
-            // A name that only the new schema has covers a value that the old one kept under
+            // A name that only the new schema has covers a value that the old schema kept under
             // `additionalProperties`.
             for (name, field) in new.properties().filter(|(name, _)| old.property(name).is_none()) {
                 self.node(others, Node::of(field), &format!("{path}.{name}"));
@@ -293,7 +293,7 @@ fn has_same_shape(old: &Value, new: &Value) -> bool {
     })
 }
 
-/// Whether a function of this module, or one that it calls, compares the keyword.
+/// Whether a function of this module, or a function called from here, compares the keyword.
 fn is_compared(key: &str) -> bool {
     values::is_compared(key)
         || matches!(

@@ -1,4 +1,4 @@
-//! Constraints of one value: null, choices, bounds, patterns, formats and alternatives.
+//! Constraints of a value: null, choices, bounds, patterns, formats and alternatives.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::node::{Node, list};
 use super::rule::Rule;
 use super::schema::Walk;
 
-/// Bounds from below: an absent one is that of the second column.
+/// Bounds from below: an absent bound equals the value in the second column.
 const LOWER: [(&str, Option<f64>); 4] = [
     ("minimum", None),
     ("minItems", Some(0.0)),
@@ -55,8 +55,8 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &
 /// Returns the schema with checks moved out of `allOf` where that changes nothing, and without
 /// alternatives that repeat the type: the same constraint can be written in several ways.
 ///
-/// Bounds of lists in a schema of another type are left out: they only keep lists out of a text with
-/// a format, and no client relied on a list there.
+/// Bounds of lists in a schema of another type are left out: they only keep lists out of a text
+/// with a format, and no client relied on a list there.
 fn normal(schema: &Map<String, Value>) -> Map<String, Value> {
     let is_list = schema.get("type").is_none_or(|name| name == "array");
     let is_constraint = |key: &String| {
@@ -95,8 +95,8 @@ fn normal(schema: &Map<String, Value>) -> Map<String, Value> {
             normal.insert("allOf".to_owned(), rest.into());
         }
     }
-    // One alternative is a constraint like any other: generated definitions write the choices of a field that may be
-    // null so.
+    // A single alternative is a constraint like any other: generated definitions write the choices
+    // of a field that may be null so.
     for key in ["anyOf", "oneOf"] {
         let Some(Value::Array(branches)) = normal.get(key) else { continue };
         let [Value::Object(only)] = branches.as_slice() else { continue };
@@ -109,7 +109,7 @@ fn normal(schema: &Map<String, Value>) -> Map<String, Value> {
     normal
 }
 
-/// Compares `enum`. Null is no choice of its own: it is allowed by `nullable`.
+/// Compares `enum`. Null is no choice: `nullable` allows null.
 fn choices(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Value>, path: &str) {
     let values = |schema: &Map<String, Value>| {
         let values = schema.get("enum")?.as_array()?.iter();
@@ -144,7 +144,7 @@ fn choices(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Valu
     }
 }
 
-/// A bound: its value, and whether it is itself excluded.
+/// A bound: the value, and whether that value is excluded.
 type Bound = (f64, bool);
 
 /// Compares bounds of numbers and sizes.

@@ -13,8 +13,8 @@ use crate::resource::path::json_path;
 /// A JSON object.
 type Object = serde_json::Map<String, Value>;
 
-/// Adds a marked field behind those of `#[resource(…)]`, of which there are `of_kind` columns. A field
-/// and a heading that stand there already are left as they are.
+/// Adds a marked field behind those of `#[resource(…)]`, of which there are `of_kind` columns. A
+/// field and a heading that stand there already are left as they are.
 pub(super) fn add(
     mark: &Mark,
     schema: &Object,

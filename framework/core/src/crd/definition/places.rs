@@ -1,5 +1,5 @@
 //! Parts of a definition that name fields: columns, scale, selectable fields, places of rules. Each
-//! path is looked up in the schema, and the type of its field compared with its use.
+//! path is looked up in the schema, and the type of the field compared with the use.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceSubresourceScale, SelectableField,
@@ -48,7 +48,7 @@ impl Place {
         })
     }
 
-    /// As [`found`](Self::found), for a field that has one of these types.
+    /// As [`found`](Self::found), for a field whose type is among `types`.
     fn of_type(
         self,
         what: &str,
@@ -65,7 +65,8 @@ impl Place {
         path
     }
 
-    /// Builds a selectable field; one without a field, or of another type, becomes a fault.
+    /// Builds a selectable field; a path without a field, or to a field of another type, becomes a
+    /// fault.
     pub(super) fn selectable(self, schema: &Object, faults: &mut Faults) -> SelectableField {
         let json_path = self.of_type("selectable", SELECTABLE, SELECTABLE_REASON, schema, faults);
         SelectableField { json_path }
@@ -82,7 +83,7 @@ pub(super) fn selects_by(name: &str) -> bool {
     SELECTABLE.contains(&name)
 }
 
-/// One column of `kubectl get`.
+/// A column of `kubectl get`.
 #[derive(Debug)]
 pub struct Column {
     /// Heading.
@@ -110,8 +111,8 @@ impl Column {
         description: None,
     };
 
-    /// Builds the column; one without a field, or of a type that its field cannot have, becomes a
-    /// fault.
+    /// Builds the column; a column without a field, or of a type that the field cannot have,
+    /// becomes a fault.
     pub(super) fn definition(
         &self,
         schema: &Object,
@@ -259,7 +260,7 @@ impl Rule {
     }
 }
 
-/// Type in JSON of the field at `path`; `None` where the schema leaves it open.
+/// Type in JSON of the field at `path`; `None` where the schema leaves the type open.
 ///
 /// # Errors
 /// There is no such field.
@@ -269,10 +270,10 @@ pub fn field_type_at(schema: &Object, path: &str) -> Result<Option<String>, Stri
     Ok(name.map(ToOwned::to_owned))
 }
 
-/// Type of the column of a path, as it follows from the field.
+/// Type of the column of a path, as derived from the field.
 ///
 /// # Errors
-/// There is no such field, or a column of type `kind` shows nothing of it.
+/// There is no such field, or a column of type `kind` shows nothing of the field.
 pub fn column_type_at(schema: &Object, path: &str, kind: &str) -> Result<&'static str, String> {
     let field = look_up(schema, &parsed(path)?, path, Lists::Marked)?;
     let found = field.as_ref().and_then(|field| field.get("type")).and_then(Value::as_str);
@@ -284,12 +285,12 @@ pub fn column_type_at(schema: &Object, path: &str, kind: &str) -> Result<&'stati
     Ok(column_type(path, field.as_ref()))
 }
 
-/// Whether a path goes through lists by itself.
+/// Whether a path goes through lists without a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lists {
     /// As the paths of indexes do.
     FanOut,
-    /// By `[…]` only: kubectl finds nothing behind a list without it.
+    /// By `[…]` only: kubectl finds nothing behind a list without that mark.
     Marked,
 }
 
@@ -316,7 +317,7 @@ fn look_up(
             return Ok(None);
         }
         let next = match segment {
-            // Every object has these texts, whatever its schema says.
+            // Every object has these texts, regardless of the schema.
             Segment::Field(name) if place == 0 && matches!(&**name, "kind" | "apiVersion") => None,
             Segment::Field(name) => {
                 if lists == Lists::FanOut {
@@ -374,7 +375,7 @@ fn member<'a>(
     Err(nothing(path, walked, name, &known))
 }
 
-/// Whether the schema allows fields that it does not list.
+/// Whether the schema allows fields beyond the listed ones.
 fn is_open(schema: &Object) -> bool {
     schema.contains_key("x-kubernetes-preserve-unknown-fields")
         || schema.contains_key("additionalProperties")

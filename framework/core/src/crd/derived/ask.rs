@@ -1,4 +1,4 @@
-//! Questions to serde: may a field of this type be absent, may it be null?
+//! Questions to serde: may a field of this type be absent, may the field be null?
 //!
 //! `Option` in any spelling says yes to both, and so do a `Box` around it and a type that is
 //! `transparent`. A macro sees the spelling only; the type's own `Deserialize` is certain.
@@ -17,8 +17,8 @@ pub(super) fn may_be_null<T: DeserializeOwned>() -> bool {
     T::deserialize(Nothing { is_null: true }).is_ok()
 }
 
-/// Methods for values of a certain type: as in `serde_json`, null is none of them, whatever the visitor says of
-/// `visit_unit` (that of `serde_json::Map` returns an empty map).
+/// Methods for values of a certain type: as in `serde_json`, null is no such value, whatever the
+/// visitor says of `visit_unit` (that of `serde_json::Map` returns an empty map).
 macro_rules! refuse {
     ($($method:ident)*) => { $(
         fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {

@@ -1,8 +1,8 @@
 //! Schemas of types without the type.
 //!
-//! `SchemaGenerator::subschema_for` is compiled once for each type, a third of all that the derives
-//! cause to be compiled. Here one type, [`Current`], stands for all of them: it is described by the functions of
-//! the type whose turn it is.
+//! `SchemaGenerator::subschema_for` is compiled once for each type, a third of the code that the
+//! derives cause to be compiled. Here one type, [`Current`], stands for all types: the functions of
+//! the type that is being described describe `Current`.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::crd::schema::mark_keys;
 
-/// The functions of [`JsonSchema`] of one type.
+/// The functions of [`JsonSchema`] of a type.
 struct Functions {
     name: fn() -> Cow<'static, str>,
     id: fn() -> Cow<'static, str>,
@@ -33,13 +33,13 @@ impl<T: JsonSchema> Of<T> {
 }
 
 thread_local! {
-    /// The type that [`Current`] stands for. Per thread, because the functions of `JsonSchema` have no
-    /// argument that could carry it.
+    /// The type that [`Current`] stands for. Per thread, because the functions of `JsonSchema` have
+    /// no argument that could carry the type.
     static CURRENT: Cell<Option<&'static Functions>> = const { Cell::new(None) };
 }
 
-/// Sets the current type, and restores the one before when it is dropped, also by a panic: the types of
-/// fields are described while that of the struct is.
+/// Sets the current type, and restores the previous type when the guard is dropped, also by a
+/// panic: the types of fields are described during the description of the struct.
 struct CurrentTypeGuard(Option<&'static Functions>);
 
 impl CurrentTypeGuard {
@@ -78,7 +78,7 @@ impl JsonSchema for Current {
     }
 }
 
-/// Returns what `SchemaGenerator::subschema_for::<T>` returns.
+/// Returns the result of `SchemaGenerator::subschema_for::<T>`.
 pub(super) fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     around::<T>(generator, SchemaGenerator::subschema_for::<Current>)
 }

@@ -13,7 +13,7 @@ use crate::crd::shapes::NEEDED;
 #[derive(Debug)]
 pub struct Fields<'g> {
     generator: &'g mut SchemaGenerator,
-    /// Whether the values that serde writes are described, and not those that it reads.
+    /// Whether the values that serde writes are described, not the values that serde reads.
     is_written: bool,
     object: Map<String, Value>,
     /// The field that was added last, until the next one.
@@ -25,7 +25,7 @@ pub struct Fields<'g> {
 struct Field {
     name: &'static str,
     is_required: bool,
-    /// Whether serde refuses an object without it, unless it has a default of its own.
+    /// Whether serde refuses an object without the field, unless the field has a default.
     is_needed: bool,
     node: Map<String, Value>,
 }
@@ -42,7 +42,7 @@ impl<'g> Fields<'g> {
         Self { generator, is_written, object, current: None }
     }
 
-    /// Adds a field, required if serde refuses an object without it.
+    /// Adds a field, required if serde refuses an object without the field.
     #[must_use]
     pub fn field(mut self, name: &'static str, shape: Shape) -> Self {
         self.close();
@@ -53,7 +53,7 @@ impl<'g> Fields<'g> {
         self
     }
 
-    /// Adds the fields of a flattened one.
+    /// Adds the fields of a flattened field.
     #[must_use]
     pub fn flat(mut self, schema: Flat) -> Self {
         self.close();
@@ -68,7 +68,7 @@ impl<'g> Fields<'g> {
         self
     }
 
-    /// The field must be there, even if serde accepts an object without it.
+    /// The field must be there, even if serde accepts an object without the field.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.set_required(true);
@@ -84,19 +84,19 @@ impl<'g> Fields<'g> {
         self
     }
 
-    /// Serde writes the field and does not read it.
+    /// Serde writes the field but does not read the field.
     #[must_use]
     pub fn not_read(self) -> Self {
         self.only_if(true, "readOnly")
     }
 
-    /// Serde reads the field and does not write it.
+    /// Serde reads the field but does not write the field.
     #[must_use]
     pub fn not_written(self) -> Self {
         self.only_if(false, "writeOnly")
     }
 
-    /// Keeps the field in one of the two descriptions, with a remark.
+    /// Keeps the field in one description, of reading or of writing, with a remark.
     fn only_if(mut self, is_written: bool, remark: &str) -> Self {
         if self.is_written == is_written {
             self.keyword(remark, true)
@@ -141,7 +141,8 @@ impl<'g> Fields<'g> {
         self
     }
 
-    /// The default is one of the schema alone: where no server fills it in, serde needs the field.
+    /// The default stands in the schema alone: where no server fills the default in, serde needs
+    /// the field.
     #[must_use]
     pub fn default_of_schema(mut self) -> Self {
         if self.current.as_ref().is_some_and(|field| field.is_needed) {
@@ -201,8 +202,8 @@ impl Shape {
 
 /// Marks a schema that does not mention null, if serde reads null.
 ///
-/// Schemas of schemars mention it; those of Kubernetes types and of functions do not know whether an
-/// `Option` is around them.
+/// Schemas of schemars mention null; the schemas of Kubernetes types and of functions do not know
+/// whether an `Option` is around them.
 fn nullable(schema: Schema, shape: Shape) -> Map<String, Value> {
     let mut node = object_of(schema);
     let is_kubernetes = node.keys().any(|key| key.starts_with("x-kubernetes-") || key == "type");

@@ -1,4 +1,5 @@
-//! Schemas of the keys `opaque`, `embedded` and `int_or_string`, which replace that of the field's type.
+//! Schemas of the keys `opaque`, `embedded` and `int_or_string`, which replace that of the field's
+//! type.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 

@@ -10,8 +10,8 @@ use crate::crd::schema::{EACH, OWN_FORMAT, second_type, tighten};
 /// Rules of the API server in CEL.
 const RULES: &str = "x-kubernetes-validations";
 
-/// Receiver of keys. Those of an object or an enum apply to the field or variant that was added last;
-/// behind `whole`, to the type.
+/// Receiver of keys. Those of an object or an enum apply to the field or variant that was added
+/// last; behind `whole`, to the type.
 pub trait Keys: Sized {
     /// The schema to which keys apply.
     fn node(&mut self) -> &mut Map<String, Value>;
@@ -23,7 +23,7 @@ pub trait Keys: Sized {
         self
     }
 
-    /// Sets a keyword; of a bound that the type has, too, the tighter one holds.
+    /// Sets a keyword; of a bound that the type has, too, the tighter bound holds.
     #[must_use]
     fn keyword(mut self, name: &str, value: impl Into<Value>) -> Self {
         set(self.node(), name, value.into());
@@ -35,7 +35,7 @@ pub trait Keys: Sized {
     fn item(mut self, name: &str, value: impl Into<Value>) -> Self {
         match self.node().get_mut("items") {
             Some(Value::Object(items)) => set(items, name, value.into()),
-            // The list is behind a name: its schema is known later.
+            // The list is behind a name: the schema of the list is known later.
             _ => {
                 let each = self.node().entry(EACH).or_insert_with(|| json!({}));
                 each[name] = value.into();
@@ -143,12 +143,12 @@ impl Keys for SchemaNode {
     }
 }
 
-/// Begins the schema of a type that is written as another one.
+/// Begins the schema of a type that is written as another type.
 pub fn same_as(generator: &mut SchemaGenerator, shape: Shape) -> SchemaNode {
     SchemaNode(object_of((shape.schema)(generator)))
 }
 
-/// The schema as an object: `true` is one without keywords.
+/// The schema as an object: `true` becomes a schema without keywords.
 pub(super) fn object_of(mut schema: Schema) -> Map<String, Value> {
     std::mem::take(schema.ensure_object())
 }
@@ -176,7 +176,7 @@ fn set(node: &mut Map<String, Value>, name: &str, value: Value) {
         return;
     }
     if name == "format" {
-        // What a user writes stands as it is, beside the form of addresses: see `Lower::texts`.
+        // The text of a user stands unchanged, beside the form of addresses: see `Lower::texts`.
         node.insert(OWN_FORMAT.to_owned(), true.into());
     }
     if !tighten(node, name, &value) {

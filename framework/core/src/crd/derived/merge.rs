@@ -1,4 +1,4 @@
-//! The schema of a flattened field as part of the object around it, by schemars' rules.
+//! The schema of a flattened field as part of the surrounding object, by schemars' rules.
 
 use schemars::Schema;
 use serde_json::{Map, Value, json};
@@ -28,8 +28,8 @@ pub(super) fn flatten(object: &mut Map<String, Value>, other: Schema) {
     }
 }
 
-/// Returns the schema of a flattened option: without defaults, which would be written into objects without it, and
-/// with a mark if it has rules, which hold for those objects as well.
+/// Returns the schema of a flattened option: without defaults, which would be written into objects
+/// without the option, and with a mark if it has rules, which hold for those objects as well.
 pub(super) fn of_option(mut schema: Schema) -> Schema {
     if schema.get("x-kubernetes-validations").is_some() {
         schema.insert(RULES_OF_OPTION.to_owned(), true.into());
@@ -42,7 +42,7 @@ pub(super) fn of_option(mut schema: Schema) -> Schema {
     schema
 }
 
-/// Replaces `additionalProperties`, which sees the fields beside it only, where the other schema has
+/// Replaces `additionalProperties`, which sees sibling fields only, where the other schema has
 /// parts with fields of their own.
 fn leave_the_rest_to_parts(object: &mut Map<String, Value>, other: &Map<String, Value>) {
     let has_parts = PARTS.iter().any(|key| other.contains_key(*key));
@@ -53,7 +53,7 @@ fn leave_the_rest_to_parts(object: &mut Map<String, Value>, other: &Map<String, 
     }
 }
 
-/// Adds one keyword; lists and properties add up, alternatives hold both, the outer object wins.
+/// Adds a keyword; lists and properties add up, alternatives hold both, the outer object wins.
 fn add(object: &mut Map<String, Value>, key: String, value: Value) {
     let Some(mine) = object.get_mut(&key) else {
         object.insert(key, value);

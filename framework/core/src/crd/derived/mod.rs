@@ -2,9 +2,9 @@
 //!
 //! The derive reads serde's attributes and lists fields and variants; the parts below build the
 //! same JSON Schema that `#[derive(schemars::JsonSchema)]` gives for the type, so that the type
-//! implements `JsonSchema` for everybody else. They differ in three points: Kubernetes types need
-//! no attribute (`shape`), serde itself is asked whether a field may be absent or null (`ask`), and
-//! the keys of `#[schema(…)]` are written into the schema (`keys`).
+//! implements `JsonSchema` for all other users. The schemas differ in three points: Kubernetes
+//! types need no attribute (`shape`), serde is asked whether a field may be absent or null (`ask`),
+//! and the keys of `#[schema(…)]` are written into the schema (`keys`).
 
 // DESIGN.md, 130: `#[derive(Schema)]` writes the schema itself
 

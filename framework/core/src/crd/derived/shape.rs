@@ -1,8 +1,8 @@
 //! The schema of a field's type, found by method resolution.
 //!
 //! A type parameter of a function cannot ask "is it a Kubernetes type, else does it implement
-//! `JsonSchema`?"; an expression about a concrete type can. Of the impls below, the one with the most
-//! references in front of `Of<T>` that applies is taken.
+//! `JsonSchema`?"; an expression about a concrete type can. Of the impls below, the impl with the
+//! most references in front of `Of<T>` that applies is taken.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -17,12 +17,12 @@ use super::merge::of_option;
 use crate::crd::kubernetes::KubernetesSchema;
 use crate::crd::schema::mark_keys;
 
-/// The schema of a field's type, and serde's opinion about its absence.
+/// The schema of a field's type, and serde's opinion about the field's absence.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The schema where the field has a name of its own.
+    /// The schema where the field has a separate name.
     pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
-    /// The schema without references at its top.
+    /// The schema without references at the top.
     pub(super) inline: fn(&mut SchemaGenerator) -> Schema,
     /// Whether the field may be absent.
     pub(super) absent: fn() -> bool,
@@ -37,13 +37,14 @@ impl Shape {
         Self { absent: self.absent, null: self.null, ..other }
     }
 
-    /// Replaces the schema by the one that a function returns.
+    /// Replaces the schema by the schema that a function returns.
     #[must_use]
     pub fn by(self, schema: fn(&mut SchemaGenerator) -> Schema) -> Self {
         Self { schema, inline: schema, ..self }
     }
 
-    /// A field that serde reads by a function: absent means missing, whatever its type.
+    /// A field that serde reads by a function: absent means missing, regardless of the field's
+    /// type.
     #[must_use]
     pub fn never_absent(self) -> Self {
         Self { absent: || false, ..self }
@@ -54,8 +55,8 @@ impl Shape {
     }
 }
 
-// The answer of schemars itself to the question which schema a flattened field has. No doc comment: it would
-// become the description.
+// The answer of schemars itself to the question which schema a flattened field has. No doc comment:
+// a doc comment would become the description.
 #[derive(JsonSchema)]
 #[allow(dead_code)]
 struct Flattened<T: JsonSchema> {
@@ -85,13 +86,13 @@ impl<T: ?Sized> fmt::Debug for Of<T> {
     }
 }
 
-/// The schema of a type that has one.
+/// The schema of a type that has a schema.
 pub trait Probe {
     /// Returns the schema.
     fn shape(self) -> Shape;
 
-    /// Returns the schema as part of the object around the field. A function of its own: most fields do
-    /// not need it, and are compiled faster without it.
+    /// Returns the schema as part of the object around the field. A separate function: most fields
+    /// do not need the flat schema, and are compiled faster without this function.
     fn flat(self) -> Flat;
 }
 
@@ -115,8 +116,8 @@ impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&Of<T> {
     }
 }
 
-/// Types of std of which serde's answers are known. It need not be asked, which would compile the
-/// `Deserialize` of each of them once more.
+/// Types of std of which serde's answers are known. Asking serde is unnecessary and would compile
+/// the `Deserialize` of each of them once more.
 pub trait Std {
     /// Whether the field may be absent, or null.
     const ABSENT: fn() -> bool;
@@ -134,7 +135,8 @@ macro_rules! scalars {
 }
 scalars! { bool char String f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 }
 
-/// The beginning of schemars' name of a map with such keys. It calls addresses with ports `string`.
+/// The beginning of schemars' name of a map with such keys. schemars calls addresses with ports
+/// `string`.
 fn map_by<K: JsonSchema>() -> String {
     let ty = std::any::type_name::<K>();
     let key = if ty.contains("SocketAddr") { "SocketAddr".into() } else { K::schema_id() };
@@ -166,8 +168,8 @@ containers_of_std! {
     [K] [S] HashMap: false;
 }
 
-/// Second: types of std, also those of a type parameter: whether a list may be absent does not depend on
-/// its items.
+/// Second: types of std, also those of a type parameter: whether a list may be absent does not
+/// depend on the items.
 impl<T: JsonSchema + Std> Probe for &&&&Of<T> {
     fn shape(self) -> Shape {
         Shape { schema: T::SCHEMA, inline: T::SCHEMA, absent: T::ABSENT, null: T::ABSENT }
@@ -205,7 +207,7 @@ impl<T: JsonSchema> Probe for &&Of<T> {
     }
 }
 
-/// A Kubernetes type whose schema has all of its fields.
+/// A Kubernetes type whose schema has all fields of the type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no schema with all of its fields",
     label = "`#[schema(full)]` is for Kubernetes types",
@@ -216,13 +218,13 @@ pub trait FullSchema: JsonSchema {}
 #[diagnostic::do_not_recommend]
 impl<T: JsonSchema> FullSchema for T {}
 
-/// Returns the shape of a Kubernetes type with all of its fields.
+/// Returns the shape of a Kubernetes type with all fields.
 #[must_use]
 pub fn full<T: FullSchema + DeserializeOwned>() -> Shape {
     Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
 }
 
-/// Serde's opinion about the absence of a field whose schema is not that of its type.
+/// Serde's opinion about the absence of a field whose schema is not the schema of the field's type.
 pub trait ProbeAbsence {
     /// Returns a shape without a schema.
     fn absence(self) -> Shape;
@@ -234,7 +236,7 @@ impl<T: DeserializeOwned> ProbeAbsence for &Of<T> {
     }
 }
 
-/// [`JsonSchema`], with an error text of its own for the compiler.
+/// [`JsonSchema`], with an error text of this crate for the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no schema",
     label = "the schema of this field is unknown",
@@ -314,7 +316,7 @@ impl<T: ?Sized> Of<T> {
     }
 }
 
-/// The shape of a type for which an earlier impl would have been taken if it had a schema.
+/// The shape of a type for which an earlier impl would have been taken if the type had a schema.
 fn unsupported() -> Shape {
     Shape {
         schema: |_| Schema::from(false),

@@ -9,8 +9,8 @@ const CUT: char = '…';
 
 /// Cuts the description of each field to at most `max` characters; 0 removes all of them.
 ///
-/// A longer description is cut behind its last whole sentence, or, when the first one is too long,
-/// behind a word, with `…`. Descriptions change nothing but `kubectl explain`.
+/// A longer description is cut behind the last whole sentence, or, when the first sentence is too
+/// long, behind a word, with `…`. Descriptions change nothing but `kubectl explain`.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -34,7 +34,7 @@ pub fn json_size(definition: &CustomResourceDefinition) -> usize {
     serde_json::to_vec(definition).map_or(0, |json| json.len())
 }
 
-/// Cuts the descriptions of a schema and of all below it.
+/// Cuts the descriptions of a schema and of all schemas below.
 fn cut_schema(schema: &mut JSONSchemaProps, max: usize) {
     schema.description = schema.description.take().and_then(|text| cut(text, max));
     for field in schema.properties.iter_mut().flat_map(|fields| fields.values_mut()) {
@@ -55,7 +55,7 @@ fn cut_schema(schema: &mut JSONSchemaProps, max: usize) {
     }
 }
 
-/// Cuts one text; `None` if nothing remains.
+/// Cuts a text; `None` if nothing remains.
 fn cut(text: String, max: usize) -> Option<String> {
     if max == 0 {
         return None;
@@ -66,7 +66,7 @@ fn cut(text: String, max: usize) -> Option<String> {
     if let Some(at) = sentence {
         return Some(head[..=at].to_owned());
     }
-    // The whole head may be one sentence.
+    // The whole head may be a single sentence.
     if head.ends_with('.') && text[end..].starts_with([' ', '\n']) {
         return Some(head.to_owned());
     }

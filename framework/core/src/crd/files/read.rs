@@ -6,19 +6,20 @@ use serde_json::Value;
 use crate::error::{Error, ErrorKind};
 
 const GROUP: &str = "apiextensions.k8s.io/";
-/// Deepest nesting of a document, which is also the limit of the YAML reader: a schema of 28 levels.
-/// A deeper one would need more stack than a thread has.
+/// Deepest nesting of a document, which is also the limit of the YAML reader: a schema of 28
+/// levels. A deeper document would need more stack than a thread has.
 const MOST_LEVELS: usize = 64;
 
 /// Reads all custom resource definitions of a YAML or JSON text.
 ///
 /// The text may have several documents, and lists (`kind: List`) in them, as the output of
-/// `kubectl get -o yaml` and of `manifests`; objects of other kinds are left out. Their order stays.
+/// `kubectl get -o yaml` and of `manifests`; objects of other kinds are left out. Their order
+/// stays.
 ///
 /// # Errors
-/// [`ErrorKind::Decode`] for a text that is no YAML, with its line; for a definition of
+/// [`ErrorKind::Decode`] for a text that is no YAML, with the line; for a definition of
 /// `apiextensions.k8s.io/v1beta1`, which no API server has had since Kubernetes 1.22; for one that
-/// does not decode, with its name.
+/// does not decode, with the name.
 pub fn definitions_from_yaml(text: &str) -> Result<Vec<CustomResourceDefinition>, Error> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
         Error::new(ErrorKind::Decode, "cannot read definitions: the text is not YAML")
@@ -37,7 +38,7 @@ pub fn definitions_from_yaml(text: &str) -> Result<Vec<CustomResourceDefinition>
     Ok(found)
 }
 
-/// Adds the definitions of one document.
+/// Adds the definitions of a document.
 fn collect(document: Value, found: &mut Vec<CustomResourceDefinition>) -> Result<(), Error> {
     let text = |key: &str| document.get(key).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());

@@ -73,7 +73,7 @@ fn a_document_that_is_nested_too_deep_is_refused() {
     assert_eq!(definitions_from_yaml(&text).unwrap_err().kind(), ErrorKind::Decode);
 }
 
-/// An error with its causes.
+/// An error with the causes.
 struct Printed(crate::error::Error);
 
 impl std::fmt::Display for Printed {

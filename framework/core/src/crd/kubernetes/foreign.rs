@@ -1,13 +1,14 @@
-//! Schemas that `k8s_openapi` has for Kubernetes' types, completed by what they lack.
+//! Schemas that `k8s_openapi` has for Kubernetes' types, completed by the missing parts.
 //!
-//! With its feature `schemars` the types have their fields, requirements and descriptions, but no list
-//! types: without them server-side apply replaces `containers` as a whole. The tables have the markers
-//! `+listType` and `+structType` of Kubernetes 1.36, as its API server publishes them under
-//! `/openapi/v3`. Lists that are not in them are atomic there, too.
+//! With the feature `schemars` of that crate the types have their fields, requirements and
+//! descriptions, but no list types: without list types server-side apply replaces `containers` as a
+//! whole. The tables have the markers `+listType` and `+structType` of Kubernetes 1.36, as
+//! published by the API server under `/openapi/v3`. Lists that are not in them are atomic there,
+//! too.
 
 use serde_json::{Map, Value, json};
 
-/// Lists whose items are told apart by one field: the field, the type, and its lists.
+/// Lists whose items are distinguished by a field: the field, the type, and the lists.
 const KEYED: &[(&str, &str, &[&str])] = &[
     ("name", "admissionregistration.v1.MutatingAdmissionPolicySpec", &["matchConditions"]),
     ("name", "admissionregistration.v1.MutatingWebhook", &["matchConditions"]),
@@ -67,7 +68,7 @@ const KEYED: &[(&str, &str, &[&str])] = &[
     ("uid", "meta.v1.ObjectMeta", &["ownerReferences"]),
 ];
 
-/// Lists whose items are told apart by two fields.
+/// Lists whose items are distinguished by two fields.
 const KEYED_BY_TWO: &[(&str, &str, [&str; 2])] = &[
     ("core.v1.Container", "ports", ["containerPort", "protocol"]),
     ("core.v1.EphemeralContainer", "ports", ["containerPort", "protocol"]),
@@ -121,7 +122,7 @@ const ATOMIC: &[&str] = &[
     "rbac.v1.Subject",
 ];
 
-/// Defaults of fields by which items are told apart: a key is required or has a default.
+/// Defaults of fields by which items are distinguished: a key is required or has a default.
 const DEFAULTS: &[(&str, &str, &str)] = &[
     ("core.v1.ContainerPort", "protocol", "TCP"),
     ("core.v1.LocalObjectReference", "name", ""),
@@ -161,9 +162,9 @@ const GROUPS: &[(&str, &str)] = &[
 const VALUES: &[&str] =
     &["resource.Quantity", "intstr.IntOrString", "meta.v1.Time", "meta.v1.MicroTime"];
 
-/// Completes the schema of a Kubernetes type; `name` is the one that `k8s_openapi` gives it.
+/// Completes the schema of a Kubernetes type; `name` is the type's name in `k8s_openapi`.
 ///
-/// `described` says that the field has a description of its own.
+/// `described` says that the field has a description besides the type's description.
 pub(in crate::crd) fn complete(name: &str, described: bool, target: &mut Map<String, Value>) {
     if !name.starts_with("io.k8s.") {
         return;

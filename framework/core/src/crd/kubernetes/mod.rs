@@ -1,8 +1,8 @@
 //! Schemas of Kubernetes types, as fields of a type that derives `Schema`.
 //!
-//! Small types have upstream's structure with its list types (`structured`), so that the server checks
-//! and merges them; large ones are kept whole and unchecked (`opaque`): a `PodTemplateSpec` would make a
-//! definition of 300 KB.
+//! Small types have upstream's structure with list types (`structured`), so that the server checks
+//! and merges them; large ones are kept whole and unchecked (`opaque`): a `PodTemplateSpec` would
+//! make a definition of 300 KB.
 
 // DESIGN.md, 131: Kubernetes types in a spec are small and structured, or opaque
 
@@ -15,12 +15,12 @@ use std::collections::{BTreeMap, HashMap};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-/// A Kubernetes type, or an option, list or map of one.
+/// A Kubernetes type, or an option, list or map of such types.
 pub trait KubernetesSchema {
-    /// Returns its structural schema; null is added by the field that has the type.
+    /// Returns its structural schema; the field that has the type adds null.
     fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema;
 
-    /// Returns the schema of a list of it. Default: replaced as a whole by server-side apply.
+    /// Returns the schema of a list of the type. Default: replaced as a whole by server-side apply.
     fn list_schema(generator: &mut SchemaGenerator) -> Schema {
         object(json!({
             "type": "array",
@@ -78,8 +78,8 @@ macro_rules! parsed {
 }
 parsed! { SocketAddr SocketAddrV4 SocketAddrV6 }
 
-/// Returns the pattern of the texts that std reads as addresses. API servers parse them as Go once did, octets
-/// with leading zeros included, which std refuses.
+/// Returns the pattern of the texts that std reads as addresses. API servers parse them as Go once
+/// did, octets with leading zeros included, which std refuses.
 pub(super) fn address(format: &str) -> Option<&'static str> {
     match format {
         "ipv4" => Some(r"^((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2})$"),

@@ -31,8 +31,8 @@ fn preserved() -> Value {
     json!({ "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// A whole Kubernetes object: the server checks `metadata`, and `apiVersion` and `kind`, of which serde reads
-/// no others.
+/// A whole Kubernetes object: the server checks `metadata`, and `apiVersion` and `kind`, of which
+/// serde reads no others.
 fn embedded<K: Resource>() -> Value {
     json!({
         "type": "object",
@@ -66,7 +66,7 @@ macro_rules! whole {
     )*};
 }
 
-/// Metadata of an embedded object: the fields that its author writes are checked, all are kept.
+/// Metadata of an embedded object: the fields that the author writes are checked, all are kept.
 fn metadata() -> Value {
     let texts = json!({ "type": "object", "additionalProperties": { "type": "string" } });
     json!({

@@ -81,7 +81,7 @@ fn text() -> Value {
     json!({ "type": "string" })
 }
 
-/// A name that the server fills in when it is absent, as upstream does.
+/// A name that the server fills in when the name is absent, as upstream does.
 fn name() -> Value {
     json!({ "type": "string", "default": "" })
 }

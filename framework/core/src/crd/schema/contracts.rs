@@ -1,8 +1,9 @@
 //! Fields that serde writes and reads differently.
 //!
-//! schemars describes the values that a type reads. The values that it writes have a description of
-//! their own; the differences say what the first alone does not: that a field is an option although
-//! its schema is written by hand, and that a field is written under a name that is not read.
+//! schemars describes the values that a type reads. The values that the type writes have a separate
+//! description. The differences show two facts that the first description lacks: that a field is an
+//! option although the field's schema is written by hand, and that a field is written under a name
+//! that is not read.
 
 use serde_json::{Map, Value};
 
@@ -11,13 +12,13 @@ use super::lower::Node;
 
 /// Mark of an object: names that serde writes and does not read.
 pub(super) const WRITTEN: &str = "$written";
-/// Mark of an object: names that serde leaves out when it writes, and needs when it reads.
+/// Mark of an object: names that serde leaves out on writing, and needs on reading.
 pub(super) const LEFT_OUT: &str = "$leftOut";
 
-/// Mark of an object: names that serde needs when it reads, and never writes.
+/// Mark of an object: names that serde needs on reading, and never writes.
 pub(super) const UNWRITTEN: &str = "$unwritten";
 
-/// Marks the differences in `read`, the schema of what is read.
+/// Marks the differences in `read`, the schema of values that are read.
 pub(super) fn compare(read: &mut Value, written: &Value) {
     let (Value::Object(read), Value::Object(written)) = (read, written) else { return };
     fields(read, written);
@@ -46,7 +47,7 @@ pub(super) fn compare_all(read: &mut Map<String, Value>, written: &Map<String, V
     }
 }
 
-/// Marks the differences in the fields of one object.
+/// Marks the differences in the fields of an object.
 fn fields(read: &mut Node, written: &Node) {
     let Some(Value::Object(writes)) = written.get("properties") else { return };
     let needs = |node: &Node, name: &str| {
@@ -61,8 +62,8 @@ fn fields(read: &mut Node, written: &Node) {
         match read.get("properties").and_then(|properties| properties.get(name)) {
             None if !is_open => unread.push(Value::from(name.as_str())),
             Some(reads) if needs(read, name) && !needs(written, name) => {
-                // Without `Option` schemars requires a field that has no default; such a field could not be
-                // read again. A schema of this crate stands for a type that it does not know.
+                // Without `Option` schemars requires a field that has no default; such a field
+                // could not be read again. A schema of this crate stands for an unknown type.
                 if shapes::is_shape(reads) {
                     options.push(name.clone());
                 } else {

@@ -1,5 +1,5 @@
-//! Checks that defaults and examples satisfy their schema, and that lists have the keys that they are merged by:
-//! otherwise the API server refuses the definition.
+//! Checks that defaults and examples satisfy their schema, and that lists have the keys that they
+//! are merged by: otherwise the API server refuses the definition.
 
 use serde_json::{Value, json};
 use windlass_cel::rules::{Validator, check_definition};
@@ -24,7 +24,7 @@ pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
     if let Some(example) = node.get("example")
         && let Err((place, message)) = fits(example, node)
     {
-        // No server reads it; people copy it.
+        // No server reads the example; people copy the example.
         lower.warn(&format!(
             "its example {example}{place} {message}; change the example or the rule"
         ));
@@ -57,7 +57,7 @@ fn broken_rule(default: &Value, node: &Node) -> Option<String> {
         return None;
     }
     let schema = json!({ "type": "object", "properties": { "default": node } });
-    // A rule without a meaning is an error of its own.
+    // A rule without a meaning is a separate error.
     if !check_definition(&schema).is_empty() {
         return None;
     }

@@ -7,12 +7,13 @@ use super::lower::Node;
 /// Removes marks, and moves the `enum` of nullable fields into `anyOf`.
 ///
 /// The API server checks `enum` against null even if null is allowed, but not an `enum` inside of
-/// `anyOf`. It does the same for `allOf`, where `kubectl explain` does not look.
+/// `anyOf`. The server also checks an `enum` inside of `allOf`, where `kubectl explain` does not
+/// look.
 ///
 /// The API server skips the type of a text with a format if the value is a list (`typeValidator` in
 /// kube-openapi), and would store `["10.0.0.1"]`, which serde cannot read. Bounds that no list has
 /// close the hole. `is_written` says that users write the field; a status comes from an operator's
-/// types, and its schema stays as short as upstream's.
+/// types, and the schema of a status stays as short as upstream's.
 pub(super) fn finish(node: &mut Node, is_written: bool) {
     node.retain(|key, _| !key.starts_with('$') && !key.starts_with("x-windlass-"));
     if node.get("nullable") == Some(&Value::Bool(true))

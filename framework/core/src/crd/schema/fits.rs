@@ -40,7 +40,8 @@ fn is_of(value: &Value, expected: &str) -> bool {
         "array" => value.is_array(),
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
-        // In JSON Schema a number without a fraction is an integer; the server has 64 bits and a sign.
+        // In JSON Schema a number without a fraction is an integer; the server has 64 bits and a
+        // sign.
         "integer" => value.is_i64() || (value.is_f64() && value.as_f64().is_some_and(is_whole)),
         "number" => value.is_number(),
         _ => true,
@@ -109,7 +110,7 @@ fn text(value: &Value, schema: &Node) -> Result<(), String> {
     let Some(text) = value.as_str() else { return Ok(()) };
     let keyword = |key: &str| schema.get(key).and_then(Value::as_str);
     if let Some(pattern) = keyword("pattern")
-        // A pattern that does not compile is an error of its own.
+        // A pattern that does not compile is a separate error.
         && Regex::compile(pattern).is_ok_and(|compiled| !compiled.is_match(text))
     {
         return Err(format!("should match '{pattern}'"));
@@ -185,7 +186,7 @@ fn fields(map: &Node, schema: &Node) -> Result<(), Misfit> {
     for (name, value) in map {
         let listed = properties.and_then(|properties| properties.get(name));
         let known = listed.or(schema.get("additionalProperties"));
-        // The API server refuses a default with fields that it would prune.
+        // The API server refuses a default with fields that the server would prune.
         if known.is_none() && !is_open {
             let message = format!("has a field `{name}` that is not in the schema");
             return Err((String::new(), message));
@@ -200,7 +201,7 @@ fn fields(map: &Node, schema: &Node) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// Checks a part of a value, one step below.
+/// Checks a part of a value, a step below.
 fn inside(step: &str, value: &Value, schema: Option<&Value>) -> Result<(), Misfit> {
     let Some(Value::Object(schema)) = schema else { return Ok(()) };
     fits(value, schema).map_err(|(place, message)| {

@@ -1,8 +1,8 @@
-//! Keywords that a schema may have, and those that are spelt almost like one.
+//! Keywords that a schema may have, and those that are spelt almost like a keyword.
 //!
-//! A keyword that nobody knows is dropped on the way to an API server, which then checks nothing. So
-//! an unknown `x-kubernetes-…` keyword, an unknown key of a rule, and a keyword that is almost one of
-//! JSON Schema's are errors with the word that was probably meant.
+//! An unknown keyword is dropped on the way to an API server, which then checks nothing. So
+//! an unknown `x-kubernetes-…` keyword, an unknown key of a rule, and a keyword that is almost a
+//! keyword of JSON Schema are errors with the word that was probably meant.
 
 use serde_json::Value;
 
@@ -10,9 +10,10 @@ use super::lower::{Lower, Node};
 use super::merge::tighten;
 use super::union::RULES;
 
-/// Formats that the API server knows; it drops others with a warning.
+/// Formats that the API server knows; the server drops others with a warning.
 ///
-/// A format outside of this list is left out of the schema, so that installing it gives no warning.
+/// A format outside of this list is left out of the schema, so that installing the definition gives
+/// no warning.
 pub const FORMATS: &[&str] = &[
     "int32",
     "int64",
@@ -153,7 +154,7 @@ const KEYWORDS: &[&str] = &[
 /// Formats of numbers; the other formats that an API server knows are those of texts.
 const NUMBERS: &[&str] = &["int32", "int64", "float", "double"];
 
-/// Mark of a format that a key of the field says, and not its type.
+/// Mark of a format that comes from a key of the field, not from the field's type.
 pub(in crate::crd) const OWN_FORMAT: &str = "x-windlass-format";
 
 /// Keywords that restrict values of some types only.
@@ -167,10 +168,10 @@ const OF_TYPES: [(&[&str], &[&str]); 4] = [
     ),
 ];
 
-/// Mark of keywords for the items of a list whose schema is another one's.
+/// Mark of keywords for the items of a list whose schema belongs to another type.
 pub(in crate::crd) const EACH: &str = "x-windlass-each";
 
-/// The one type of a schema beside null.
+/// The single type of a schema beside null.
 fn only_type(raw: &Node) -> Option<&str> {
     match raw.get("type")? {
         Value::String(name) => Some(name),
@@ -182,8 +183,8 @@ fn only_type(raw: &Node) -> Option<&str> {
     }
 }
 
-/// Returns the schema with lengths of a list as numbers of items, and with the keywords of its items
-/// at them: a macro does not see that an alias or a newtype is a list.
+/// Returns the schema with lengths of a list as numbers of items, and with the keywords for items
+/// moved to the items: a macro does not see that an alias or a newtype is a list.
 pub(super) fn lengths(raw: &Node) -> Node {
     let mut raw = raw.clone();
     if only_type(&raw) == Some("array") {
@@ -224,7 +225,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Reports a format of values that the type does not have, which an API server would not look at.
+    /// Reports a format of values that the type does not have, which an API server would not look
+    /// at.
     pub(super) fn format(&mut self, raw: &Node) {
         let (Some(name), Some(format)) =
             (only_type(raw), raw.get("format").and_then(Value::as_str))
@@ -300,7 +302,7 @@ fn is_own(key: &str) -> bool {
     key.starts_with('$') || key.starts_with("x-windlass-")
 }
 
-/// The error text for a word that is not one of `known`.
+/// The error text for a word that is not in `known`.
 fn unknown(kind: &str, word: &str, near: &[&'static str], known: &[&str]) -> String {
     match nearest(word, near) {
         Some(near) => format!(
@@ -315,7 +317,7 @@ fn unknown(kind: &str, word: &str, near: &[&'static str], known: &[&str]) -> Str
 
 /// The word of `known` that `word` was probably meant to be.
 fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
-    // Dashes and capital letters are what people get wrong; they are compared away first.
+    // Dashes and capital letters are the usual mistakes, so the comparison ignores them.
     let plain = |text: &str| text.to_lowercase().replace(['-', '_'], "");
     let limit = (word.len() / 4).clamp(1, 4);
     let near = known.iter().map(|known| (distance(&plain(word), &plain(known)), *known));

@@ -1,8 +1,8 @@
 //! Rules and list types of alternatives.
 //!
-//! A structural schema has rules for a whole field, and none inside of alternatives. A rule of one
-//! variant becomes a rule of the enum with a condition on its tag, and so does the rule of a field
-//! that several variants have; a rule that cannot be written so is lost, with a warning.
+//! A structural schema has rules for a whole field, and none inside of alternatives. A rule of a
+//! single variant becomes a rule of the enum with a condition on its tag, and so does the rule of a
+//! field that several variants have; a rule that cannot be written so is lost, with a warning.
 
 // DESIGN.md, 128: A rule of one variant becomes a rule of the enum
 
@@ -19,7 +19,7 @@ use super::widest::property;
 const EXTENSIONS: &[&str] =
     &["x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"];
 
-/// The field that names the variant: each alternative requires it with a value of its own.
+/// The field that names the variant: each alternative requires it with a different value.
 #[derive(Debug)]
 pub(super) struct Tag {
     /// Name of the field.
@@ -41,11 +41,11 @@ impl Tag {
         })
     }
 
-    /// Closes variants without data where all others have their data in one and the same field.
+    /// Closes variants without data where all others have their data in the same field.
     ///
-    /// That is the form of `#[serde(tag = "t", content = "c")]`, whose variants without data refuse the
-    /// field. With `tag` alone serde would ignore it there; the two forms have the same schema, and
-    /// refusing what nobody writes is the safer reading.
+    /// That is the form of `#[serde(tag = "t", content = "c")]`, whose variants without data refuse
+    /// the field. With `tag` alone serde would ignore the field there. The two forms have the same
+    /// schema, and refusing a field that no client writes is the safer reading.
     pub(super) fn close(&self, nodes: &mut [Node]) {
         let others = |node: &Node| -> Vec<String> {
             let fields = node.get("properties").and_then(Value::as_object);
@@ -73,7 +73,7 @@ impl Tag {
     }
 }
 
-/// The one value that a required field of texts may have.
+/// The only value that a required field of texts may have.
 fn tag_value(node: &Node, name: &str) -> Option<String> {
     let required = node.get("required")?.as_array()?;
     match property(node, name)?.get("enum")?.as_array()?.as_slice() {
@@ -85,8 +85,8 @@ fn tag_value(node: &Node, name: &str) -> Option<String> {
 impl Lower<'_> {
     /// Gives the union of `nodes` their rules and list types.
     ///
-    /// Those of all alternatives hold for the union; a rule of some becomes conditional, if there is a
-    /// tag. One warning stands for all lost rules.
+    /// Those of all alternatives hold for the union; a rule of some becomes conditional, if there
+    /// is a tag. A single warning stands for all lost rules.
     pub(super) fn carry(&mut self, nodes: &[Node], tag: Option<&Tag>, union: &mut Node) {
         for key in EXTENSIONS {
             let first = nodes.first().and_then(|node| node.get(*key));
@@ -154,8 +154,8 @@ fn rules(node: &Node) -> &[Value] {
     node.get(RULES).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Takes rules out of the fields of `node` that other alternatives have with other rules, and writes
-/// them for `node`.
+/// Takes rules out of the fields of `node` that other alternatives have with other rules, and
+/// writes them for `node`.
 fn take_rules(node: &mut Node, peers: &[&Node], path: &mut Vec<String>, moved: &mut Vec<Value>) {
     let Some(Value::Object(fields)) = node.get_mut("properties") else { return };
     for (name, field) in fields {
@@ -178,7 +178,7 @@ fn take_rules(node: &mut Node, peers: &[&Node], path: &mut Vec<String>, moved: &
     }
 }
 
-/// The rule of a field, written for an object around it.
+/// The rule of a field, written for an object around that field.
 fn at_path(rule: &Value, path: &[String]) -> Option<Value> {
     let names: Vec<String> = path.iter().map(|name| escape(name)).collect::<Option<_>>()?;
     let absent = |object: &str| -> Vec<String> {
@@ -197,13 +197,13 @@ fn at_path(rule: &Value, path: &[String]) -> Option<Value> {
     Some(rule)
 }
 
-/// One step of a `fieldPath`.
+/// A step of a `fieldPath`.
 fn field_step(name: &str) -> String {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if is_plain { format!(".{name}") } else { format!("['{}']", name.replace('\'', "\\'")) }
 }
 
-/// The rule of one variant, written for all of them.
+/// The rule of a single variant, written for all of them.
 fn conditional(rule: &Value, tag: &Tag, variant: usize) -> Option<Value> {
     let source = rule.get("rule")?.as_str()?;
     let mut conditions = vec![tag.is_other(variant, "self")?];
@@ -213,7 +213,8 @@ fn conditional(rule: &Value, tag: &Tag, variant: usize) -> Option<Value> {
     guarded(rule, &conditions, "")
 }
 
-/// A rule that holds where one of `conditions` does, with `self` replaced by a field of it.
+/// A rule that holds where at least one of `conditions` holds, with `self` replaced by a field of
+/// `self`.
 ///
 /// `None` for a rule with `optionalOldSelf`, whose old value is no object.
 fn guarded(rule: &Value, conditions: &[String], field: &str) -> Option<Value> {
@@ -290,7 +291,7 @@ fn identifiers(source: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Length of the text, the comment or the one character at the beginning of `rest`.
+/// Length of the text, the comment or the single character at the beginning of `rest`.
 fn skipped(rest: &str, next: char) -> usize {
     if rest.starts_with("//") {
         return rest.find('\n').unwrap_or(rest.len());
@@ -311,7 +312,8 @@ fn skipped(rest: &str, next: char) -> usize {
     rest.len()
 }
 
-/// Whether a rule has a meaning for values of `union`. Its cost is judged with the whole definition.
+/// Whether a rule has a meaning for values of `union`. The cost of the rule is judged with the
+/// whole definition.
 fn compiles(union: &Node, rule: &Value) -> bool {
     let mut schema = union.clone();
     schema.insert(RULES.to_owned(), json!([rule]));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::lower::{Lower, Node};
 
-/// Checks the list type and the map type of one node.
+/// Checks the list type and the map type of a node.
 pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
     let kind = text(node, "type");
     if let Some(map) = node.get("x-kubernetes-map-type") {
@@ -41,7 +41,7 @@ pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
     }
 }
 
-/// A keyword's text; empty without one.
+/// A keyword's text; empty if there is none.
 fn text<'a>(node: &'a Node, key: &str) -> &'a str {
     node.get(key).and_then(Value::as_str).unwrap_or_default()
 }

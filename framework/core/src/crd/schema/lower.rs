@@ -1,4 +1,4 @@
-//! Translation of one schema, keyword by keyword.
+//! Translation of a schema, keyword by keyword.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,26 +17,28 @@ use super::union::takes_null;
 /// Mark of an object that allows no other names; see `narrow`.
 pub(super) const CLOSED: &str = "$closed";
 
-/// Mark of alternatives of which some allow no other names: beside further alternatives their conditions do not
-/// know all names. As `CLOSED`, it is no keyword and is removed in the end.
+/// Mark of alternatives some of which allow no other names: beside further alternatives their
+/// conditions do not know all names. Like `CLOSED`, this mark is no keyword and is removed in the
+/// end.
 pub(super) const PARTLY_CLOSED: &str = "$partly-closed";
 
-/// Mark of a field that serde needs, and that is optional by its default in the schema alone.
+/// Mark of a field that serde needs, and that is optional only by the default in the schema.
 pub(super) const NEEDED_FIELD: &str = "$needed";
 
-/// Mark of a schema that has the form of a definition already: that of a kind inside of another one.
+/// Mark of a schema that has the form of a definition already: the schema of a kind inside of
+/// another kind.
 pub(crate) const STRUCTURAL: &str = "x-windlass-structural";
 
 /// Largest bound of an integer: a floating number that is an integer of 64 bits with a sign.
 pub(super) const MOST_INTEGER: i64 = i64::MAX - 1023;
 
-/// Most schemas of values in one root field: no definition of 1 MiB has as many.
+/// Most schemas of values in a root field: no definition of 1 MiB has as many.
 const MOST_NODES: usize = 50_000;
 
 /// A schema under construction: always a JSON object.
 pub(super) type Node = Map<String, Value>;
 
-/// The translation of one root field, with the current position in it.
+/// The translation of a root field, with the current position in that field.
 #[derive(Debug)]
 pub(super) struct Lower<'a> {
     /// Schemas of the types that are referred to, by name.
@@ -77,7 +79,7 @@ impl<'a> Lower<'a> {
 
     /// Moves down into a field.
     ///
-    /// Each call is followed by one of `leave`, otherwise later messages name a wrong field.
+    /// Each call is followed by a call of `leave`, otherwise later messages name a wrong field.
     pub(super) fn enter(&mut self, step: &str) {
         self.path.push(step.to_owned());
     }
@@ -99,7 +101,8 @@ impl<'a> Lower<'a> {
         self.faults.warn(format!("{place}: {message}"));
     }
 
-    /// Adds a remark at the current position: an API server checks less than serde, as was asked for.
+    /// Adds a remark at the current position: an API server checks less than serde, as was asked
+    /// for.
     pub(super) fn note(&mut self, message: &str) {
         let place = self.place();
         self.faults.note(format!("{place}: {message}"));
@@ -129,7 +132,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Translates a schema into its structural form.
+    /// Translates a schema into the structural form.
     ///
     /// `true` and anything that is no schema allow any value; `false` is an error.
     pub(super) fn schema(&mut self, raw: &Value) -> Node {
@@ -197,7 +200,7 @@ impl<'a> Lower<'a> {
         self.items(raw, &mut node);
         self.combinations(raw, &mut node);
         match raw.get("default") {
-            // Only an `Option` writes null, whatever describes its type.
+            // Only an `Option` writes null, whatever describes the type.
             Some(Value::Null) => drop(node.insert("nullable".to_owned(), true.into())),
             Some(default) => drop(node.insert("default".to_owned(), default.clone())),
             None => {}
@@ -217,7 +220,7 @@ impl<'a> Lower<'a> {
         node
     }
 
-    /// Translates `type`: one type, `nullable` for null, and int-or-string.
+    /// Translates `type`: a single type, `nullable` for null, and int-or-string.
     ///
     /// `combined` says that the schema has parts or alternatives, which then may give the type.
     fn types(&mut self, raw: &Node, node: &mut Node, combined: bool) {
@@ -242,7 +245,7 @@ impl<'a> Lower<'a> {
         if types.is_empty() {
             types.extend(implied_type(raw));
         }
-        // Sorted, so that each combination has one order below.
+        // Sorted, so that each combination has a single order below.
         types.sort_unstable();
         match types.as_slice() {
             [] => {}
@@ -269,7 +272,7 @@ impl<'a> Lower<'a> {
         }
         if types.is_empty() {
             for value in &values {
-                // Without `type`, the values imply it.
+                // Without `type`, the values imply the type.
                 let name = type_of(value);
                 if !types.contains(&name) {
                     types.push(name);
@@ -284,7 +287,7 @@ impl<'a> Lower<'a> {
     /// Translates bounds, and adds explicit bounds for formats that the server does not know.
     ///
     /// JSON Schema writes an exclusive bound as a number, a structural schema as a flag beside the
-    /// bound. `uint32` is unknown to the server: its maximum stands for it.
+    /// bound. `uint32` is unknown to the server: its maximum replaces the format.
     fn numbers(&mut self, raw: &Node, node: &mut Node) {
         for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")]
         {
@@ -320,8 +323,8 @@ impl<'a> Lower<'a> {
 
     /// Translates patterns and formats of texts.
     ///
-    /// The server's regular expressions run in linear time and know less: a pattern that they cannot
-    /// read is an error, in the server's words.
+    /// The server's regular expressions run in linear time and know less: a pattern that they
+    /// cannot read is an error, in the server's words.
     fn texts(&mut self, raw: &Node, node: &mut Node) {
         if let Some(pattern) = raw.get("pattern").and_then(Value::as_str) {
             let unknown = ["(?=", "(?!", "(?<=", "(?<!", "(?>"];
@@ -341,7 +344,8 @@ impl<'a> Lower<'a> {
         if node.get("type").and_then(Value::as_str) != Some("string") {
             return;
         }
-        // Only the types of std have such a format without a key; they refuse octets with leading zeros.
+        // Only the types of std have such a format without a key; they refuse octets with leading
+        // zeros.
         if let Some(pattern) = raw.get("format").and_then(Value::as_str).and_then(address)
             && !raw.contains_key(OWN_FORMAT)
             && !node.contains_key("pattern")
@@ -420,7 +424,7 @@ impl<'a> Lower<'a> {
             .chain(other("unevaluatedProperties").filter(|value| !value.is_null()))
             .collect();
         let first = schemas.first()?;
-        // One schema describes all other names: different ones become any value.
+        // A single schema describes all other names: different ones become any value.
         if schemas.iter().all(|schema| schema == first) {
             Some(self.field("*", first))
         } else {
@@ -433,7 +437,7 @@ impl<'a> Lower<'a> {
         if node.get("type").and_then(Value::as_str) != Some("array") {
             return;
         }
-        // Structural schemas have one schema for all items of a list.
+        // Structural schemas have a single schema for all items of a list.
         let tuple = raw.get("prefixItems").or(raw.get("items").filter(|items| items.is_array()));
         let item = if let Some(Value::Array(places)) = tuple {
             let places: Vec<Node> = places.iter().map(|place| self.field("[]", place)).collect();
@@ -479,7 +483,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Translates a part of `allOf` beside `node`: a part that only adds alternatives to an object
-    /// is no schema by itself.
+    /// is no complete schema.
     fn part(&mut self, raw: &Value, node: &Node) -> Node {
         let combination = raw
             .as_object()
@@ -530,7 +534,7 @@ pub(super) fn copy(raw: &Node, node: &mut Node) {
             node.insert(key.clone(), value.clone());
         }
     }
-    // JSON Schema has a list of examples, OpenAPI one.
+    // JSON Schema has a list of examples, OpenAPI a single example.
     if let Some(Value::Array(examples)) = raw.get("examples")
         && let Some(first) = examples.first()
         && !node.contains_key("example")

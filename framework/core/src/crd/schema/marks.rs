@@ -1,15 +1,16 @@
-//! Marks that `#[derive(Schema)]` leaves in a schema: columns, selectable fields, and names that only
-//! serde knows.
+//! Marks that `#[derive(Schema)]` leaves in a schema: columns, selectable fields, and names that
+//! only serde knows.
 //!
-//! A nested type does not know the kinds that contain it, so the derive leaves a mark in the schema,
-//! and the definition of each kind collects the marks with their paths. They are collected where a
-//! schema is translated, because alternatives merge the fields of their variants afterwards.
+//! A nested type does not know the kinds that contain it, so the derive leaves a mark in the
+//! schema, and the definition of each kind collects the marks with their paths. They are collected
+//! where a schema is translated, because alternatives merge the fields of their variants
+//! afterwards.
 
 use serde_json::Value;
 
 use super::lower::{Lower, Node};
 
-/// Mark of a field with a column; its value has the column's keys.
+/// Mark of a field with a column; the mark's value has the column's keys.
 const COLUMN: &str = "x-windlass-column";
 
 /// Mark of a selectable field.
@@ -21,19 +22,19 @@ const ALIASES: &str = "x-windlass-aliases";
 /// Mark of a variant that serde reads for every other name: `#[serde(other)]`.
 const REST: &str = "x-windlass-rest";
 
-/// Mark of a text that serde parses or a value that it converts. Its value has the type of the result, and
-/// the conditions that the value has by itself.
+/// Mark of a text that serde parses or a value that serde converts. The mark's value has the type
+/// of the result, and the conditions that the value fulfils in any case.
 const PARSED: &str = "x-windlass-parsed";
 
-/// Mark of a value that an API server does not check, because its type is kept whole; its value says which
-/// values serde refuses.
+/// Mark of a value that an API server does not check, because the type is kept whole; the mark's
+/// value lists which values serde refuses.
 pub(in crate::crd) const UNCHECKED: &str = "x-windlass-unchecked";
 
-/// Mark of a kind inside of another; its value has the faults of the kind's definition and the remarks about
-/// it, at paths that begin at the kind.
+/// Mark of a kind inside of another; the mark's value has the faults of the kind's definition and
+/// the remarks about that definition, at paths that begin at the kind.
 pub(crate) const INSIDE: &str = "x-windlass-inside";
 
-/// Keywords by which a schema says what a conversion accepts.
+/// Keywords by which a schema describes the input of a conversion.
 const CONDITIONS: [&str; 14] = [
     "pattern",
     "format",
@@ -54,16 +55,16 @@ const CONDITIONS: [&str; 14] = [
 /// Rules of the API server in CEL.
 const RULES: &str = "x-kubernetes-validations";
 
-/// Returns the value of the mark for a type whose values have that schema before its own keys. Behind a
-/// reference the conditions are not known, so that all may be there.
+/// Returns the value of the mark for a type whose values have that schema before the type's own
+/// keys. Behind a reference the conditions are not known, so that all may be there.
 pub(in crate::crd) fn parsed(name: &str, schema: &Node) -> Value {
     let is_there = |keyword: &&&str| schema.contains_key("$ref") || schema.contains_key(**keyword);
     let had: Vec<&str> = CONDITIONS.iter().filter(is_there).copied().collect();
     serde_json::json!({ "type": name, "had": had })
 }
 
-/// Whether a schema has a condition that its values have not by themselves. A rule about changes says
-/// nothing about a value.
+/// Whether a schema has a condition that the type's values need not fulfil. A rule about
+/// changes says nothing about a value.
 fn is_described(schema: &Node, had: &Value) -> bool {
     let says = |keyword: &str| match (keyword, schema.get(keyword)) {
         (_, None) => false,
@@ -114,7 +115,8 @@ impl Lower<'_> {
         self.inside(&raw.get(INSIDE).cloned().unwrap_or_default());
         for key in [COLUMN, SELECTABLE] {
             let Some(value) = raw.get(key) else { continue };
-            // API servers show and select by single fields. The type may stand outside of a list, too.
+            // API servers show and select by single fields. The type may stand outside of a list,
+            // too.
             if self.path().iter().any(|step| step == "[]" || step == "*") {
                 continue;
             }
@@ -127,7 +129,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Reports what was found about the kind inside, at its place.
+    /// Reports the findings about the kind inside, at the place of that kind.
     fn inside(&mut self, mark: &Value) {
         if let Some(fault) = mark["fault"].as_str() {
             self.fault(&format!("the kind inside has faults: {fault}"));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::lower::{Lower, Node};
 use super::union::{CHECKS, RULES};
 
-/// Whether the schema allows any value, and says nothing about it.
+/// Whether the schema allows any value, and says nothing about the value.
 pub(super) fn is_any(node: &Node) -> bool {
     let says = |key: &String| {
         CHECKS.contains(&key.as_str()) || matches!(key.as_str(), "type" | "properties" | "items")
@@ -16,7 +16,7 @@ pub(super) fn is_any(node: &Node) -> bool {
 /// Adds `other` to `node`. With `flattened`, `other` is an enum beside the fields of a struct, in
 /// which a name on both sides is a mistake; otherwise it describes the same value.
 pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flattened: bool) {
-    // Any value beside a typed one: the type stays, and unknown fields are kept.
+    // Any value beside a typed value: the type stays, and unknown fields are kept.
     if is_any(&other) && node.contains_key("type") {
         node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
         return;
@@ -37,16 +37,17 @@ pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flatten
             ("type", Some(mine)) if *mine != value => lower.fault(&format!(
                 "it must be of type {mine} and of type {value} at once; use one of them"
             )),
-            // Any other keyword of the field wins over the one of its type.
+            // Any other keyword of the field wins over the keyword of the field's type.
             _ => {}
         }
     }
 }
 
-/// Makes a bound or a pattern hold that the node has already; `false` if it has none, and for other
-/// keywords.
+/// Makes a bound or a pattern hold that the node has already; `false` if the node has none, and for
+/// other keywords.
 ///
-/// The bound of a type is mostly one of serde's: a key on a field does not make a `NonZeroU16` of 0.
+/// The bound of a type is mostly a bound of serde: a key on a field does not make a `NonZeroU16`
+/// of 0.
 pub(in crate::crd) fn tighten(node: &mut Node, key: &str, theirs: &Value) -> bool {
     let Some(mine) = node.get_mut(key) else { return false };
     let is_lower = match key {
@@ -68,8 +69,8 @@ pub(in crate::crd) fn tighten(node: &mut Node, key: &str, theirs: &Value) -> boo
     mine.is_number() && theirs.is_number()
 }
 
-/// Says the type of a node once more; `false` if it has none. Another type does not replace the one of serde: both
-/// stand there, which `merge` reports with the path.
+/// Says the type of a node once more; `false` if the node has none. Another type does not replace
+/// the type of serde: both types stay, which `merge` reports with the path.
 pub(in crate::crd) fn second_type(node: &mut Node, value: &Value) -> bool {
     let Some(mine) = node.get("type") else { return false };
     let (old, new) = (beside_null(mine), beside_null(value));

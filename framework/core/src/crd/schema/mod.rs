@@ -47,10 +47,10 @@ pub struct StructuralSchema {
 
 /// Returns the structural schema of a type.
 ///
-/// The schema of a type is computed anew in each call: some milliseconds for a large one.
+/// The schema of a type is computed anew in each call: some milliseconds for a large type.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] naming every field without one, and the change that it needs.
+/// [`ErrorKind::Usage`] naming every field without a structural schema, and the necessary change.
 pub fn structural_schema<T: JsonSchema>() -> Result<StructuralSchema, Error> {
     let mut faults = Faults::default();
     // Without a kind there is nothing that could have columns.
@@ -69,7 +69,7 @@ fn with_marked_keys<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     schema
 }
 
-/// The reason for which a value does not fit a structural schema; `None` if it fits.
+/// The reason for which a value does not fit a structural schema; `None` if the value fits.
 ///
 /// Rules are not evaluated.
 pub fn misfit(value: &Value, schema: &Value) -> Option<String> {
@@ -77,7 +77,7 @@ pub fn misfit(value: &Value, schema: &Value) -> Option<String> {
     Some(format!("{value}{place} {message}"))
 }
 
-/// The structural schema of the root's field `name`, and the marked fields in it.
+/// The structural schema of the root's field `name`, and the marked fields in the schema.
 pub(super) fn field_schema(
     name: &str,
     schema: fn(&mut SchemaGenerator) -> Schema,
@@ -86,7 +86,7 @@ pub(super) fn field_schema(
     let mut generator = settings().into_generator();
     let mut raw = schema(&mut generator).to_value();
     let mut definitions = generator.take_definitions(false);
-    // Once more as serde writes it: the differences say more about options and names.
+    // Once more as serde writes the type: the differences say more about options and names.
     let mut writer = settings().for_serialize().into_generator();
     let written = schema(&mut writer).to_value();
     contracts::compare(&mut raw, &written);
@@ -103,8 +103,8 @@ pub(super) fn field_schema(
     (schema, marks)
 }
 
-/// Settings of the generator: the dialect with the most keywords, and references to types, which keep
-/// the keywords of a field apart from those of its type.
+/// Settings of the generator: the dialect with the most keywords, and references to types, which
+/// keep the keywords of a field apart from the keywords of the field's type.
 fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
@@ -138,14 +138,14 @@ impl Faults {
         }
     }
 
-    /// Adds a field that the API server will not check because its type is kept whole.
+    /// Adds a field that the API server will not check because the type is kept whole.
     pub(super) fn note(&mut self, message: String) {
         if !self.notes.contains(&message) {
             self.notes.push(message);
         }
     }
 
-    /// Returns all errors as one; warnings and notes are logged, or collected.
+    /// Returns all errors as a single error; warnings and notes are logged, or collected.
     pub(super) fn into_result(mut self, tried: &str) -> Result<(), Error> {
         let notes = std::mem::take(&mut self.notes);
         for warning in self.into_warnings(tried)? {
@@ -157,7 +157,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Returns the warnings and the notes, or all errors as one.
+    /// Returns the warnings and the notes, or all errors as a single error.
     fn into_warnings(self, tried: &str) -> Result<Vec<String>, Error> {
         if self.errors.is_empty() {
             return Ok([self.warnings, self.notes].concat());

@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::contracts::{LEFT_OUT, UNWRITTEN, WRITTEN};
 use super::lower::{Lower, Node};
 
-/// Mark of a map whose keys serde checks by their type; its value says how.
+/// Mark of a map whose keys serde checks by their type; the mark's value says how.
 const KEYS: &str = "x-windlass-keys";
 
-/// Marks the schema of a map whose keys have a type that no keyword of schemas says: truth values, single
-/// characters or addresses. The `id` is schemars' name of the type, which contains those of its parts, so that maps inside of
-/// other containers are found too.
+/// Marks the schema of a map whose keys have a type that no keyword of schemas expresses: truth
+/// values, single characters or addresses. The `id` is schemars' name of the type, which contains
+/// the names of the type's parts, so that maps inside of other containers are found too.
 pub(in crate::crd) fn mark_keys(schema: &mut Schema, id: &str) {
     let keys = if id.contains("Map<boolean, ") {
         "`true` and `false`"
@@ -71,7 +71,8 @@ impl Lower<'_> {
             && !raw.contains_key("required")
             && named.len() > 1
             && schemas.next().is_some_and(|first| {
-                // A struct has options; a map by the variants of an enum has one type of values.
+                // A struct has options; a map by the variants of an enum has a single type of
+                // values.
                 first.get("nullable") != Some(&Value::Bool(true)) && schemas.all(|it| it == first)
             });
         if is_map {
@@ -95,7 +96,7 @@ pub(super) fn not_required(node: &mut Node, name: &str) {
 }
 
 /// Whether this is the schema of `std::time::Duration`, whose schema allows unknown fields where
-/// its `Deserialize` refuses them.
+/// `Deserialize` refuses such fields.
 pub(super) fn is_std_duration(raw: &Node) -> bool {
     let names = ["nanos", "secs"];
     let fields = raw.get("properties").and_then(Value::as_object);

@@ -1,9 +1,10 @@
-//! The conditions of one alternative, beyond the shape that all of them share.
+//! The conditions of an alternative, beyond the shape that all of them share.
 //!
 //! Inside of `oneOf`, `anyOf` and `not` a structural schema has no types. Types are checked there
-//! by keywords that apply to values of one kind only: `pattern` to texts, `minimum` to numbers,
+//! by keywords that apply to values of a single kind: `pattern` to texts, `minimum` to numbers,
 //! `minItems` to lists, `minProperties` to objects. A condition that no value of a kind meets says
-//! "not of this kind", and its negation says "of this kind". What cannot be said is a warning.
+//! "not of this kind", and its negation says "of this kind". A condition that cannot be expressed
+//! becomes a warning.
 
 // DESIGN.md, 127: Alternatives are checked by the kinds of values, without a type
 
@@ -30,7 +31,7 @@ impl Lower<'_> {
                 "an API server cannot check the alternatives of this field for one variant only",
             );
         }
-        // An enum without null refuses it by itself.
+        // An enum without null refuses null without a further check.
         if is_nullable(outer) && !is_nullable(inner) && !inner.contains_key("enum") {
             self.lose(
                 "an API server takes null for each variant, where serde takes it for some only",
@@ -177,7 +178,8 @@ impl Lower<'_> {
         let Some(Value::Object(items)) = inner.get("items") else { return };
         self.enter("[]");
         let mut outside = outer.get("items").and_then(Value::as_object).cloned();
-        // Where a list may be a value of another type, API servers keep unknown fields of its items, too.
+        // Where a list may be a value of another type, API servers keep unknown fields of the
+        // list's items, too.
         if outer.contains_key(KEEP)
             && let Some(outside) = &mut outside
         {
@@ -212,8 +214,8 @@ pub(super) fn is_int_or_string(checks: &[Node]) -> bool {
     of(json!({ "pattern": NEVER })) && of(json!({ "minimum": 1, "maximum": 0 }))
 }
 
-/// Whether `outer` describes every field and item that a condition names: otherwise a server refuses
-/// the condition.
+/// Whether `outer` describes every field and item that a condition names: otherwise a server
+/// refuses the condition.
 fn is_described(check: &Value, outer: &Node) -> bool {
     let below = |check: &Value, outer: Option<&Value>| {
         outer.and_then(Value::as_object).is_some_and(|outer| is_described(check, outer))
@@ -231,7 +233,7 @@ fn is_described(check: &Value, outer: &Node) -> bool {
 fn require(inner: &Node, outer: &Node, checks: &mut Node) {
     let list = |node: &Node| node.get("required").and_then(Value::as_array).cloned();
     let mut names = list(inner).unwrap_or_default();
-    // A default of the schema is not written into one variant only, and serde has none.
+    // A default of the schema is not written into a single variant, and serde has none.
     let fields = inner.get("properties").and_then(Value::as_object).into_iter().flatten();
     for (name, field) in fields {
         let is_filled = property(outer, name).is_some_and(|field| field.contains_key("default"));
@@ -282,10 +284,10 @@ fn type_check(inner: &Node, outer: &Node, checks: &mut Node) {
     put(checks, key, value);
 }
 
-/// Adds the checks of a schema itself that the outer one does not make.
+/// Adds the checks of a schema that the outer schema does not make.
 ///
-/// Compared by keyword and value: a bound that differs from the outer one stays. Returns whether all of
-/// them could be added.
+/// Compared by keyword and value: a bound that differs from the outer bound stays. Returns whether
+/// all of them could be added.
 fn own_checks(inner: &Node, outer: &Node, checks: &mut Node) -> bool {
     let kind = Kind::of(inner);
     let mut is_whole = true;
@@ -305,7 +307,7 @@ fn own_checks(inner: &Node, outer: &Node, checks: &mut Node) -> bool {
         match key.as_str() {
             "enum" => put_choices(checks, inner, value),
             "format" => format_check(kind, value, inner, checks),
-            // A flag without its bound says nothing.
+            // A flag without the bound says nothing.
             _ if is_flag && !inner.contains_key(pair) => {}
             "allOf" | "anyOf" | "oneOf" | "not" if !is_described(&json!({ key: value }), outer) => {
                 is_whole = false;
@@ -342,7 +344,7 @@ fn format_check(kind: Kind<'_>, format: &Value, inner: &Node, checks: &mut Node)
     }
 }
 
-/// Adds a condition; a second one under the same keyword stands in `allOf`.
+/// Adds a condition; a second condition under the same keyword stands in `allOf`.
 fn put(checks: &mut Node, key: &str, value: Value) {
     match checks.get(key) {
         None => drop(checks.insert(key.to_owned(), value)),

@@ -1,10 +1,10 @@
 //! References to types by name, and the cut of types that contain themselves.
 //!
-//! A definition has no references, so each one is replaced by the type's schema. Types that contain
-//! one another form a cycle, which is cut: from the type by which a field enters the cycle, each type
-//! of it is described at its least distance, and kept without checks farther below. So the fields of
-//! a cycle of `n` types cost at most `n` times the types' size where every type names every other,
-//! and siblings of one type are described alike.
+//! A definition has no references, so each reference is replaced by the type's schema. Types that
+//! contain each other form a cycle, which is cut: from the type by which a field enters the cycle,
+//! each type of the cycle is described at the least distance, and kept without checks farther
+//! below. So the fields of a cycle of `n` types cost at most `n` times the types' size where every
+//! type names every other, and siblings of the same type are described alike.
 
 // DESIGN.md, 129: Types are read by reference, and cycles are cut at the least distance
 
@@ -17,7 +17,8 @@ use super::lower::{Lower, Node, any, copy};
 use super::merge::{append, second_type, tighten};
 use super::union::RULES;
 
-/// Most places of one type that contains itself of which is warned; with more types the places multiply.
+/// Most places with a warning for a single type that contains itself; with more types the places
+/// multiply.
 const MOST_PLACES: usize = 8;
 
 /// The types that each type refers to, directly and at all.
@@ -32,7 +33,7 @@ pub(super) struct Graph {
 /// A cycle of types that is entered.
 #[derive(Debug)]
 pub(super) struct Cycle {
-    /// The type by which it was entered.
+    /// The type at which the cycle was entered.
     entry: String,
     /// Least number of references from there to each type of the cycle.
     distances: BTreeMap<String, usize>,
@@ -61,14 +62,14 @@ impl Graph {
         graph
     }
 
-    /// Whether two types contain one another, or one type itself.
+    /// Whether two types contain each other, or a type contains itself.
     fn is_cycle(&self, one: &str, other: &str) -> bool {
         let reaches =
             |from: &str, to: &str| self.reached.get(from).is_some_and(|names| names.contains(to));
         reaches(one, other) && reaches(other, one)
     }
 
-    /// The cycle of a type, entered at it.
+    /// The cycle of a type, entered at that type.
     fn cycle(&self, entry: &str) -> Cycle {
         let mut distances = BTreeMap::from([(entry.to_owned(), 0)]);
         let mut layer = vec![entry];
@@ -103,7 +104,7 @@ fn references(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The name at the end of a reference, without its escapes.
+/// The name at the end of a reference, without escapes.
 fn name_of(reference: &str) -> String {
     let name = reference.rsplit('/').next().unwrap_or_default();
     let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
@@ -118,7 +119,7 @@ impl Lower<'_> {
         (!self.graph.is_cycle(&name, &name)).then_some(target)
     }
 
-    /// Replaces a reference by the type's schema, or cuts it.
+    /// Replaces a reference by the type's schema, or cuts the reference.
     pub(super) fn reference(&mut self, raw: &Node, reference: &str) -> Node {
         let name = name_of(reference);
         let target = match self.definitions.get(&name) {
@@ -158,8 +159,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Warns of the places of types that contain themselves beyond the first ones, once for each type, at
-    /// the place that is above all of its places.
+    /// Warns of the places of types that contain themselves beyond the first ones, once for each
+    /// type, at the place that is above all places of the type.
     pub(super) fn further_cuts(&mut self) {
         for (name, places) in std::mem::take(&mut self.cut_types) {
             let more = places.len().saturating_sub(MOST_PLACES);
@@ -179,8 +180,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Replaces a type that contains itself by a schema without checks, with a warning for each of the
-    /// first places.
+    /// Replaces a type that contains itself by a schema without checks, with a warning for each of
+    /// the first places.
     fn cut(&mut self, name: &str, target: &Node) -> Node {
         let path = self.path().to_vec();
         let places = self.cut_types.entry(name.to_owned()).or_default();
@@ -206,8 +207,8 @@ impl Lower<'_> {
     }
 }
 
-/// Adds the keywords of a field to the schema of its type; where both have one, the field's wins, and
-/// lists of conditions have the elements of both.
+/// Adds the keywords of a field to the schema of the field's type; where both have a keyword, the
+/// field's wins, and lists of conditions have the elements of both.
 pub(super) fn overlay(mut node: Node, over: Node) -> Node {
     for (key, value) in over {
         if tighten(&mut node, &key, &value) || key == "type" && second_type(&mut node, &value) {
@@ -215,7 +216,7 @@ pub(super) fn overlay(mut node: Node, over: Node) -> Node {
         }
         match (key.as_str(), node.get_mut(&key)) {
             ("properties", Some(Value::Object(mine))) => {
-                // The tag of a variant comes before the fields of its type.
+                // The tag of a variant comes before the fields of the variant's type.
                 if let Value::Object(mut fields) = value {
                     for (name, schema) in std::mem::take(mine) {
                         fields.entry(name).or_insert(schema);
@@ -239,7 +240,8 @@ pub(super) fn overlay(mut node: Node, over: Node) -> Node {
     node
 }
 
-/// The schema of an option's type with the keywords beside it; `None` for anything but an option.
+/// The schema of an option's type with the keywords beside the option; `None` for anything but an
+/// option.
 pub(super) fn option_of(raw: &Node) -> Option<Node> {
     let Some([first, second]) = raw.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
     else {

@@ -11,7 +11,7 @@ use super::lower::{CLOSED, Lower, Node, PARTLY_CLOSED, any};
 use super::merge::{append, is_any};
 use super::narrow::is_int_or_string;
 
-/// Keywords that only check a value: the only ones allowed inside of alternatives.
+/// Keywords that only check a value: the only keywords allowed inside of alternatives.
 ///
 /// `required` and `properties` are added for each branch on their own.
 pub(super) const CHECKS: &[&str] = &[
@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[&str] = &[
 pub(super) const RULES: &str = "x-kubernetes-validations";
 
 impl Lower<'_> {
-    /// The structural form of `branches`, of which one (or any) holds, beside `node`.
+    /// The structural form of `branches`, exactly one (or any) of which holds, beside `node`.
     ///
     /// `key` is `oneOf` or `anyOf`. A branch of null becomes `nullable`; a branch that allows any
     /// value removes the checks of the others.
@@ -50,7 +50,7 @@ impl Lower<'_> {
         let is_object = node.get("type").and_then(Value::as_str) == Some("object");
         let is_free = |branch: &&Value| **branch == Value::Bool(true) || **branch == json!({});
         let free = branches.iter().filter(is_free).count();
-        // One branch allows any value, and so does the whole.
+        // A branch allows any value, and so does the union.
         if free > 0 && !is_object {
             return any();
         }
@@ -67,7 +67,7 @@ impl Lower<'_> {
             _ => self.several(key, &nodes),
         };
         if free > 0 {
-            // An optional flattened enum: all of its fields may be absent together.
+            // An optional flattened enum: all fields of the enum may be absent together.
             union.retain(|key, _| !CHECKS.contains(&key.as_str()) && key != "required");
             // A default would make an absent value present.
             without_defaults(&mut union);
@@ -81,8 +81,8 @@ impl Lower<'_> {
         union
     }
 
-    /// Branches with those of a branch that is no more than alternatives itself in its place: a branch
-    /// that refuses unknown fields has to know the fields of all the others.
+    /// Branches, where a branch that only lists alternatives is replaced by these alternatives: a
+    /// branch that refuses unknown fields has to know the fields of all the others.
     fn spliced(&self, key: &str, branches: &[Value]) -> Vec<Value> {
         let each = branches.iter().map(|branch| {
             match alternatives(self.without_reference(branch).unwrap_or(branch)) {
@@ -95,8 +95,8 @@ impl Lower<'_> {
 
     /// The union of several branches, as narrow as a structural schema allows.
     ///
-    /// `nodes` has two branches at least. `nullable` is set if any branch allows null, since it is
-    /// a property of the whole field.
+    /// `nodes` has two branches at least. `nullable` is set if any branch allows null, since
+    /// `nullable` is a property of the whole field.
     pub(super) fn several(&mut self, key: &str, nodes: &[Node]) -> Node {
         let mut nodes = nodes.to_vec();
         let tag = Tag::of(&nodes);
@@ -138,7 +138,7 @@ impl Lower<'_> {
                 different.push(check);
             }
         }
-        // Equal branches would exclude one another.
+        // Equal branches would exclude each other.
         let key = if different.len() == checks.len() { key } else { "anyOf" };
         if different.len() == 1 {
             append(union.entry("allOf").or_insert_with(|| json!([])), Value::Array(different));
@@ -178,8 +178,9 @@ pub(super) fn is_nullable(node: &Node) -> bool {
     node.get("nullable") == Some(&Value::Bool(true))
 }
 
-/// Whether an API server takes null for an item of that schema: it drops null from fields that are
-/// not nullable and keeps it in lists, and where there is no type it checks an `enum` alone.
+/// Whether an API server takes null for an item of that schema: the server drops null from fields
+/// that are not nullable and keeps it in lists, and where there is no type the server checks an
+/// `enum` alone.
 pub(super) fn takes_null(item: &Node) -> bool {
     let checks = ["type", "x-kubernetes-int-or-string", "enum"];
     !is_nullable(item) && !checks.iter().any(|key| item.contains_key(*key))
@@ -194,16 +195,16 @@ pub(super) fn without_defaults(node: &mut Node) {
     }
 }
 
-/// Kind of a schema, for its union with others.
+/// Kind of a schema, for the union with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind<'a> {
     /// An object with fields or with values under free names.
     Object,
     /// A list.
     Array,
-    /// An integer or a text: the only mixture that has a form of its own.
+    /// An integer or a text: the only mixture that has a structural form.
     IntOrString,
-    /// A text, a number, an integer or a boolean, by the name of its type.
+    /// A text, a number, an integer or a boolean, by the name of the type.
     Scalar(&'a str),
     /// Values of several types, each with conditions.
     Mixture,

@@ -12,7 +12,8 @@ use super::union::{CHECKS, Kind, is_nullable, without_defaults};
 pub(super) const KEEP: &str = "x-kubernetes-preserve-unknown-fields";
 
 impl Lower<'_> {
-    /// The narrowest schema without alternatives that allows every value that one of `nodes` allows.
+    /// The narrowest schema without alternatives that allows every value that any of `nodes`
+    /// allows.
     ///
     /// Equal branches stay as they are. Integer and number become number, integer and text become
     /// int-or-string; other mixtures keep everything, and describe fields and items if they can.
@@ -27,7 +28,7 @@ impl Lower<'_> {
                 kinds.push(kind);
             }
         }
-        // Sorted, so that each combination has one order below.
+        // Sorted, so that each combination has a single order below.
         kinds.sort_unstable();
         let mut wide = match kinds.as_slice() {
             [Kind::Object] => self.fields(nodes),
@@ -51,13 +52,14 @@ impl Lower<'_> {
         wide
     }
 
-    /// Values of several types: everything is kept, and the fields of objects and the items of lists
-    /// are described, because conditions on them may name only what is described outside of them.
+    /// Values of several types: everything is kept, and the fields of objects and the items of
+    /// lists are described, because conditions on them may name only fields and items that are
+    /// described outside of the conditions.
     fn mixture(&mut self, nodes: &[Node]) -> Node {
         let of = |kind: Kind, key: &str, name: &str| {
             let parts = nodes.iter().filter_map(|node| match Kind::of(node) {
                 found if found == kind => Some(node.clone()),
-                // The fields or the items of a mixture that is a part of this one.
+                // The fields or the items of a mixture that is a part of this mixture.
                 Kind::Mixture => {
                     let part = json!({ "type": name, key: node.get(key)? });
                     part.as_object().cloned()
@@ -81,10 +83,11 @@ impl Lower<'_> {
         wide
     }
 
-    /// The fields of several objects in one.
+    /// The fields of several objects in a single object.
     ///
-    /// A field is required when each branch requires it, and has the union of its schemas. It has a
-    /// default only if each branch has the field: the API server would write it into the others.
+    /// A field is required when each branch requires it, and has the union of the branches'
+    /// schemas. The field has a default only if each branch has the field: the API server would
+    /// write the default into the others.
     fn fields(&mut self, nodes: &[Node]) -> Node {
         let mut union = Node::new();
         union.insert("type".to_owned(), "object".into());
@@ -119,8 +122,8 @@ impl Lower<'_> {
 
     /// Adds names that no branch lists, if any branch allows them.
     ///
-    /// `named` says that the union lists names of its own. Structural schemas forbid `properties`
-    /// beside `additionalProperties`, so such a union keeps other names unchecked.
+    /// `named` says that the union lists names. Structural schemas forbid `properties` beside
+    /// `additionalProperties`, so such a union keeps other names unchecked.
     fn rest(&mut self, nodes: &[Node], named: bool, union: &mut Node) {
         let values: Vec<Node> = nodes
             .iter()
@@ -143,7 +146,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The union of lists: one schema for the items of all.
+    /// The union of lists: a single schema for the items of all.
     ///
     /// A branch without `items` makes items of any value.
     fn arrays(&mut self, nodes: &[Node]) -> Node {
@@ -194,10 +197,10 @@ fn value_of(node: &Node, name: &str) -> Option<Node> {
     property(node, name).cloned().or_else(free).or_else(kept)
 }
 
-/// The union of scalars of one type: all their values if each lists its own, and their
+/// The union of scalars of the same type: all values if each branch lists values, and their
 /// descriptions.
 ///
-/// Other checks and the description stay if they are the same everywhere: a bound of one branch does
+/// Other checks and the description stay if they are the same everywhere: a bound of a branch does
 /// not hold for the values of another.
 fn scalars(name: &str, nodes: &[Node]) -> Node {
     let mut union = Node::new();
@@ -227,7 +230,7 @@ fn scalars(name: &str, nodes: &[Node]) -> Node {
     union
 }
 
-/// The note of a documented variant: "- `Value`: its doc comment".
+/// The note of a documented variant: "- `Value`: the doc comment".
 ///
 /// `None` for a branch without a description or without listed values.
 fn variant_note(node: &Node) -> Option<String> {
@@ -238,7 +241,7 @@ fn variant_note(node: &Node) -> Option<String> {
     Some(format!("- {}: {description}", names.join(", ")))
 }
 
-/// Whether a keyword of a scalar may stand in the union if all branches have it.
+/// Whether a keyword of a scalar may stand in the union if all branches have the keyword.
 fn is_common(key: &str) -> bool {
     key != "enum" && (CHECKS.contains(&key) || key == "description")
 }

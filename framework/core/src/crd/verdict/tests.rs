@@ -1,4 +1,5 @@
-//! Definitions that an API server refuses, and the texts that say so before it does.
+//! Definitions that an API server refuses, and the texts that report the fault before the server
+//! does.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use schemars::JsonSchema;

@@ -117,7 +117,7 @@ fn recorded_answers_mean_what_their_reason_says() {
         r#""message":"Internal error occurred: failed calling webhook","reason":"InternalError","details":{"causes":[{"message":"connection refused"}]}"#,
         &["internal"],
     );
-    // A known reason wins over the code: this one is no internal error.
+    // A known reason wins over the code: this Status is no internal error.
     status(500, r#""message":"try again","reason":"ServerTimeout""#, &["server_timeout"]);
     status(
         405,

@@ -1,7 +1,7 @@
 //! Lists and maps, from collections of other values.
 //!
-//! A `Vec` of other values is left out, because it could not be told from a `Vec` of the field's
-//! own: `[..values]` takes every iterator.
+//! A `Vec` of other values is left out, because the compiler could not distinguish such a `Vec`
+//! from a `Vec` of the field's own: `[..values]` takes every iterator.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,7 @@
 //! The conversions of `object!`: from the values that users have to the types that fields have.
 //!
-//! A conversion never loses anything and never fails. Options are no matter of this trait: the
-//! macro accepts a value for each field that is an option of its type.
+//! A conversion never loses anything and never fails. Options do not concern this trait: the macro
+//! accepts a value for each field that is an option of the value's type.
 
 mod collections;
 mod kubernetes;
@@ -10,12 +10,12 @@ mod texts;
 
 /// A value that `object!` accepts for a field of type `T`.
 ///
-/// Implemented for `T` itself and for `&T`; for the texts that become a `String`; for numbers that
-/// fit without loss; for texts and numbers that become an `IntOrString` or a `Quantity`; for arrays,
-/// slices and maps of such values. Each of them, and an `Option` of it, is also accepted where a
-/// field is an `Option<T>`.
+/// Implemented for `T` and for `&T`; for the texts that become a `String`; for numbers that fit
+/// without loss; for texts and numbers that become an `IntOrString` or a `Quantity`; for arrays,
+/// slices and maps of such values. Each of these types, and an `Option` of the type, is also
+/// accepted where a field is an `Option<T>`.
 ///
-/// Implement it for a type of your own to write its values as something shorter:
+/// Implement the trait for a type of your own to write values in a shorter form:
 ///
 /// ```
 /// # extern crate windlass_core as windlass;

@@ -2,7 +2,7 @@
 //!
 //! Only fields of the two widths that Kubernetes has, `i32` and `i64`, take other types. With a
 //! single type to choose from, the compiler gives that type to an integer without suffix, as in
-//! `if tls { 443 } else { 80 }`; with several it chooses `i32`, from which both of them convert.
+//! `if tls { 443 } else { 80 }`; with several it chooses `i32`, which fields of both widths accept.
 
 use super::values;
 

@@ -10,7 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::{Value, from_value, json, to_value};
 
-/// `windlass::object!`, which a crate above this one declares.
+/// `windlass::object!`, which a crate above this crate declares.
 macro_rules! object {
     ($($literal:tt)*) => {
         windlass_macros::object_literal!(::windlass; $($literal)*)

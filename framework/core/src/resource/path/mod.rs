@@ -2,7 +2,7 @@
 //!
 //! The macro generates a walk: a function that goes from the object to the field by references, so
 //! that the compiler checks each segment. The same function, run without an object, collects the
-//! names of the fields in JSON, which depend on the types that it passes ([`names`]).
+//! names of the fields in JSON, which depend on the types on the way ([`names`]).
 
 // DESIGN.md, 133: A path is a walk over references
 
@@ -34,12 +34,13 @@ pub type WalkFn<K, V> = for<'a> fn(Walk<'a, K>) -> Walk<'a, V>;
 
 /// The path of a field of `K` whose value is a `V`; made by `windlass::path!`.
 ///
-/// The compiler has checked the path: each segment is a field of the type before it. Options and
-/// boxes on the way are passed by themselves, and are no part of `V`. The names in JSON are found
+/// The compiler has checked the path: each segment is a field of the preceding type. Options and
+/// boxes on the way are passed automatically, and are no part of `V`. The names in JSON are found
 /// when they are asked for.
 ///
 /// `path!(Website: spec.ports[].number)` leads to each element of a list or value of a map,
-/// `spec.ports[0].number` to one element, and `metadata.labels["app"]` to one value of a map.
+/// `spec.ports[0].number` to a single element, and `metadata.labels["app"]` to a single value of a
+/// map.
 ///
 /// ```ignore
 /// let replicas = windlass::path!(Website: spec.template.replicas);
@@ -75,8 +76,8 @@ impl<K, V> FieldPath<K, V> {
     /// Returns the segments of the path, with names as they are in JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when a type on the way does not show its names: it implements
-    /// `Deserialize` by hand, or with serde's `flatten`, and does not derive `Schema`.
+    /// [`ErrorKind::Usage`] when a type on the way does not show the names: the type implements
+    /// `Deserialize` by hand or with serde's `flatten`, and does not derive `Schema`.
     pub fn segments(&self) -> Result<Vec<Segment>, Error> {
         (self.walk)(Walk::types()).segments().map_err(|why| {
             let message = format!("cannot name a field of {} in JSON: {why}", short_name::<K>());
@@ -84,7 +85,7 @@ impl<K, V> FieldPath<K, V> {
         })
     }
 
-    /// Returns the path as kubectl and columns write it: `.spec.template.replicas`,
+    /// Returns the path in the notation of kubectl and columns: `.spec.template.replicas`,
     /// `.spec.ports[*].number`, `.metadata.labels.app`.
     ///
     /// # Errors
@@ -96,8 +97,8 @@ impl<K, V> FieldPath<K, V> {
     /// Returns the path as a JSON pointer (RFC 6901), for JSON patches: `/spec/template/replicas`.
     ///
     /// # Errors
-    /// As [`segments`](Self::segments); and [`ErrorKind::Usage`] when the path leads to each element
-    /// of a list: a pointer names one value.
+    /// As [`segments`](Self::segments); and [`ErrorKind::Usage`] when the path leads to each
+    /// element of a list: a pointer names a single value.
     pub fn json_pointer(&self) -> Result<String, Error> {
         let segments = self.segments()?;
         segment::json_pointer(&segments).ok_or_else(|| {
@@ -110,12 +111,12 @@ impl<K, V> FieldPath<K, V> {
         })
     }
 
-    /// Returns the value in `object`, if it has one; of several the first.
+    /// Returns the value in `object`, if the object has such a value; of several the first.
     pub fn get<'a>(&self, object: &'a K) -> Option<&'a V> {
         (self.walk)(Walk::of(object)).into_values().into_iter().next()
     }
 
-    /// Returns each value in `object`: one or none, or several behind `[]`.
+    /// Returns each value in `object`: at most one, or several behind `[]`.
     pub fn values<'a>(&self, object: &'a K) -> Vec<&'a V> {
         (self.walk)(Walk::of(object)).into_values()
     }

@@ -1,9 +1,9 @@
 //! Names of fields in JSON, found through the type that has the field.
 //!
 //! Generated code calls `(&&&walk.container()).field_source()`: method resolution takes the impl
-//! that needs the fewest references, so a type with a table of names ([`FieldNames`]) comes before a
-//! type that only serde can read, and that before any other type. The choice is made where the type
-//! is known, as no bound of a generic function could make it.
+//! that needs the fewest references, so a type with a table of names ([`FieldNames`]) comes before
+//! a type that only serde can read, and such a type before any other type. The choice is made where
+//! the type is known, as no bound of a generic function could make it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,14 +18,15 @@ use super::short_name;
 pub enum Name {
     /// The field stands under this name.
     Named(&'static str),
-    /// The fields of the field's value stand in place of it.
+    /// The fields of the field's value take the place of the field.
     Flattened,
 }
 
-/// Function from the identifier of a field to its name in JSON; the error says why there is none.
+/// Function from the identifier of a field to the field's name in JSON; the error gives the reason
+/// for a missing name.
 pub type FieldSource = fn(&'static str) -> Result<Name, String>;
 
-/// A type without a value of it.
+/// A type without a value of that type.
 pub struct TypeOf<T>(PhantomData<fn() -> T>);
 
 impl<T> TypeOf<T> {
@@ -119,13 +120,13 @@ fn no_names<T>(rust: &str) -> String {
 }
 
 /// Returns a name without case and underscores: `external_i_ps`, `externalIPs` and `external_ips`
-/// are one.
+/// are the same name.
 fn folded(name: &str) -> String {
     let plain = name.chars().filter(|c| c.is_alphanumeric());
     plain.flat_map(char::to_lowercase).collect()
 }
 
-/// A deserializer that fails with the names of the struct that it is asked for.
+/// A deserializer that fails with the names of the struct that was asked for.
 struct Probe;
 
 /// The names; `None` if something else than a struct was asked for.
@@ -167,7 +168,7 @@ impl<'de> Deserializer<'de> for Probe {
         Err(Expected(Some(fields)))
     }
 
-    // A newtype is written as its content.
+    // A newtype is written as the content.
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         _: &'static str,

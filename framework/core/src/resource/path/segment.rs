@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-/// One step of a path in JSON.
+/// A step of a path in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Segment {
-    /// A field of an object, or one value of a map, by its name.
+    /// A field of an object, or a value of a map, by name.
     Field(String),
-    /// One element of a list, by its position.
+    /// An element of a list, by position.
     Item(usize),
     /// Each element of a list, or each value of a map.
     Each,
@@ -39,7 +39,7 @@ fn is_plain(name: &str) -> bool {
     !name.contains(['.', '\\'])
 }
 
-/// Returns the notation of RFC 6901; `None` when the path does not name one value.
+/// Returns the notation of RFC 6901; `None` when the path does not name a single value.
 pub(crate) fn json_pointer(segments: &[Segment]) -> Option<String> {
     let mut pointer = String::new();
     for segment in segments {
@@ -83,7 +83,7 @@ pub(crate) fn parsed(path: &str) -> Result<Vec<Segment>, String> {
     Ok(segments)
 }
 
-/// Returns the place of the bracket that closes the one before `inside`.
+/// Returns the place of the bracket that closes the bracket before `inside`.
 fn closing(inside: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     for (place, c) in inside.char_indices() {
@@ -127,8 +127,8 @@ fn bracket(inside: &str) -> Result<Segment, String> {
     }
 }
 
-/// Checks the condition of a filter: kubectl knows comparisons with a value, and no other operators. An
-/// API server stores a wrong filter of a column, which then stays empty.
+/// Checks the condition of a filter: kubectl knows comparisons with a value, and no other
+/// operators. An API server stores a wrong filter of a column, which then stays empty.
 fn filter(condition: &str) -> Result<(), String> {
     let inside = condition.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let Some(inside) = inside else {
@@ -171,7 +171,7 @@ fn is_comparison(c: char) -> bool {
     matches!(c, '=' | '!' | '<' | '>')
 }
 
-/// Whether a text is what a filter compares with: a text in quotes, a number, a truth value or a field.
+/// Whether a text is an operand of a filter: a text in quotes, a number, a truth value or a field.
 fn is_value(text: &str) -> bool {
     let is_text = |quote: char| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
     is_text('"')
@@ -181,7 +181,7 @@ fn is_value(text: &str) -> bool {
         || matches!(text, "true" | "false")
 }
 
-/// Reads a name up to the next dot or bracket; `\` takes the next character as it is.
+/// Reads a name up to the next dot or bracket; `\` takes the next character literally.
 fn name(text: &str) -> (String, &str) {
     let mut name = String::new();
     let mut chars = text.char_indices();

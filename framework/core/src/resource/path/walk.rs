@@ -11,11 +11,12 @@ use super::names::{FieldSource, Name, TypeOf};
 /// The values that a path has reached, or only their type.
 pub struct Walk<'a, T> {
     found: Found<'a, T>,
-    /// The names on the way, or the reason why one is not known; `None` unless they are asked for.
+    /// The names on the way, or the reason for a missing name; `None` unless the caller wants
+    /// names.
     names: Option<Box<Result<Vec<Segment>, String>>>,
 }
 
-/// References to values; a list only if the path passes one.
+/// References to values; a list only if the path passes a list.
 enum Found<'a, T> {
     Nothing,
     One(&'a T),
@@ -73,7 +74,7 @@ impl<'a, T> Walk<'a, T> {
         C::each(self.same())
     }
 
-    /// Goes to one element of a list.
+    /// Goes to an element of a list.
     pub fn item<C: ListItems + 'a>(self, place: usize) -> C::Item<'a>
     where
         Self: SameAs<Walk<'a, C>>,
@@ -81,7 +82,7 @@ impl<'a, T> Walk<'a, T> {
         C::item(self.same(), place)
     }
 
-    /// Goes to one value of a map.
+    /// Goes to a value of a map.
     pub fn key<C: MapEntries + 'a>(self, name: &'static str) -> C::Value<'a>
     where
         Self: SameAs<Walk<'a, C>>,
@@ -114,7 +115,7 @@ impl<'a, T> Walk<'a, T> {
         }
     }
 
-    /// Whether the walk has reached the same values as the other one.
+    /// Whether the walk has reached the same values as the other walk.
     pub fn has_values_of(&self, other: &Self) -> bool
     where
         T: PartialEq,
@@ -185,8 +186,8 @@ impl<'a, T> Walk<'a, T> {
     }
 }
 
-// The methods `inner` of these types come before that of the trait, which leaves all others as they
-// are. Generated code calls it several times: an option may hold a box.
+// The methods `inner` of these types come before the method of the trait, which leaves all others
+// as they are. Generated code calls `inner` several times: an option may hold a box.
 
 impl<'a, T> Walk<'a, Option<T>> {
     /// Goes into the option.
@@ -228,12 +229,12 @@ pub trait Inner: Sized {
 impl<T> Inner for Walk<'_, T> {}
 
 // Steps return an associated type instead of `Walk<'a, …>`. Behind a field that does not exist the
-// compiler then knows nothing of the next receiver, and reports the field alone; of a `Walk` of an
+// compiler then has no type of the next receiver, and reports the field alone; of a `Walk` of an
 // unknown type it would report every method `inner` as well.
 
-/// Holds for a type and itself. A method with a bound on a parameter of its own, which this trait
-/// makes the same as that of the type, reports the bound with its own text (E0277); with a bound on
-/// the parameter of the type the method would not exist (E0599).
+/// Holds only for two equal types. A method with a bound on a separate parameter, which
+/// this trait makes the same as the parameter of the type, reports the bound with the trait's text
+/// (E0277); with a bound on the parameter of the type the method would not exist (E0599).
 pub trait SameAs<T> {
     /// The same value.
     fn same(self) -> T;
@@ -284,7 +285,7 @@ pub trait Items: Sized {
     fn each(walk: Walk<'_, Self>) -> Self::Each<'_>;
 }
 
-/// Lists: `[0]` leads to one element.
+/// Lists: `[0]` leads to a single element.
 #[diagnostic::on_unimplemented(
     message = "`[0]` stands behind a list, and this field is a `{Self}`",
     label = "this field is a `{Self}`"
@@ -298,7 +299,7 @@ pub trait ListItems: Sized {
     fn item(walk: Walk<'_, Self>, place: usize) -> Self::Item<'_>;
 }
 
-/// Maps by texts: `["name"]` leads to one value.
+/// Maps by texts: `["name"]` leads to a single value.
 #[diagnostic::on_unimplemented(
     message = "`[\"…\"]` stands behind a map of texts, and this field is a `{Self}`",
     label = "this field is a `{Self}`"

@@ -1,4 +1,4 @@
-//! Errors of JSON that does not decode into a type, without the values in it.
+//! Errors of JSON that does not decode into a type, without the values of the JSON.
 //!
 //! serde quotes the offending input (`invalid type: string "…"`, `unknown variant`, `unknown
 //! field`), and types put values into texts of their own (`cannot parse "…" as a time`). A value
@@ -6,10 +6,10 @@
 //! debug pages have other readers than the object.
 //!
 //! So the input is decoded once more, with an error type that receives the parts of the error and
-//! keeps those that come from the type: the path, the kind of value at it, and the type's
+//! keeps those that come from the type: the path, the kind of value at that path, and the type's
 //! expectation. Names of unknown fields and variants are data, and so are the keys of maps (`*` in
 //! a path), since serde does not distinguish a misspelt name from a value. Texts of a type's own
-//! are left out, because no mark shows which part of them is a value.
+//! are left out, because no mark shows which part of such a text is a value.
 
 // DESIGN.md, 71: Decoding errors name no values
 
@@ -22,14 +22,14 @@ use serde_json::Value;
 use super::node::{Fault, Node};
 use super::times;
 
-/// The reason for which JSON does not decode. Its texts contain no value.
+/// The reason for which JSON does not decode. The texts contain no value.
 pub struct Undecodable {
     /// Place and reason.
     text: String,
 }
 
 impl Undecodable {
-    /// Builds the error without the input: its place, and for invalid JSON the reason.
+    /// Builds the error without the input: the place, and for invalid JSON the reason.
     #[doc(hidden)]
     pub fn of(error: &serde_json::Error) -> Self {
         let text = if error.is_data() {
@@ -84,8 +84,8 @@ fn bring_near(value: &mut Value) {
     }
 }
 
-/// Returns the fault of `value` as a `T`; `None` when none is found, or only one that must not be
-/// shown.
+/// Returns the fault of `value` as a `T`; `None` when none is found, or only a fault that must not
+/// be shown.
 fn fault<T: DeserializeOwned>(value: &Value) -> Option<Undecodable> {
     // The type's own code runs a second time, and may panic.
     let decoded = catch_unwind(AssertUnwindSafe(|| T::deserialize(Node(value)).err()));

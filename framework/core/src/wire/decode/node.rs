@@ -72,7 +72,7 @@ fn one_of(names: &[&str]) -> String {
 
 impl de::Error for Fault {
     fn custom<T: fmt::Display>(_: T) -> Self {
-        // The text is dropped: it may quote the value.
+        // The text is dropped: the text may quote the value.
         Self::new("a value that its type refuses")
     }
 
@@ -110,7 +110,7 @@ impl de::Error for Fault {
 pub(super) struct Node<'de>(pub(super) &'de Value);
 
 impl<'de> Node<'de> {
-    /// Passes the value to the visitor as the type that it has.
+    /// Passes the value to the visitor as the value's own type.
     fn any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.0 {
             Value::Null => visitor.visit_unit(),
@@ -208,7 +208,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
     ) -> Result<V::Value, Fault> {
         match self.0 {
             Value::String(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
-            // An externally tagged variant: its name is the only member.
+            // An externally tagged variant: the variant's name is the only member.
             Value::Object(members) if members.len() == 1 => {
                 visitor.visit_enum(MapAccessDeserializer::new(NodeMembers::of(members)))
             }
@@ -250,7 +250,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 struct NodeMembers<'de> {
     /// Members that were not read yet.
     left: serde_json::map::Iter<'de>,
-    /// The value that is next, and its name if the type has a field for it.
+    /// The next value, and the value's name if the type has a field for it.
     next: Option<(Option<&'de str>, &'de Value)>,
 }
 
@@ -279,8 +279,8 @@ impl<'de> MapAccess<'de> for NodeMembers<'de> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        // A type that asks for a value before its name: a fault of the type, about which nothing is
-        // known.
+        // A type that asks for a value before the name: a fault of the type, without further
+        // knowledge.
         let Some((name, value)) = self.next.take() else { return Err(Fault::default()) };
         let read = seed.deserialize(Node(value));
         read.map_err(|fault| fault.below(format!(".{}", name.unwrap_or("*"))))
@@ -300,8 +300,8 @@ macro_rules! as_number {
     };
 }
 
-/// The name of a member, which may be read as a number. It names a field or variant when it is read
-/// as an identifier; maps read their keys as their own type.
+/// The name of a member, which may be read as a number. The name stands for a field or variant when
+/// read as an identifier; maps read their keys as their own type.
 struct Name<'de, 'a>(&'de str, &'a Cell<bool>);
 
 impl<'de> Deserializer<'de> for Name<'de, '_> {

@@ -37,7 +37,7 @@ pub(crate) fn decoded<T: DeserializeOwned>(text: &str) -> Option<T> {
     is_whole.then_some(decoded)
 }
 
-/// A value that begins at `start`; its end is known once it was read or skipped.
+/// A value that begins at `start`; the end is known once the value was read or skipped.
 struct Value<'de> {
     /// The text that contains the value.
     text: &'de str,
@@ -45,14 +45,14 @@ struct Value<'de> {
     odd: &'de Cell<bool>,
     /// Position of the first byte.
     start: usize,
-    /// Position behind the last byte; `None` until it is known.
+    /// Position behind the last byte; `None` until the end is known.
     end: Option<usize>,
-    /// Levels of objects that may still be entered; deeper ones are left to `serde_json`.
+    /// Levels of objects that may still be entered; deeper objects are left to `serde_json`.
     depth: u8,
 }
 
 impl<'de> Value<'de> {
-    /// Returns the end of the value; scans for it if it was not read yet.
+    /// Returns the end of the value; scans for the end if the value was not read yet.
     fn end(&mut self) -> Option<usize> {
         if self.end.is_none() {
             self.end = crate::wire::scanner::scan::value_end(self.text.as_bytes(), self.start).ok();
@@ -70,7 +70,7 @@ impl<'de> Value<'de> {
         let odd = self.odd;
         let rest = self.text.get(self.start..).ok_or_else(|| unusual(odd))?;
         let cursor = Cursor::open(rest.as_bytes()).map_err(|_| unusual(odd))?;
-        // Above zero: `is_object` has checked it.
+        // Above zero: `is_object` has checked the depth.
         let depth = self.depth - 1;
         let mut members = TextMembers { text: rest, odd, cursor, next: None, depth };
         let read = visitor.visit_map(&mut members)?;
@@ -100,7 +100,7 @@ impl<'de> Value<'de> {
     }
 }
 
-/// An error that also marks the text as one for `serde_json`.
+/// An error that also marks the text as a case for `serde_json`.
 fn unusual(odd: &Cell<bool>) -> Error {
     odd.set(true);
     Error::custom("unusual JSON")

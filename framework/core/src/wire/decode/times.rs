@@ -2,10 +2,11 @@
 //!
 //! The API server stores times up to the end of the year 9999, and "never" is mostly written as
 //! 9999-12-31T23:59:59Z. `jiff::Timestamp`, in which k8s-openapi decodes times, ends a day earlier.
-//! Such a time is read as 9999-12-30T22:00:00 with its own fraction, which is as far away, and is
-//! written as the last second of the year with that fraction. So "never" stays "never" when it is
-//! read and written back unchanged. Only a document that does not decode otherwise pays for this,
-//! and only the refused value is replaced: other texts that look like times are left alone.
+//! Such a time is read as 9999-12-30T22:00:00 with the original fraction, which is as far away, and
+//! is written as the last second of the year with that fraction. So "never" stays "never" when read
+//! and written back unchanged. Only a document that does not decode otherwise pays for this
+//! treatment, and only the refused value is replaced: other texts that look like times are left
+//! alone.
 //!
 //! Not covered: times before the year -9999, which no API server writes; fields behind
 //! `#[serde(flatten)]` or in untagged enums, for which serde does not report the place.
@@ -25,10 +26,10 @@ use crate::wire::text_of;
 const LAST: &str = "9999-12-30T22:00:00";
 /// The last second that can be written.
 const NEVER: &str = "9999-12-31T23:59:59";
-/// Most such times in one object; more are an error.
+/// Most such times in an object; more are an error.
 const MOST: usize = 64;
 
-/// Parses a time; one that is too late becomes the last that can be held.
+/// Parses a time; a time that is too late becomes the last that can be held.
 #[doc(hidden)]
 pub fn read(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(|| near(text)?.parse().ok())
@@ -39,7 +40,7 @@ pub(crate) fn near(text: &str) -> Option<String> {
     Some(format!("{LAST}{}Z", far(text)?))
 }
 
-/// Returns the fraction, with its point, of a time that is too late to be held; `None` for other
+/// Returns the fraction, with the point, of a time that is too late to be held; `None` for other
 /// texts.
 fn far(text: &str) -> Option<&str> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -88,7 +89,7 @@ pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     decoded(json, |json| serde_json::from_str(text_of(json)?))
 }
 
-/// Returns the refused text, if it is such a time: its start, and its replacement.
+/// Returns the refused text, if the text is such a time: the start and the replacement.
 fn refused(json: &[u8], error: &serde_json::Error) -> Option<(usize, String)> {
     let lines = json.split_inclusive(|byte| *byte == b'\n');
     let line: usize = lines.take(error.line().checked_sub(1)?).map(<[u8]>::len).sum();

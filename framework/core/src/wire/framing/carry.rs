@@ -2,15 +2,15 @@
 
 /// Largest piece that is kept whole, by default, in bytes; the size of client-go's watch frames.
 pub const MAX_PIECE: usize = 16 * 1024 * 1024;
-/// Bytes that are kept of a piece that is too large, for its metadata.
+/// Bytes that are kept of a piece that is too large, for the metadata.
 pub(crate) const KEPT_BEGINNING: usize = 256 * 1024;
 
-/// A piece of a stream: whole, or only the beginning of one that was too large to keep.
+/// A piece of a stream: whole, or only the beginning of a piece that was too large to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawItem<'a> {
     /// The piece, complete.
     Whole(&'a [u8]),
-    /// The first bytes, at most 256 KiB, of a piece beyond the limit: enough to identify its
+    /// The first bytes, at most 256 KiB, of a piece beyond the limit: enough to identify the
     /// object.
     TooLarge(&'a [u8]),
 }
@@ -18,11 +18,11 @@ pub enum RawItem<'a> {
 /// Bytes that were carried over from earlier reads.
 #[derive(Debug, Default)]
 pub(crate) struct Carry {
-    /// The bytes; its capacity is reused for the next piece.
+    /// The bytes; the buffer's capacity is reused for the next piece.
     bytes: Vec<u8>,
     /// Largest piece that is kept whole, in bytes.
     limit: usize,
-    /// Whether the current piece is beyond the limit, so that further bytes of it are dropped.
+    /// Whether the current piece is beyond the limit, so that further bytes are dropped.
     too_large: bool,
 }
 
@@ -67,7 +67,7 @@ impl Carry {
         self.bytes.shrink_to(kept);
     }
 
-    /// Completes the piece with its `end` and returns it; call `clear` after its use. A piece that
+    /// Completes the piece with `end` and returns the piece; call `clear` after use. A piece that
     /// needed no carrying is returned without a copy.
     pub(crate) fn complete<'a>(&'a mut self, end: &'a [u8]) -> RawItem<'a> {
         if self.is_empty() {
@@ -83,7 +83,7 @@ impl Carry {
     /// Prepares for the next piece.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
-        // One large object must not pin its size for the life of the stream.
+        // One large object must not fix the buffer's size for the life of the stream.
         self.bytes.shrink_to(KEPT_BEGINNING);
         self.too_large = false;
     }

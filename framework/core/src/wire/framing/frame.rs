@@ -1,9 +1,9 @@
-//! Splitting of a WATCH body into frames, one JSON document a line, while it arrives.
+//! Splitting of a WATCH body into frames, one JSON document per line, on arrival.
 //!
-//! A frame that lies in one read is passed on in place; one that spans reads is assembled in one
-//! reused buffer. A frame without its newline is never passed on: the connection broke inside it,
-//! and the next watch delivers it again. The reader decides for how long a frame may take: see
-//! [`FrameDecoder::is_inside`].
+//! A frame that lies in a single read is passed on in place; a frame that spans reads is assembled
+//! in a reused buffer. A frame without a newline is never passed on: the connection broke inside
+//! the frame, and the next watch delivers the object again. The reader decides for how long a frame
+//! may take: see [`FrameDecoder::is_inside`].
 
 // DESIGN.md, 24: A watch frame ends at the end of its line
 
@@ -24,9 +24,9 @@ pub enum EventType {
     Added,
     /// The object changed.
     Modified,
-    /// The object is gone; this is its last state.
+    /// The object is gone; the frame has the last state.
     Deleted,
-    /// Nothing changed up to the object's version, which is its only content.
+    /// Nothing changed up to the object's version, which is the only content.
     Bookmark,
     /// The watch failed; the object is a Status.
     Error,
@@ -44,14 +44,14 @@ const TYPES: [(&[u8], EventType); 5] = [
 ];
 
 impl EventType {
-    /// Reads the type with its quotes; an escaped spelling is [`Unknown`](Self::Unknown).
+    /// Reads the type with quotes; an escaped spelling is [`Unknown`](Self::Unknown).
     fn of(value: &[u8]) -> Self {
         let known = |value: &[u8]| TYPES.iter().find(|(name, _)| *name == value);
         known(value).map_or(Self::Unknown, |(_, event)| *event)
     }
 }
 
-/// One frame of a watch: the type of the event, and the object's bytes.
+/// A frame of a watch: the type of the event, and the object's bytes.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -66,8 +66,8 @@ impl EventType {
 pub struct Frame<'a> {
     /// The type of the event.
     pub event: EventType,
-    /// The object as it is in the frame. Only its end was searched for: it may be undecodable JSON,
-    /// or not UTF-8.
+    /// The object as it stands in the frame. Only the end was searched for: the bytes may be
+    /// undecodable JSON, or not UTF-8.
     pub object: &'a [u8],
 }
 
@@ -75,7 +75,7 @@ impl<'a> Frame<'a> {
     /// Reads a complete frame, as [`FrameDecoder::push`] delivers it.
     ///
     /// # Errors
-    /// The line is not one object with the members `type` and `object`.
+    /// The line is not a single object with the members `type` and `object`.
     pub fn of(line: &'a [u8]) -> Result<Self, Malformed> {
         // Nearly all frames are written in this form, which needs no scan of their members.
         if let Some(frame) = Self::usual(line) {
@@ -90,7 +90,7 @@ impl<'a> Frame<'a> {
             }
             true
         })?;
-        // A line that goes on behind its object is no frame (A4: a partial frame is never
+        // A line that goes on behind the object is no frame (A4: a partial frame is never
         // delivered).
         if close.is_none_or(|close| skip_space(line, close + 1) < line.len()) {
             return Err(Malformed::new("a watch frame does not end with its closing brace"));
@@ -118,14 +118,14 @@ impl<'a> Frame<'a> {
         Ok((Self::of(line)?, None))
     }
 
-    /// Reads the beginning of a frame that was too large: its type, and the part of the object that
+    /// Reads the beginning of a frame that was too large: the type, and the part of the object that
     /// was kept. API servers write the type first.
     ///
     /// # Errors
     /// Type or object are not in the part that was kept.
     pub fn of_beginning(line: &'a [u8]) -> Result<Self, Malformed> {
         let (mut event, mut object, mut seen) = (None, None, None);
-        // Fails at the end of the kept part; the members before it were seen.
+        // Fails at the end of the kept part; the members before the end were seen.
         let _ = members(line, &mut |member| {
             match member.name {
                 b"type" => event = Some(EventType::of(member.value)),
@@ -145,9 +145,9 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Returns the Status in an [`Error`](EventType::Error) frame, as far as it can be read. For
-    /// any other object its `code` is 0, its `reason` empty, and its `message` the object's text,
-    /// cut to 2 KiB.
+    /// Returns the Status in an [`Error`](EventType::Error) frame, as far as readable. For any
+    /// other object `code` is 0, `reason` is empty, and `message` is the object's text, cut to 2
+    /// KiB.
     pub fn status(&self) -> ApiStatus {
         let status = serde_json::from_slice(self.object).unwrap_or_else(|_| self.parts_of_status());
         if status.code != 0 || !status.reason.is_empty() {
@@ -169,22 +169,22 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Reads a frame as Go writes it, `{"type":"…","object":{…}}`. Nine tenths of the bytes are the
-    /// object's, and finding its end at the line's end costs a tenth of scanning it.
+    /// Reads a frame in Go's form, `{"type":"…","object":{…}}`. Nine tenths of the bytes are the
+    /// object's, and finding the object's end at the line's end costs a tenth of a scan.
     fn usual(line: &'a [u8]) -> Option<Self> {
         let frame = Self::hasty(line)?;
         let inner = frame.object.strip_prefix(b"{")?;
         closes_at_its_end(inner).then_some(frame)
     }
 
-    /// As [`usual`](Self::usual), without checking that the object goes on to its end.
+    /// As [`usual`](Self::usual), without checking that the object goes on to the end of the frame.
     fn hasty(line: &'a [u8]) -> Option<Self> {
         let rest = line.strip_prefix(b"{\"type\":")?;
         let known = |(name, event): &(&[u8], _)| Some((*event, rest.strip_prefix(*name)?));
         let (event, rest) = TYPES.iter().find_map(known)?;
         let rest = rest.strip_prefix(b",\"object\":")?;
         let end = rest.iter().rposition(|byte| !is_space(*byte))?;
-        // The last brace is the frame's, and the object ends before it.
+        // The last brace is the frame's, and the object ends before that brace.
         let object = rest[..=end].strip_suffix(b"}")?;
         object.starts_with(b"{").then_some(Self { event, object })
     }
@@ -197,9 +197,9 @@ fn unfinished(bytes: &[u8]) -> Option<&[u8]> {
     Some(&rest[skip_space(rest, 0)..])
 }
 
-/// Whether a brace that was opened before `rest` is closed by its last byte. Braces in texts count,
-/// too. The result can be wrong only for a frame with more members behind its object and with
-/// unbalanced braces in its texts; its object then fails to decode.
+/// Whether a brace that was opened before `rest` is closed by the last byte. Braces in texts count,
+/// too. The result can be wrong only for a frame with more members behind the object and with
+/// unbalanced braces in texts; the object then fails to decode.
 fn closes_at_its_end(rest: &[u8]) -> bool {
     let [inner @ .., b'}'] = rest else { return false };
     let mut depth = 1;
@@ -209,7 +209,7 @@ fn closes_at_its_end(rest: &[u8]) -> bool {
     blocks.iter().chain([&last]).all(|block| stays_open(block, &mut depth)) && depth == 1
 }
 
-/// Follows the depth through a block; false when it reaches zero on the way.
+/// Follows the depth through a block; false when the depth reaches zero on the way.
 #[inline]
 fn stays_open(block: &[u8; BLOCK], depth: &mut u32) -> bool {
     let (opens, closes) = braces(block);
@@ -221,7 +221,7 @@ fn stays_open(block: &[u8; BLOCK], depth: &mut u32) -> bool {
     opens.balance(closes, depth) || (0..4).all(|part| quarter_stays_open(part, depth))
 }
 
-/// Follows the depth mark by mark; false when it reaches zero on the way.
+/// Follows the depth mark by mark; false when the depth reaches zero on the way.
 fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
     let (opens, closes) = (opens.in_order(), closes.in_order());
     let mut both = opens | closes;
@@ -239,7 +239,7 @@ fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
     true
 }
 
-/// Splits the body of a watch into frames while it arrives; feed it the body's pieces in order.
+/// Splits the body of a watch into frames on arrival; feed the body's pieces in order.
 ///
 /// A newline ends a frame, also after a carriage return. Blank lines, which proxies and servers
 /// send to keep connections open, are skipped. Of a frame beyond the limit only the beginning is
@@ -289,7 +289,7 @@ impl FrameDecoder {
         self.carry.limit()
     }
 
-    /// Takes the next piece and calls `each` for every frame that ends in it, in order.
+    /// Takes the next piece and calls `each` for every frame that ends in the piece, in order.
     pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(RawItem<'_>)) {
         while let Some(end) = memchr(b'\n', piece) {
             let part = self.carry.complete(&piece[..end]);

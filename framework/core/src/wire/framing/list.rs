@@ -1,10 +1,10 @@
-//! Splitting of a LIST body into its items while it streams; holds one unfinished item at most.
+//! Splitting of a LIST body into items during the transfer; holds at most one unfinished item.
 
 use super::carry::{Carry, RawItem};
 use crate::wire::scanner::members::{text, value_at_plain_path};
 use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 
-/// The members of a list beside its items.
+/// The members of a list beside the items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListMeta {
     /// `metadata.resourceVersion`, from which a watch continues.
@@ -51,7 +51,7 @@ enum Field {
     Other,
 }
 
-/// The splitter of one list; feed it the body's pieces in order, then `finish`.
+/// The splitter of a single list; feed the body's pieces in order, then `finish`.
 #[derive(Debug)]
 pub struct ListSplitter {
     /// The token that comes next.
@@ -64,7 +64,7 @@ pub struct ListSplitter {
     carry: Carry,
     /// The members that were read so far.
     meta: ListMeta,
-    /// Whether `items` has come, null included: without it the body is no list.
+    /// Whether `items` has come, null included: without `items` the body is no list.
     has_items: bool,
 }
 
@@ -87,7 +87,7 @@ impl ListSplitter {
         }
     }
 
-    /// Takes the next piece and calls `each` for every item that ends in it.
+    /// Takes the next piece and calls `each` for every item that ends in the piece.
     #[doc(hidden)]
     pub fn push(
         &mut self,
@@ -103,7 +103,7 @@ impl ListSplitter {
                     return Ok(());
                 };
                 self.scan = None;
-                // Moved out, because `complete` borrows it while `token` changes `self`.
+                // Moved out, because `complete` borrows the carry while `token` changes `self`.
                 let mut carry = std::mem::take(&mut self.carry);
                 let outcome = self.token(carry.complete(&piece[at..at + length]), each);
                 carry.clear();
@@ -119,7 +119,7 @@ impl ListSplitter {
         Ok(())
     }
 
-    /// Handles a byte between values; returns 0 when it begins a value.
+    /// Handles a byte between values; returns 0 when the byte begins a value.
     fn punctuation(&mut self, byte: u8) -> Result<usize, Malformed> {
         let (next, used) = match (self.at, byte) {
             (SplitterState::Start, b'{') => (SplitterState::FirstName, 1),
@@ -136,7 +136,8 @@ impl ListSplitter {
             (SplitterState::FirstItem | SplitterState::AfterItem, b']') => {
                 (SplitterState::AfterValue, 1)
             }
-            // A value that is no object is an item nevertheless: one bad item does not end a list.
+            // A value that is no object is an item nevertheless: a single bad item does not end a
+            // list.
             (SplitterState::FirstItem | SplitterState::Item, byte)
                 if !matches!(byte, b',' | b':' | b']' | b'}') =>
             {
@@ -150,7 +151,7 @@ impl ListSplitter {
         };
         self.has_items |= next == SplitterState::FirstItem;
         self.at = next;
-        // The byte begins a value: the scan receives it again.
+        // The byte begins a value: the scan receives the byte again.
         if used == 0 {
             self.scan = Some(ValueScan::default());
         }
@@ -165,8 +166,8 @@ impl ListSplitter {
     ) -> Result<(), Malformed> {
         match self.at {
             SplitterState::Name => {
-                // A name with escapes is none of these, and its value is skipped: API servers write
-                // none.
+                // A name with escapes is none of these, and the value is skipped: API servers write
+                // no such names.
                 self.field = match part {
                     RawItem::Whole(b"\"items\"") => Field::Items,
                     RawItem::Whole(b"\"metadata\"") => Field::Metadata,
@@ -219,7 +220,7 @@ impl ListSplitter {
             return Err(Malformed::new("the answer has no `items`: it is not a list"));
         }
         if self.meta.resource_version.is_empty() {
-            // Without it no watch can follow the list.
+            // Without a version no watch can follow the list.
             return Err(Malformed::new("the list has no resourceVersion"));
         }
         Ok(self.meta)

@@ -34,7 +34,7 @@ fn the_head_holds_what_the_metadata_say() {
     assert_eq!(view.owners().count(), 2);
 }
 
-/// Metadata that are read in place equal the copied ones.
+/// Metadata that are read in place equal copied metadata.
 #[test]
 fn a_plain_object_keeps_no_copies_and_reads_as_one_that_does() {
     let inner = r#""labels": {"a":"1","z":"2"}, "finalizers":["f/1" , "f/2"],"ownerReferences":
@@ -183,7 +183,7 @@ fn look(scan: &MetadataScan<'_>) {
     assert_eq!(kept.len(), scan.compact_len());
 }
 
-/// A text as JSON, or another value in its place.
+/// A text as JSON, or another value in place of the text.
 fn written() -> impl Strategy<Value = (String, Option<String>)> {
     let text = "[ab\"\\\\é]{0,3}";
     prop_oneof![

@@ -1,19 +1,19 @@
 //! Iteration over objects and arrays by the offsets of their contents.
 //!
-//! Values are skipped without checks. Lookups use the first of several members of one name. Not
-//! here: finding the end of a value (`scan`).
+//! Values are skipped without checks. Lookups use the first of several members of the same name.
+//! Not here: finding the end of a value (`scan`).
 
 use std::borrow::Cow;
 
 use super::scan::{Malformed, is_space, skip_space, text_end, value_end};
 
-/// One member of an object, by position.
+/// A member of an object, by position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member<'a> {
-    /// The name as it is written, without quotes. It is compared with names without escapes, so one
-    /// that is written with escapes equals none of them.
+    /// The name as written, without quotes. Comparisons use names without escapes, so a name that
+    /// is written with escapes equals none of them.
     pub(crate) name: &'a [u8],
-    /// The value as it is written, without blanks around it.
+    /// The value as written, without surrounding blanks.
     pub(crate) value: &'a [u8],
     /// Position of the name's quote.
     pub(crate) start: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Cursor<'a> {
 /// A member whose value was not scanned yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'a> {
-    /// The name as it is written, without quotes.
+    /// The name as written, without quotes.
     pub(crate) name: &'a [u8],
     /// Position of the name's quote.
     pub(crate) start: usize,
@@ -61,10 +61,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the next member's name; `None` at the closing brace. Call `skip` or `skip_to` after
-    /// it.
+    /// this call.
     #[inline]
     pub(crate) fn name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
-        // The fast path: as Go writes it, without blanks.
+        // The fast path: in Go's form, without blanks.
         let start = self.at + usize::from(!self.first);
         if (self.first || self.bytes.get(self.at) == Some(&b','))
             && self.bytes.get(start) == Some(&b'"')
@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
         Ok(Some(Name { name, start, value: self.at, is_plain: text.is_plain }))
     }
 
-    /// Skips the value that begins here; returns its end.
+    /// Skips the value that begins here; returns the value's end.
     pub(crate) fn skip(&mut self) -> Result<usize, Malformed> {
         self.at = value_end(self.bytes, self.at)?;
         Ok(self.at)
@@ -122,21 +122,22 @@ impl<'a> Cursor<'a> {
 
     /// Skips the value that begins here and is known to end at `end`; returns `end`.
     ///
-    /// The caller has to know the end from an earlier scan of the same bytes: it is not checked.
+    /// The caller has to know the end from an earlier scan of the same bytes: the end is not
+    /// checked.
     pub(crate) fn skip_to(&mut self, end: usize) -> usize {
         self.at = end;
         end
     }
 
-    /// Returns the position of the closing brace, after `name` found it.
+    /// Returns the position of the closing brace, after `name` found the brace.
     pub(crate) fn close(&self) -> usize {
         self.at
     }
 }
 
-/// Calls `each` for an object's members until it returns false. Returns the position of the closing
-/// brace, or `None` when `each` stopped. On truncated input the members before the cut have been
-/// passed.
+/// Calls `each` for an object's members until `each` returns false. Returns the position of the
+/// closing brace, or `None` when `each` stopped. On truncated input the members before the cut have
+/// been passed.
 pub(crate) fn members<'a>(
     bytes: &'a [u8],
     each: &mut dyn FnMut(Member<'a>) -> bool,
@@ -176,7 +177,7 @@ pub(crate) fn elements<'a>(
     }
 }
 
-/// The elements of an array, each with its position; ends with the array or at the first fault.
+/// The elements of an array, each with the position; ends with the array or at the first fault.
 #[derive(Debug)]
 pub(crate) struct Elements<'a> {
     /// The array.
@@ -190,7 +191,7 @@ impl<'a> Elements<'a> {
     pub(crate) fn of(bytes: &'a [u8]) -> Self {
         let open = skip_space(bytes, 0);
         let first = skip_space(bytes, open + 1);
-        // An empty array has its closing bracket in place of its first element.
+        // An empty array has the closing bracket in place of the first element.
         let is_some = bytes.get(open) == Some(&b'[') && bytes.get(first) != Some(&b']');
         Self { bytes, at: is_some.then_some(first) }
     }
@@ -201,7 +202,7 @@ impl<'a> Iterator for Elements<'a> {
     type Item = (usize, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Taken, so that the iterator stays at its end after a fault.
+        // Taken, so that the iterator stays at the end after a fault.
         let at = self.at.take()?;
         let end = value_end(self.bytes, at).ok()?;
         let next = skip_space(self.bytes, end);
@@ -218,7 +219,8 @@ pub(crate) fn text(value: &[u8]) -> Option<Cow<'_, str>> {
     seen_text(value, !inner.contains(&b'\\'))
 }
 
-/// Returns the text of a JSON string; `is_plain` is true if the scanner found no escapes in it.
+/// Returns the text of a JSON string; `is_plain` is true if the scanner found no escapes in the
+/// text.
 pub(in crate::wire) fn seen_text(value: &[u8], is_plain: bool) -> Option<Cow<'_, str>> {
     if !is_plain {
         return serde_json::from_slice::<String>(value).ok().map(Cow::Owned);

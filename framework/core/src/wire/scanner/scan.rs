@@ -1,8 +1,8 @@
 //! A JSON scanner that finds where values end, in pieces that may be cut anywhere.
 //!
-//! It checks no more syntax than it needs to find boundaries. The bytes between them are checked by
-//! their decoder, so that one bad object does not hide its neighbours. Not included: iteration over the
-//! members of an object (`members`).
+//! The scan checks no more syntax than necessary to find boundaries. The bytes between them are
+//! checked by their decoder, so that a bad object does not hide its neighbours. Not included:
+//! iteration over the members of an object (`members`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,7 +33,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// The position of a scan in its value.
+/// The position of a scan in the scanned value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Before the value's first byte.
@@ -48,7 +48,7 @@ enum Mode {
     Escape,
 }
 
-/// A scan for the end of one value; feed it the pieces in order.
+/// A scan for the end of a single value; feed the pieces in order.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueScan {
     /// Position at the end of the piece before.
@@ -111,7 +111,7 @@ impl ValueScan {
     /// Scans to the end of an object or array, a block at a time.
     fn nested(&mut self, piece: &[u8]) -> Option<usize> {
         let mut before = 0;
-        // Most values end in their first block, and scanning it alone costs less than a call of
+        // Most values end in their first block, and a scan of that block costs less than a call of
         // `memchr`.
         if self.mode == Mode::Nested
             && let Some(block) = piece.first_chunk::<BLOCK>()
@@ -128,7 +128,8 @@ impl ValueScan {
     /// Scans chunks of blocks, each of which is searched for backslashes first.
     fn chunks(&mut self, piece: &[u8]) -> Option<usize> {
         for (at, chunk) in piece.chunks(CHUNK).enumerate() {
-            // Most objects have no backslash, and it is cheaper to search many blocks for one.
+            // Most objects have no backslash, and a search of many blocks for a backslash is
+            // cheaper.
             let has_escapes = memchr(b'\\', chunk).is_some() || self.mode == Mode::Escape;
             if let Some(length) = self.chunk(chunk, has_escapes) {
                 return Some(CHUNK * at + length);
@@ -137,8 +138,8 @@ impl ValueScan {
         None
     }
 
-    /// Scans one chunk, block by block; returns the length up to the closing bracket, if it is
-    /// there.
+    /// Scans a chunk, block by block; returns the length up to the closing bracket, if the bracket
+    /// is there.
     fn chunk(&mut self, chunk: &[u8], has_escapes: bool) -> Option<usize> {
         let (blocks, tail) = chunk.as_chunks::<BLOCK>();
         for (at, block) in blocks.iter().enumerate() {
@@ -196,8 +197,8 @@ impl ValueScan {
         self.brackets(&marks, texts)
     }
 
-    /// Counts the brackets outside of `texts`; returns the length up to the value's end if it is
-    /// here.
+    /// Counts the brackets outside of `texts`; returns the length up to the value's end if the end
+    /// is here.
     #[inline]
     fn brackets(&mut self, marks: &Marks, texts: Spread) -> Option<usize> {
         let opens = Spread(marks.opens.0 & !texts.0);
@@ -270,7 +271,7 @@ fn text_mark(bytes: &[u8], from: usize) -> Option<usize> {
         && let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>())
     {
         let word = u64::from_le_bytes(*word);
-        // The lowest bit that is set is right; those above it may not be.
+        // The lowest bit that is set is right; the bits above may not be.
         let marks = bytes_equal(word, b'"') | bytes_equal(word, b'\\');
         if marks != 0 {
             return Some(at + marks.trailing_zeros() as usize / 8);
@@ -342,9 +343,9 @@ fn word_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
 /// The end of a text.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::wire) struct TextEnd {
-    /// Position behind its second quote.
+    /// Position behind the second quote.
     pub(in crate::wire) end: usize,
-    /// Whether it is written without escapes.
+    /// Whether the text is written without escapes.
     pub(in crate::wire) is_plain: bool,
 }
 

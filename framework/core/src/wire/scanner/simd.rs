@@ -1,12 +1,13 @@
 //! Search for the structural marks of JSON in 64 bytes at once: quotes, backslashes, brackets.
 //!
-//! A cache scans every byte of every list to find where objects end, which is its largest cost. The
-//! loops are written so that compilers turn them into vector instructions, 16 bytes at a time;
-//! there are no intrinsics and no `unsafe`.
+//! A cache scans every byte of every list to find the ends of objects, which is the largest cost of
+//! a cache. The loops are written so that compilers turn them into vector instructions, 16 bytes at
+//! a time; there are no intrinsics and no `unsafe`.
 //!
-//! Gathering one bit of each of 64 bytes in their order takes an instruction that only some
-//! processors have. In [`Spread`] order it takes none, and everything needed can be computed there:
-//! bit `8 b + w` stands for byte `b` of word `w` of the eight words in the block.
+//! Gathering a bit of each of 64 bytes in their order takes an instruction that only some
+//! processors have. In [`Spread`] order the gathering takes no instruction, and everything needed
+//! can be computed there: bit `8 b + w` stands for byte `b` of word `w` of the eight words in the
+//! block.
 //!
 //! Splitting a list takes 25 200 instructions per pod of 8.4 KB this way, and 65 200 byte by byte
 //! (`tests/instructions`).
@@ -14,7 +15,7 @@
 /// Bytes that are scanned together.
 pub(in crate::wire) const BLOCK: usize = 64;
 
-/// One bit per byte of a block, in spread order.
+/// A bit per byte of a block, in spread order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::wire) struct Spread(pub(in crate::wire) u64);
 
@@ -80,7 +81,7 @@ fn equal(block: &[u8; BLOCK], wanted: u8, fold: u8) -> Spread {
 
 impl Spread {
     /// Converts between spread order and the order of the bytes, where bit 0 is the first; the
-    /// conversion is its own inverse.
+    /// conversion is the inverse of itself.
     #[inline]
     pub(in crate::wire) fn swapped(bits: u64) -> u64 {
         // Transposes a square of eight by eight bits.
@@ -111,8 +112,8 @@ impl Spread {
         Self(self.0 & (words * 0x0101_0101_0101_0101))
     }
 
-    /// Adds the opening marks in `self` and the closing ones to `depth`, if it stays above zero
-    /// whatever their order. Returns whether it did.
+    /// Adds the opening marks in `self` and the closing marks to `depth`, if the depth stays above
+    /// zero in any order of the marks. Returns whether the depth did.
     #[inline]
     pub(in crate::wire) fn balance(self, closes: Self, depth: &mut u32) -> bool {
         let closed = closes.0.count_ones();
@@ -123,9 +124,9 @@ impl Spread {
         stays
     }
 
-    /// Returns for each byte whether an odd number of bits is set up to and including it: from
-    /// quotes this computes the bytes between them. `open` says whether the first byte is already
-    /// between two quotes; the returned flag says so for the byte behind the block.
+    /// Returns for each byte whether an odd number of bits is set up to and including this byte:
+    /// from quotes this computes the bytes between them. `open` says whether the first byte is
+    /// already between two quotes; the returned flag says the same for the byte behind the block.
     #[inline]
     pub(in crate::wire) fn between(self, open: bool) -> (Self, bool) {
         let mut bits = self.0;

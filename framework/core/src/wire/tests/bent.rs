@@ -1,4 +1,5 @@
-//! Objects written in every way that JSON allows, and bytes changed in ways that it does not.
+//! Objects written in every way that JSON allows, and bytes changed in ways that JSON does not
+//! allow.
 
 use serde_json::{Map, Value, json};
 
@@ -112,7 +113,7 @@ fn somewhere<'a>(value: &'a mut Value, rng: &Rng) -> &'a mut Value {
         Value::Array(items) => items.len(),
         _ => 0,
     };
-    // One in four stops here; never at the top.
+    // One of four walks stops here; never at the top.
     if below == 0 {
         return value;
     }
@@ -182,8 +183,8 @@ fn blank(rng: &Rng, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a text; one character in `odds` gets an escape that it does not need. Returns whether one
-/// did.
+/// Writes a text; one character in `odds` gets an escape that is not necessary. Returns whether any
+/// character did.
 fn write_text(text: &str, rng: &Rng, odds: u64, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     out.push(b'"');

@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// Removes the value at `path`, in each element of lists; returns whether there was one.
+/// Removes the value at `path`, in each element of lists; returns whether any value was there.
 pub(super) fn remove(value: &mut Value, path: &[String]) -> bool {
     match (value, path) {
         (Value::Array(items), _) => {

@@ -7,7 +7,7 @@ fn a_404_is_checked_until_discovery_or_ten_seconds_confirm_it() {
     let start = Instant::now();
     let (first, again) =
         (NotFound::Unconfirmed { is_repeated: false }, NotFound::Unconfirmed { is_repeated: true });
-    // Before the first list, and after it.
+    // Before the first list, and afterwards.
     for (mut machine, second) in [
         (listing(&ReflectorOptions::new(), start), again),
         (watching(&ReflectorOptions::new(), start), first),
@@ -70,7 +70,7 @@ fn the_target_of_an_absent_kind_is_emptied_once_and_again_after_objects_or_anoth
     absent_is(&mut machine, "absent");
     end(&mut machine, refused(), now);
     absent_is(&mut machine, "absent, emptied");
-    // It shows an object and is followed by another list, which shows none.
+    // The list shows an object and is followed by another list, which shows none.
     begin(&mut machine, now);
     machine.count_item();
     end(&mut machine, AttemptEnd::Unsupported(why()), now);

@@ -15,7 +15,7 @@ fn machine(options: &ReflectorOptions) -> Machine {
     Machine::new(options, Rng::seeded(7))
 }
 
-/// Returns a machine whose list is under way, for the version that its options name.
+/// Returns a machine whose list is under way, for the version that the options name.
 fn listing(options: &ReflectorOptions, now: Instant) -> Machine {
     let mut machine = machine(options);
     begin(&mut machine, now);
@@ -29,7 +29,7 @@ fn watching(options: &ReflectorOptions, now: Instant) -> Machine {
     machine
 }
 
-/// Begins the list that is due; returns its cause.
+/// Begins the list that is due; returns the list's cause.
 fn begin(machine: &mut Machine, now: Instant) -> &'static str {
     let (Read::Page { resource_version, .. } | Read::StreamingList { resource_version, .. }) =
         machine.next_read(|| true)
@@ -369,7 +369,7 @@ fn a_list_that_left_out_items_is_degraded_and_made_again_after_five_minutes() {
     complete(&mut machine, "7", now);
     assert_eq!(machine.relist_at(), Some(now + seconds(300)));
     assert!(matches!(machine.watching_state(), State::Degraded(why) if why.starts_with("1 items")));
-    // What a watch leaves out is read by the list that follows.
+    // Data that a watch leaves out is read by the list that follows.
     machine.count_unreadable();
     assert!(matches!(machine.watching_state(), State::Degraded(why) if why.starts_with("1 items")));
     end(&mut machine, AttemptEnd::InPart, now);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Has a default, and a number that it cannot hold.
+/// Has a default, and a number outside of the type's range.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Pod, skip(annotations))]
 struct Odd {

@@ -80,7 +80,7 @@ fn an_index_on_what_was_not_kept_is_refused_once_objects_are_there() {
     assert_eq!(store.by_index(by_ip, "10.0.0.1").len(), 1);
 }
 
-/// A part of a Pod without its labels.
+/// A part of a Pod without labels.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Pod, skip(labels, annotations))]
 struct Unlabelled {
@@ -170,7 +170,7 @@ fn an_index_that_comes_while_the_first_objects_are_prepared_has_their_values_kep
     assert_eq!(names(&before.by_index(BY_NODE, "node-0")), "p-0001");
 }
 
-/// A Pod's type as an operator may write it: without the node.
+/// A Pod's type as an operator may declare the type: without the node.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct OwnPod {
     #[serde(flatten)]

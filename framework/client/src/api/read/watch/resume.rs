@@ -1,4 +1,4 @@
-//! A watch that resumes after its connection: from the last version that it showed, after a pause.
+//! A watch that resumes after the connection ended: from the last shown version, after a pause.
 //!
 //! For programs that follow changes and keep no cache. A cache adds a list at the beginning, and
 //! another when the version is too old; an informer has both.
@@ -16,13 +16,14 @@ use windlass_core::environment::Environment;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt};
 
-/// Bounds of the pause between two connections; it doubles while nothing comes.
+/// Bounds of the pause between two connections; the pause doubles while nothing comes.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl<K> Watch<K> {
-    /// Makes the watch start again from the last version whenever it ends or its connection breaks.
-    /// It needs a [version](Self::resource_version) to start after: the version of a list.
+    /// Makes the watch start again from the last version whenever the watch ends or the connection
+    /// breaks. A resuming watch needs a [version](Self::resource_version) to start after: the
+    /// version of a list.
     ///
     /// ```no_run
     /// # extern crate windlass_client as windlass;
@@ -60,17 +61,17 @@ impl<K> Watch<K> {
     }
 }
 
-/// A watch that resumes; see [`Watch::resuming`]. Dropping it ends the request.
+/// A watch that resumes; see [`Watch::resuming`]. Dropping the watch ends the request.
 ///
-/// Each event comes once, in the order of its version; events that happened during a pause follow
-/// after it. Compared with an informer it keeps no objects, and leaves the list after
+/// Each event comes once, in the order of versions; events that happened during a pause follow
+/// after it. Compared with an informer the watch keeps no objects, and leaves the list after
 /// [`Expired`](ErrorKind::Expired) to the caller.
 pub struct ResumingWatch<K> {
     watch: Watch<K>,
     /// The version of the last event.
     version: String,
     rollback: RollbackProbe,
-    /// A connection being made; kept, so that a caller that cancels often still gets one.
+    /// A connection being made; kept, so that a caller that cancels often still gets a connection.
     opening: Option<ApiFuture<'static, WatchStream<K>>>,
     stream: Option<WatchStream<K>>,
     pause_ends: Option<Instant>,
@@ -80,25 +81,23 @@ pub struct ResumingWatch<K> {
 }
 
 impl<K: Resource> ResumingWatch<K> {
-    /// Returns the next event, of any connection. Events that are not newer than an earlier one are
-    /// left out. `None` after every error but [`Decode`](ErrorKind::Decode).
+    /// Returns the next event, of any connection. Events that are not newer than an earlier event
+    /// are left out. `None` after every error but [`Decode`](ErrorKind::Decode).
     ///
     /// A server whose store was set back, by a restored backup, answers a watch from a version that
-    /// it has not reached with silence. So at the first connection and after each lost one an object is
-    /// listed beside the watch, by the same selectors, to read the version of the store. Where the
-    /// role forbids that, it is tried again every five minutes. Once the store's versions have
-    /// climbed past this watch's again, versions show nothing any more.
+    /// the store has not reached with silence. So at the first connection and after each lost
+    /// connection an object is listed beside the watch, by the same selectors, to read the version
+    /// of the store. Where the role forbids that, the list is tried again every five minutes. Once
+    /// the store's versions have climbed past this watch's again, versions show nothing any more.
     ///
     /// Lost connections, silence, 429 and 5xx are waited out, 1 s at first and up to 30 s, within
-    /// which `Retry-After` is heeded, without an end: bound it with a timeout if there must be
-    /// one.
+    /// which `Retry-After` is heeded, without an end: add a timeout if the caller needs a bound.
     ///
     /// # Errors
     /// [`Expired`](ErrorKind::Expired) when the version is too old, and when the server's store was
-    /// set back: list again, changes were missed;
-    /// [`Forbidden`](ErrorKind::Forbidden) and other lasting errors;
-    /// [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one follows;
-    /// [`Usage`](ErrorKind::Usage) without a version to begin after.
+    /// set back: list again, changes were missed; [`Forbidden`](ErrorKind::Forbidden) and other
+    /// lasting errors; [`Decode`](ErrorKind::Decode) for an object that does not decode: the next
+    /// event follows; [`Usage`](ErrorKind::Usage) without a version to begin after.
     /// # Cancel safety
     /// Safe: no event is lost, and the next call continues the pause.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
@@ -115,14 +114,15 @@ impl<K: Resource> ResumingWatch<K> {
         None
     }
 
-    /// The version at which another watch could continue this one.
+    /// The version at which another watch could continue this watch.
     ///
     /// Before the first event the version to start after.
     pub fn resource_version(&self) -> &str {
         &self.version
     }
 
-    /// One step: a pause, a connection or an event. `None` when it brought no event to return.
+    /// A single step: a pause, a connection or an event. `None` when the step brought no event to
+    /// return.
     async fn step(&mut self) -> Result<Option<WatchEvent<K>>, Error> {
         if let Some(end) = self.pause_ends {
             let clock = self.watch.draft.target.client.environment().clock.clone();
@@ -144,7 +144,8 @@ impl<K: Resource> ResumingWatch<K> {
             }
             return Ok(None);
         };
-        // The check comes first: a store that was set back ends the watch even if it sends events.
+        // The check comes first: a store that was set back ends the watch even if the server sends
+        // events.
         let event = tokio::select! {
             biased;
             store = self.rollback.rolled_back(&self.version) => return Err(self.set_back(&store)),
@@ -205,7 +206,7 @@ impl<K: Resource> ResumingWatch<K> {
 
     /// Schedules the next connection after a pause; returns a lasting error to the caller.
     fn rest(&mut self, error: Option<Error>) -> Result<(), Error> {
-        // Also after a regular end: a server that shuts down ends its watches regularly, too.
+        // Also after a regular end: a server that shuts down ends watches regularly, too.
         self.rollback.connection_lost();
         self.stream = None;
         let mut asked = None;
@@ -226,15 +227,15 @@ impl<K: Resource> ResumingWatch<K> {
 /// The pause after that many failures in a row; `asked` is the wait that the server requested.
 pub(super) fn pause(environment: &Environment, failures: u32, asked: Option<Duration>) -> Duration {
     let pause = SHORTEST_PAUSE.saturating_mul(1 << failures.min(5)).min(LONGEST_PAUSE);
-    // Jitter: watches that lost the same server do not come back to it at once.
+    // Jitter: watches that lost the same server do not come back at once.
     let pause = pause / 2 + environment.rng.jitter(pause / 2);
     pause.max(asked.unwrap_or_default().min(LONGEST_PAUSE))
 }
 
-/// The order of two versions; `None` if one is no number.
+/// The order of two versions; `None` if either is no number.
 pub(in crate::api) fn compare(version: &str, other: &str) -> Option<Ordering> {
     let are_numbers = is_number(version) && is_number(other);
-    // Without leading zeros the longer number is the greater one: no conversion can overflow.
+    // Without leading zeros the longer number is the greater: no conversion can overflow.
     are_numbers.then(|| (version.len(), version).cmp(&(other.len(), other)))
 }
 

@@ -1,8 +1,8 @@
 //! Checks whether the store was set back while a resuming watch had no connection.
 //!
-//! A kube-apiserver answers a watch from a version that its store has not reached with 200 and
-//! silence. One object, listed as a consistent read, shows the version of the store. The check runs
-//! beside the watch: a list that fails or is slow delays no event.
+//! A kube-apiserver answers a watch from a version that the store has not reached with 200 and
+//! silence. A single object, listed as a consistent read, shows the version of the store. The check
+//! runs beside the watch: a list that fails or is slow delays no event.
 
 // DESIGN.md, 70: After a lost connection one object is listed to detect a restored store
 
@@ -22,7 +22,7 @@ use crate::client::Verb;
 use windlass_core::error::Error;
 use windlass_core::resource::PartialObject;
 
-/// Longest time of one list.
+/// Longest time of a list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Shortest pause after a list that was forbidden: the role may change, but seldom does.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(300);
@@ -50,7 +50,7 @@ pub(super) struct RollbackProbe {
     failures: u32,
     /// The last time at which an old event asked for a check.
     old_event_at: Option<Instant>,
-    /// No list begins before: the end of the pause after a failed one.
+    /// No list begins before: the end of the pause after a failed list.
     not_before: Option<Instant>,
 }
 
@@ -83,7 +83,7 @@ impl RollbackProbe {
         self.due = self.not_before.max(Some(self.now()));
     }
 
-    /// Requests a check after an event that is older than an earlier one.
+    /// Requests a check after an event that is older than an earlier event.
     pub(super) fn old_event(&mut self) {
         let now = self.now();
         let is_early = self.old_event_at.is_some_and(|last| now < last + OLD_EVENTS_APART);
@@ -93,8 +93,8 @@ impl RollbackProbe {
         }
     }
 
-    /// Returns the store's version once it is lower than the watch's; pending otherwise. Begins a
-    /// list that is due.
+    /// Returns the store's version once that version is lower than the watch's; pending otherwise.
+    /// Begins a list that is due.
     ///
     /// # Cancel safety
     /// Safe: the next call continues the list.
@@ -104,7 +104,8 @@ impl RollbackProbe {
             if self.list.is_none() {
                 let Some(due) = self.due else { return pending().await };
                 clock.sleep_until(due).await;
-                // The watch may advance while the list runs: only the version before it counts.
+                // The watch may advance while the list runs: only the version before the list
+                // counts.
                 version.clone_into(&mut self.known);
                 self.list = Some(newest(&self.target, &self.selectors));
             }
@@ -127,7 +128,8 @@ impl RollbackProbe {
         pending().await
     }
 
-    /// Waits for the list under way; returns the store's version if it is lower than the watch's.
+    /// Waits for the list under way; returns the store's version if that version is lower than the
+    /// watch's.
     async fn answered(&mut self) -> Option<String> {
         let listed = self.list.as_mut()?.await;
         self.list = None;
@@ -143,7 +145,7 @@ impl RollbackProbe {
         None
     }
 
-    /// Schedules another list after a failed one.
+    /// Schedules another list after a failed list.
     fn failed(&mut self, error: &Error) {
         tracing::debug!(%error, "whether the server's store was set back is not known");
         let environment = self.target.client.environment();
@@ -159,7 +161,8 @@ impl RollbackProbe {
     }
 }
 
-/// Lists one object, without a version: a consistent read, which shows the version of the store.
+/// Lists a single object, without a version: a consistent read, which shows the version of the
+/// store.
 fn newest(target: &Arc<Target>, selectors: &[(&'static str, String)]) -> ListedVersion {
     let mut draft = Draft::collection(target, Verb::List);
     selectors.iter().for_each(|(key, value)| draft.set(key, value.clone()));

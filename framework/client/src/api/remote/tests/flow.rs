@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 
 const MUCH: usize = 10 << 20;
-/// Bytes that servers send in one message.
+/// Bytes that servers send in a single message.
 const PIECE: usize = 32 << 10;
 /// Bytes that may be buffered between two programs: the pipe, the read buffer, three messages of
 /// 32 KiB and some slack.
@@ -63,7 +63,7 @@ async fn a_reader_that_stops_stops_the_server_and_nothing_is_lost() {
     });
     let mut session = door.pods().exec("db-0", &["dump"], ExecOptions::default()).await.unwrap();
     let mut stdout = session.stdout().unwrap();
-    // Longer than a server may be silent: it is the client that does not read.
+    // Longer than a server may be silent: the client is the side that does not read.
     sleep(Duration::from_secs(3600)).await;
     let under_way = sent.load(Ordering::Relaxed);
     assert!((PIECE..UNDER_WAY).contains(&under_way), "{under_way}");

@@ -1,10 +1,10 @@
 //! Restrictions on the credential plugins that may run.
 //!
-//! A kubeconfig names a program, and each reader of the kubeconfig runs it: a file that was
-//! downloaded, generated or planted can start any program. So the application may restrict plugins,
-//! as kubectl's `credentialPluginPolicy` does since Kubernetes 1.35. The rules are client-go's: an
-//! entry of the list and the plugin's command are both resolved as for running them, and the paths
-//! must be equal; links are not followed, and a part of a path does not match.
+//! A kubeconfig names a program, and each reader of the kubeconfig runs that program: a file that
+//! was downloaded, generated or planted can start any program. So the application may restrict
+//! plugins, as kubectl's `credentialPluginPolicy` does since Kubernetes 1.35. The rules are
+//! client-go's: an entry of the list and the plugin's command are both resolved as for running
+//! them, and the paths must be equal; links are not followed, and a part of a path does not match.
 
 // DESIGN.md, 81: Credential plugins have a policy, and run in Pods only by permission
 
@@ -37,7 +37,7 @@ impl ExecPolicy {
 }
 
 impl ExecPlugin {
-    /// Refuses a plugin that may not run. A missing program is reported only when it is to run.
+    /// Refuses a plugin that may not run. A missing program is reported only at a run.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match (&self.policy, self.program()) {
             (ExecPolicy::AllowList(list), Err(_)) if !list.is_empty() => Ok(()),
@@ -45,7 +45,7 @@ impl ExecPlugin {
         }
     }
 
-    /// Refuses `program`, an absolute path, if it may not run.
+    /// Refuses `program`, an absolute path, if that program may not run.
     pub(super) fn admit(&self, program: &Path) -> Result<(), Error> {
         match &self.policy {
             ExecPolicy::AllowAll => Ok(()),

@@ -1,4 +1,4 @@
-//! One run of a plugin: its input, its limits, and the parsing of its output.
+//! A single run of a plugin: the input, the limits, and the parsing of the output.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -29,8 +29,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 const INTERACTIVE_TIME_LIMIT: Duration = Duration::from_secs(300);
 /// Largest output, in bytes.
 const OUTPUT_LIMIT: usize = 1024 * 1024;
-/// Time for the rest of the output once the plugin has ended. A process that it left behind may
-/// keep the pipe open for ever.
+/// Time for the rest of the output once the plugin has ended. A process that the plugin left behind
+/// may keep the pipe open for ever.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Credentials from a plugin.
@@ -67,7 +67,7 @@ struct ExecCredentialStatus {
 }
 
 impl InteractiveMode {
-    /// Returns whether the plugin gets standard input, or the reason why it cannot run.
+    /// Returns whether the plugin gets standard input, or the reason why the plugin cannot run.
     fn takes_input(self, terminal: bool) -> Result<bool, &'static str> {
         match self {
             Self::Never => Ok(false),
@@ -96,7 +96,7 @@ impl ExecPlugin {
         }
     }
 
-    /// Starts the program and returns its output.
+    /// Starts the program and returns the program's output.
     async fn output(&self, clock: &Clock, input: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
         let program = self.program()?;
         // Checked again at each run: the file that a bare name resolves to may have changed.
@@ -129,7 +129,7 @@ impl ExecPlugin {
         let status = {
             let reading = async {
                 let Some(stdout) = stdout else { return Ok(()) };
-                // One byte beyond the limit is enough to notice too much output.
+                // A single byte beyond the limit is enough to notice too much output.
                 let mut stdout = stdout.take(OUTPUT_LIMIT as u64 + 1);
                 match stdout.read_to_end(&mut output).await {
                     Err(error) => Err(self.error("its output cannot be read").because(error)),
@@ -172,7 +172,7 @@ impl ExecPlugin {
         self.error(format!("there is no such program; install it, or correct its path{hint}"))
     }
 
-    /// Returns the input of the plugin. A secret, because it may contain a proxy's password.
+    /// Returns the input of the plugin. A secret, because the input may contain a proxy's password.
     async fn exec_info(&self, input: bool) -> Result<SecretString, Error> {
         let mut spec = json!({ "interactive": input });
         if let Some(cluster) = &self.cluster {
@@ -222,7 +222,7 @@ impl ExecPlugin {
         Ok(ExecCredential { token, identity, expires: status.expiration_timestamp })
     }
 
-    /// Returns an error that names the plugin and its origin.
+    /// Returns an error that names the plugin and the plugin's origin.
     pub(super) fn error(&self, why: impl fmt::Display) -> Error {
         let command: String = self.command.display().to_string().chars().map(printable).collect();
         let origin = match self.origin.as_str() {
@@ -418,8 +418,8 @@ mod tests {
         assert!(text.contains("ca.crt"), "{text}");
     }
 
-    /// The pipe's other end is closed when the plugin is dead; a surviving plugin would write to it
-    /// again.
+    /// The pipe's other end is closed when the plugin is dead; a surviving plugin would write to
+    /// the pipe again.
     #[cfg(unix)]
     #[tokio::test(start_paused = true)]
     async fn a_plugin_that_does_not_end_is_killed_after_a_minute() {

@@ -48,7 +48,7 @@ fn a_pod_without_a_token_never_falls_back_to_the_home_folder() {
     }
 }
 
-/// A user whose plugin leaves `mark` when it is run.
+/// A user whose plugin leaves `mark` when run.
 fn with_plugin(mark: &Path) -> String {
     let exec = format!(
         "{{exec: {{apiVersion: client.authentication.k8s.io/v1, command: /bin/sh, interactiveMode: \
@@ -65,13 +65,13 @@ fn in_a_pod() -> Env {
     env
 }
 
-/// Runs the plugin, if it may run.
+/// Runs the plugin, if the plugin may run.
 async fn ask(config: &ClientConfig, env: &Env) -> String {
     let credentials = Credentials::new(config.auth_source_in(env), Clock::system());
     credentials.header().await.unwrap_err().to_string()
 }
 
-/// A kubeconfig in a Pod may be foreign, so its plugin needs the program's permission.
+/// A kubeconfig in a Pod may be foreign, so the plugin needs the program's permission.
 #[tokio::test]
 async fn a_plugin_of_a_kubeconfig_runs_in_a_pod_only_if_the_program_allows_it() {
     let mark = folder().join("was-run");
@@ -113,7 +113,7 @@ async fn a_plugin_that_the_program_itself_names_runs_in_a_pod_unless_its_policy_
     assert!(!mark.exists());
 }
 
-/// The Pod's own account runs no program for its token, whatever files exist.
+/// The Pod's own account runs no program for a token, regardless of the existing files.
 #[tokio::test]
 async fn in_cluster_configuration_never_runs_a_plugin() {
     let (home, account) = (folder(), folder());

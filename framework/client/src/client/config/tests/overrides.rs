@@ -22,7 +22,7 @@ fn impersonation_is_sent_as_client_go_sends_it() {
         headers(&config, "impersonate-extra-example.com%2freason%20100%25"),
         ["because", "so it is"]
     );
-    // A later impersonation replaces an earlier one.
+    // A later impersonation replaces an earlier impersonation.
     let config = config.with_impersonation(&Impersonation::user("joe")).unwrap();
     assert_eq!(headers(&config, "impersonate-user"), ["joe"]);
     assert_eq!(config.headers.len(), 1);
@@ -66,7 +66,7 @@ fn a_name_that_a_server_would_trim_or_misread_is_refused_before_anything_is_sent
         ClientConfig::new("https://one").unwrap().with_impersonation(&jane().extra("", one("v"))),
     );
     assert!(text.contains("extra field without a name"), "{text}");
-    // The same from a kubeconfig, with its name.
+    // The same from a kubeconfig, with the name.
     for field in
         ["as: ' '", "as: jürgen", "as: jane, as-groups: [' admins']", "as: jane, as-uid: ' '"]
     {
@@ -150,7 +150,7 @@ fn a_pods_account_comes_before_the_home_folder_and_after_the_list() {
     let found = env.find().unwrap().unwrap();
     assert_eq!(found.server(), "https://10.96.0.1:443/");
     assert!(found.origin().contains("Pod"), "{}", found.origin());
-    // A plugin is never part of it.
+    // A plugin is never part of the configuration.
     assert!(matches!(found.auth, AuthSource::TokenFile(..)));
     let listed = write(&home.join("listed"), &BASE.replace("shop", "listed"));
     env.kubeconfig = Some(listed.into());

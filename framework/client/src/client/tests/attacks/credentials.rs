@@ -8,7 +8,7 @@ use super::together;
 use crate::client::auth::ExecPlugin;
 use windlass_core::error::ErrorKind;
 
-/// A folder of its own for one test.
+/// A folder for a single test.
 fn folder(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("windlass-attack-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
@@ -16,7 +16,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// A plugin that counts its runs in a file and then does what `script` says.
+/// A plugin that counts the runs in a file and then executes `script`.
 fn plugin(folder: &Path, script: &str) -> ExecPlugin {
     let script = format!("echo x >> {}/runs; {script}", folder.display());
     ExecPlugin::new("/bin/sh").arg("-c").arg(script)

@@ -138,7 +138,7 @@ async fn a10_a_goaway_to_fifty_requests_opens_one_connection_and_not_fifty() {
     assert_eq!(server.connections(), 1);
 }
 
-/// Connector to a server that works on one request of a connection at a time.
+/// Connector to a server that works on a single request of a connection at a time.
 #[derive(Debug)]
 struct Narrow(Arc<Server>);
 
@@ -161,7 +161,7 @@ impl Connect for Narrow {
     }
 }
 
-/// A request behind a watch waits for the time of a head, and then gets a connection of its own.
+/// A request behind a watch waits for the time of a head, and then gets a separate connection.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_takes_one_stream_a_connection_starves_nobody() {
     let gate = Arc::new(Semaphore::new(0));
@@ -305,7 +305,7 @@ async fn a_request_that_says_it_reads_and_does_not_passes_no_gate() {
     assert_eq!(server.count(), 0);
 }
 
-/// Sends data, keeps its end open, and stops reading.
+/// Sends data, keeps the connection open, and stops reading.
 async fn babbler(said: Vec<u8>) -> u16 {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -319,7 +319,7 @@ async fn babbler(said: Vec<u8>) -> u16 {
     port
 }
 
-/// The clock moves on its own while nothing happens on the sockets.
+/// The clock moves automatically while nothing happens on the sockets.
 #[tokio::test(start_paused = true)]
 async fn whatever_a_proxy_says_it_ends_in_an_error_within_the_deadline() {
     let rng = Rng::seeded(7);

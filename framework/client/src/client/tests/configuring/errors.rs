@@ -36,7 +36,7 @@ async fn attempt(path: &Path, context: Option<&str>) -> Error {
     client.send(request).await.unwrap_err()
 }
 
-/// Returns the texts of the error and its causes, as a command line prints them.
+/// Returns the texts of the error and the causes, as a command line prints them.
 fn read(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

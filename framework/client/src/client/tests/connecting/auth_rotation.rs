@@ -17,7 +17,7 @@ use crate::client::auth::ExecPlugin;
 use crate::client::tests::*;
 use windlass_core::error::{Error, ErrorKind};
 
-/// A folder of its own for one test.
+/// A folder for a single test.
 fn folder(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("windlass-rotate-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
@@ -322,7 +322,7 @@ async fn a9_a_client_certificate_rotated_under_load_loses_no_request_and_cuts_no
     let sent = load(&client).await;
     let peers = server.peers.lock()[from..].to_vec();
     assert_eq!(peers.len(), sent);
-    // No request waits while the files are read, so the first few still use the old one.
+    // No request waits while the files are read, so the first few still use the old certificate.
     assert!(peers[sent - 80..].iter().all(|peer| *peer == second));
 
     // Also within a minute without a failure.
@@ -332,13 +332,14 @@ async fn a9_a_client_certificate_rotated_under_load_loses_no_request_and_cuts_no
     assert_eq!(*server.peers.lock().last().unwrap(), third);
     assert!(server.connections() <= before + 4, "{}", server.connections());
 
-    // The stream continues on its first connection.
+    // The stream continues on the first connection.
     server.go.notify_one();
     assert_eq!(stream.next().await.unwrap().unwrap(), "second\n");
     assert!(stream.next().await.is_none());
 }
 
-/// All requests are refused at once; each finds the new certificate, whichever of them reads it.
+/// All requests are refused at once; each finds the new certificate, whichever request reads the
+/// files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a9_a_client_certificate_revoked_under_load_is_replaced_by_the_new_one_in_every_request() {
     let folder = folder("revoked-certificate");
@@ -375,7 +376,7 @@ async fn a9_a_ca_swapped_at_the_server_is_noticed_by_the_handshake_that_fails() 
     };
     tokio::join!(loading, rotation);
     load(&client).await;
-    // A CA that clients do not trust: reported, and resolved when its file comes.
+    // A CA that clients do not trust: reported, and resolved when the file comes.
     *server.config.lock() = server_config(&old, &[&old]);
     server.farewell.send_modify(|times| *times += 1);
     let failed = async {

@@ -235,8 +235,8 @@ impl std::task::Wake for Count {
     }
 }
 
-/// Each such wake-up would queue the task again and wake another thread for it, once for every
-/// event.
+/// Each such wake-up would queue the task again and wake another thread for the task, once for
+/// every event.
 #[tokio::test(start_paused = true)]
 async fn a_watch_is_not_woken_by_the_connection_that_it_runs_itself() {
     let server = Server::with([Reply::Answer(200, EVENTS)]);

@@ -77,7 +77,7 @@ async fn layers_added_later_are_further_out_and_see_answers_too() {
     assert_eq!(*order.lock(), ["outer", "inner", "answer"]);
 }
 
-/// Layer that refuses each request without sending it.
+/// Layer that refuses each request without sending anything.
 struct Refusing<E>(fn() -> E);
 
 impl<E> Clone for Refusing<E> {

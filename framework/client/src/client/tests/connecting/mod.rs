@@ -1,4 +1,4 @@
-//! Tests of connections: their opening, their end, and what passes over them.
+//! Tests of connections: their opening, their end, and the data on them.
 
 mod auth_rotation;
 mod connections;

@@ -18,7 +18,7 @@ use windlass_core::error::{Error, ErrorKind};
 /// Reaction of a proxy to a request for a tunnel.
 #[derive(Clone, Copy, Debug)]
 enum Manner {
-    /// Connects to this port of loopback, whatever the target.
+    /// Connects to this port of loopback, regardless of the target.
     Relay(u16),
     /// Answers with these bytes and closes.
     Say(&'static [u8]),
@@ -171,7 +171,7 @@ async fn refused(config: ClientConfig) -> (String, Error) {
     (first, error)
 }
 
-/// Returns the texts of the error and all its causes.
+/// Returns the texts of the error and all causes.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);
@@ -321,7 +321,7 @@ async fn a_proxy_that_cannot_be_reached_is_named_and_not_its_password() {
     assert!(text.contains("cannot be reached") && text.contains("NO_PROXY"), "{text}");
 }
 
-/// The clock moves on its own while nothing happens on the sockets.
+/// The clock moves automatically while nothing happens on the sockets.
 #[tokio::test(start_paused = true)]
 async fn a_proxy_that_never_answers_holds_a_request_up_for_no_longer_than_its_deadline() {
     let (port, _) = http_proxy(Manner::Silence, None).await;
@@ -393,7 +393,7 @@ async fn a_refusal_of_socks5_is_told_with_its_reason_and_without_the_password() 
     assert!(text.contains("use shorter ones"), "{text}");
 }
 
-/// Second half of the next test, run in a process with an environment of its own.
+/// Second half of the next test, run in a process with a separate environment.
 async fn ask_through_the_environments_proxy() {
     let proxied = ClientConfig::new("https://api.invalid:6443").unwrap();
     let direct = ClientConfig::new("https://direct.invalid:6443").unwrap().without_proxy();

@@ -9,7 +9,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::client::tests::*;
 use windlass_core::error::ErrorKind;
 
-/// Certificates of one test: a CA, and certificates signed by it.
+/// Certificates of a test: a CA, and certificates signed by the CA.
 pub(in crate::client) struct Pki {
     pub(in crate::client) ca: String,
     issuer: Issuer<'static, KeyPair>,

@@ -1,5 +1,5 @@
-//! Error answers: of the API server (A1: 429, A2: 5xx) and of proxies in front of it (A14: text
-//! instead of a Status).
+//! Error answers: of the API server (A1: 429, A2: 5xx) and of proxies in front of the API server
+//! (A14: text instead of a Status).
 
 use super::*;
 use windlass_core::metrics::names::REST_RETRIES;

@@ -12,7 +12,7 @@ use tokio_rustls::server::TlsStream;
 use super::super::*;
 use super::pki::Swap;
 
-/// Reaction of the server to one request. Bytes are written unchanged.
+/// Reaction of the server to a request. Bytes are written unchanged.
 #[derive(Clone, Debug)]
 pub(super) enum Bad {
     /// Writes, and waits for the next request.
@@ -25,11 +25,11 @@ pub(super) enum Bad {
     Stop(Bytes),
     /// Writes the first bytes, then the second ones again and again with a pause between.
     Drip(Bytes, Bytes, Duration),
-    /// Writes the pieces one after another, each when a permit comes.
+    /// Writes the pieces in sequence, each when a permit comes.
     Steps(Vec<Bytes>, Arc<Semaphore>),
 }
 
-/// One end of a connection.
+/// An end of a connection.
 enum Wire {
     Pipe(DuplexStream),
     Tcp(TcpStream),
@@ -147,7 +147,7 @@ impl BadServer {
                 }
                 Bad::Reset(bytes) => {
                     let _ = wire.io().write_all(&bytes).await;
-                    // The client has to read the data before the reset discards it.
+                    // The client has to read the data before the reset discards the data.
                     settle().await;
                     return wire.reset();
                 }
@@ -214,7 +214,7 @@ async fn settle() {
     }
 }
 
-/// Reads the head of the next request, and its body. `None` when the client is gone.
+/// Reads the head of the next request, and the body. `None` when the client is gone.
 async fn request(io: &mut dyn Io) -> Option<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -253,7 +253,7 @@ pub(super) fn chunked(headers: &str) -> Bytes {
     format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n{headers}\r\n").into()
 }
 
-/// One chunk; an empty one ends the answer.
+/// A chunk; an empty chunk ends the answer.
 pub(super) fn chunk(data: impl AsRef<[u8]>) -> Bytes {
     let data = data.as_ref();
     let mut bytes = format!("{:x}\r\n", data.len()).into_bytes();

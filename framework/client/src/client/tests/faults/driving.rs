@@ -1,6 +1,6 @@
-//! The reader of a watch over HTTP/1.1 drives its connection itself: the fate of the connection
-//! when the reader is slow, gone, cancelled or panics, and of other connections when the server
-//! floods it.
+//! The reader of a watch over HTTP/1.1 drives the connection: the fate of the connection when the
+//! reader is slow, gone, cancelled or panics, and of other connections when the server floods the
+//! driven connection.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use crate::client::ByteStream;
 
 const EVENT: &str = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n";
 
-/// Sends events as fast as they are read, one per chunk, for ever.
+/// Sends events at the speed of the reader, one event per chunk, for ever.
 fn flood() -> Bad {
     Bad::Drip(chunked(""), chunk(EVENT).repeat(100).into(), Duration::ZERO)
 }
@@ -49,7 +49,7 @@ fn counting() -> (Arc<AtomicU32>, JoinHandle<()>) {
     (turns, task)
 }
 
-/// One worker thread: a task that never yields would starve all others.
+/// A single worker thread: a task that never yields would starve all others.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_floods_a_watch_keeps_no_other_task_from_running_in_memory() {
     let rig = Rig::in_memory([flood()]);
@@ -130,7 +130,7 @@ async fn a_reader_that_panics_closes_its_connection_in_memory() {
     rig.goes_on().await;
 }
 
-/// Returned to the pool once: a second entry would put two requests on one connection.
+/// Returned to the pool once: a second entry would put two requests on the same connection.
 #[tokio::test(start_paused = true)]
 async fn a_watch_read_to_its_end_gives_its_connection_back_once_in_memory() {
     let body: Bytes = [&chunked("")[..], &chunk(EVENT), LAST].concat().into();
@@ -213,7 +213,8 @@ async fn a_watch_that_breaks_tells_why_in_memory() {
     }
 }
 
-/// Each of many watches on one worker thread gets its events, though one of the watches is flooded.
+/// Each of many watches on a single worker thread gets events, though one of the watches is
+/// flooded.
 #[tokio::test(start_paused = true)]
 async fn a_flooded_watch_delays_none_of_many_others_in_memory() {
     let gate = Arc::new(Semaphore::new(0));

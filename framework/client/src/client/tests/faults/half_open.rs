@@ -10,7 +10,7 @@ fn ticks() -> Prepared {
     request
 }
 
-/// A watch that has delivered an event, so that it is under way.
+/// A watch that has delivered an event, so that the watch is under way.
 async fn under_way(client: &Client, peer: &Peer) -> ByteStream {
     let mut stream = client.stream(ticks()).await.unwrap();
     peer.ticks.add_permits(1);

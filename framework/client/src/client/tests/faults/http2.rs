@@ -11,8 +11,8 @@ use tokio_rustls::TlsAcceptor;
 use super::super::*;
 use super::pki::Swap;
 
-/// Answers `{}`, but never on `/silent`, with a permit on `/later`, with a `tick` for each permit
-/// of its own on `/ticks`, without end on `/flood`, and with 100 KiB of headers on `/head`.
+/// Answers `{}`, but never on `/silent`, with a permit on `/later`, with a `tick` for each separate
+/// permit on `/ticks`, without end on `/flood`, and with 100 KiB of headers on `/head`.
 #[derive(Debug)]
 pub(super) struct Peer {
     http2: bool,
@@ -56,7 +56,7 @@ impl Peer {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Shuts all open connections down, as an API server does at its end: `GOAWAY`, or
+    /// Shuts all open connections down, as an API server does at the end: `GOAWAY`, or
     /// `Connection: close`; requests in work are completed.
     pub(super) fn farewell(&self) {
         self.farewell.send_modify(|count| *count += 1);

@@ -77,7 +77,7 @@ async fn an_http2_answer_with_100_kib_of_headers_is_refused() {
     client.send(get()).await.unwrap();
 }
 
-/// A reader that takes one chunk and then pauses.
+/// A reader that takes a single chunk and then pauses.
 async fn slow_reader(client: &Client, peer: &Peer, most: usize) {
     let mut slow = client.stream(at("/flood")).await.unwrap();
     slow.next().await.unwrap().unwrap();

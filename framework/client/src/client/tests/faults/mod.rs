@@ -24,7 +24,7 @@ use super::*;
 use bad_server::{Bad, BadServer, Pipe, answer, chunk, chunked};
 use windlass_core::error::{Error, ErrorKind};
 
-/// A server that misbehaves, and a client of it.
+/// A server that misbehaves, and a client of that server.
 struct Rig {
     server: Arc<BadServer>,
     client: Client,
@@ -59,7 +59,7 @@ impl Rig {
         }
     }
 
-    /// Sends a request that fails; returns its error and the number of its executions.
+    /// Sends a request that fails; returns the error and the number of executions.
     async fn fails(&self, request: Prepared) -> (Error, usize) {
         let before = self.server.requests();
         let started = Instant::now();
@@ -102,7 +102,7 @@ fn watch(seconds: u64) -> Prepared {
     request
 }
 
-/// One event of such a watch.
+/// An event of such a watch.
 fn event(name: &str, version: u64) -> String {
     format!(
         "{{\"type\":\"ADDED\",\"object\":{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":\

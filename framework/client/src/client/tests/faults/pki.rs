@@ -7,7 +7,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::super::*;
 
-/// A certificate authority of its own.
+/// A certificate authority for a single test.
 pub(super) struct Authority {
     pub(super) pem: String,
     issuer: Issuer<'static, KeyPair>,

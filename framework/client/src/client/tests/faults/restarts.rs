@@ -1,4 +1,4 @@
-//! API servers that are restarted one after another (A10: moves or restarts), and whose certificate
+//! API servers that are restarted in sequence (A10: moves or restarts), and whose certificate
 //! changes.
 
 use super::http2::{Dial, Peer};
@@ -61,7 +61,7 @@ async fn a10_goaway_in_mid_stream_fails_nothing_on_a_socket() {
 #[derive(Debug)]
 struct Leaver {
     reason: h2::Reason,
-    /// Whether GOAWAY names the request as one that was worked on.
+    /// Whether GOAWAY names the request as a request that was worked on.
     covers: bool,
     connections: AtomicU32,
     good: Arc<Peer>,
@@ -212,8 +212,8 @@ async fn an_http1_connection_that_was_idle_for_long_is_not_used_again() {
     assert_eq!(peer.connections(), 2);
 }
 
-/// Changes the server's certificate: to another of the same authority, to one of a foreign
-/// authority, and back.
+/// Changes the server's certificate: to another of the same authority, to a certificate of a
+/// foreign authority, and back.
 async fn swap(http2: bool) {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let protocols: &[&str] = if http2 { &["h2"] } else { &["http/1.1"] };
@@ -233,7 +233,7 @@ async fn swap(http2: bool) {
     assert_eq!(watch.next().await.unwrap().unwrap(), "tick");
     assert_eq!(peer.connections(), before);
 
-    // Between connections: a server of a foreign authority gets no request, whatever the verb.
+    // Between connections: a server of a foreign authority gets no request, regardless of the verb.
     let requests = peer.requests();
     client.shared.pool.retire();
     for request in [get(), create()] {
@@ -243,7 +243,7 @@ async fn swap(http2: bool) {
     }
     assert_eq!((peer.requests(), peer.connections()), (requests, before));
 
-    // One of the same authority is as good as the old one.
+    // A certificate of the same authority is as good as the old certificate.
     certificate.to(authority.server(protocols));
     client.send(create()).await.unwrap();
     assert_eq!((peer.requests(), peer.connections()), (requests + 1, before + 1));

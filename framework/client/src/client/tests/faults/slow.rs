@@ -114,8 +114,8 @@ async fn a7_members(rig: Rig) {
         assert_eq!(map.metadata.name.as_deref(), Some(name), "told when its member is there");
     }
     gate.add_permits(2);
-    // The event's text was complete, its checksum was not: whether or not it is delivered, the end
-    // is an error.
+    // The event's text was complete, the checksum was not: whether or not the event is delivered,
+    // the end is an error.
     let mut last = events.next().await;
     if let Some(Ok(WatchEvent::Added(_))) = last {
         last = events.next().await;

@@ -1,8 +1,8 @@
 //! The proxy of the environment, by the rules of Go's programs.
 //!
-//! `HTTPS_PROXY` applies to `https://` servers and `HTTP_PROXY` to `http://` ones, `ALL_PROXY` if
-//! that variable is not set; `NO_PROXY` excepts hosts. Each is also read in lower case. This
-//! machine itself (`localhost` and loopback addresses) is never reached through a proxy of the
+//! `HTTPS_PROXY` applies to `https://` servers and `HTTP_PROXY` to `http://` servers, `ALL_PROXY`
+//! if that variable is not set; `NO_PROXY` excepts hosts. Each is also read in lower case. This
+//! machine (`localhost` and loopback addresses) is never reached through a proxy of the
 //! environment.
 
 // DESIGN.md, 20: Every proxy is used as a tunnel
@@ -50,7 +50,7 @@ impl Variables {
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when a variable is not a proxy's address: a connection without the
-    /// proxy could send credentials past it.
+    /// proxy could send credentials past that proxy.
     pub(super) fn proxy_for(&self, server: &Uri) -> Result<Option<Proxy>, Error> {
         let plain = server.scheme_str() == Some("http");
         let Some((name, value)) = (if plain { &self.http } else { &self.https }) else {
@@ -104,7 +104,7 @@ fn excepts(entry: &str, host: &str, ip: Option<IpAddr>, port: u16) -> bool {
     }
     let name = name.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(name);
     match name.strip_prefix('.') {
-        // `.example.com` matches names below it; `example.com` matches these and itself.
+        // `.example.com` matches names below; `example.com` matches these and the name itself.
         Some("") => false,
         Some(_) => host.ends_with(name),
         None if name.is_empty() => false,
@@ -141,7 +141,7 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
         return (address, port.strip_prefix(':').and_then(|port| port.parse().ok()));
     }
     match entry.split_once(':') {
-        // More than one colon: an IPv6 address.
+        // Several colons: an IPv6 address.
         Some((host, port)) if !port.contains(':') => match port.parse() {
             Ok(port) => (host, Some(port)),
             Err(_) => (entry, None),
@@ -239,7 +239,7 @@ mod tests {
         let text = error.unwrap_err().to_string();
         assert!(text.contains("HTTPS_PROXY") && text.contains("NO_PROXY"), "{text}");
         assert!(!text.contains("canary"), "{text}");
-        // It does not matter where no proxy would be used.
+        // The value does not matter where no proxy would be used.
         assert_eq!(proxy(&pairs, "https://127.0.0.1"), None);
     }
 }

@@ -1,10 +1,11 @@
-//! Proxies between the client and the API server: their address, its source, and the tunnel.
+//! Proxies between the client and the API server: their address, the source of the address, and the
+//! tunnel.
 //!
 //! Every proxy is used as a tunnel (`CONNECT`, or SOCKS5), also to a server that speaks plain HTTP:
 //! then no proxy reads or changes a request, and an upgrade to WebSocket works as without a proxy.
 //! A tunnel is opened with hyper's HTTP/1 client and hyper-util's SOCKS5; no answer of a proxy is
-//! parsed here. Not included: proxy auto-configuration, SOCKS4, and authentication other than user and
-//! password.
+//! parsed here. Not included: proxy auto-configuration, SOCKS4, and authentication other than user
+//! and password.
 
 mod env_vars;
 mod tunnel;
@@ -27,18 +28,18 @@ pub(crate) enum ProxyChoice {
     /// The proxy of `HTTPS_PROXY` and related variables, if any.
     #[default]
     Environment,
-    /// No proxy, whatever the environment contains.
+    /// No proxy, regardless of the environment.
     Direct,
     /// The given proxy.
     Through(Arc<Proxy>),
 }
 
 impl ProxyChoice {
-    /// Returns the proxy for `server`, if there is one.
+    /// Returns the proxy for `server`, if there is any.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when a variable of the environment is no
-    /// proxy address.
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when a variable of the environment
+    /// is no proxy address.
     pub(crate) fn resolve(&self, server: &Uri) -> Result<Option<Arc<Proxy>>, Error> {
         match self {
             Self::Environment => Variables::process().proxy_for(server).map(|p| p.map(Arc::new)),
@@ -56,11 +57,11 @@ pub(crate) enum Scheme {
     Socks5,
 }
 
-/// Address of a proxy. Neither `Debug` nor `Display` shows its user and password.
+/// Address of a proxy. Neither `Debug` nor `Display` shows the user and password.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     pub(crate) scheme: Scheme,
-    /// Host as in a URL: an IPv6 address has its brackets.
+    /// Host as in a URL: an IPv6 address is in brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
     /// User and password.
@@ -76,7 +77,7 @@ impl Proxy {
     /// and password. `named_by` is for error texts: `HTTPS_PROXY`.
     ///
     /// # Errors
-    /// A text that explains the mistake and its correction, without the address.
+    /// A text that explains the mistake and the correction, without the address.
     pub(crate) fn parse(url: &str, named_by: &str) -> Result<Self, String> {
         let wrong = || {
             "is not a proxy address; write http://host:port, https://host:port or \

@@ -1,4 +1,4 @@
-//! Tunnels through a proxy, over a stream to it.
+//! Tunnels through a proxy, over a stream to the proxy.
 //!
 //! Both handshakes are bounded in size by their libraries and in time by the dialer.
 
@@ -28,18 +28,18 @@ const HEAD_LIMIT: usize = 16 << 10;
 /// Largest sum of the lengths of user, password and host name that the SOCKS5 library accepts.
 const SOCKS_ROOM: usize = 240;
 
-/// Error in which a proxy is involved. Its text is complete, because callers print the innermost
-/// cause; it never contains user or password.
+/// Error in which a proxy is involved. The text is complete, because callers print the innermost
+/// cause; the text never contains user or password.
 #[derive(Debug)]
 pub(crate) struct ProxyError(String);
 
 impl ProxyError {
-    /// Returns an error with text; `what` describes the proxy's failure, `advice` its remedy.
+    /// Returns an error with text; `what` describes the proxy's failure, `advice` the remedy.
     pub(crate) fn error(proxy: &Proxy, what: impl fmt::Display, advice: &str) -> io::Error {
         io::Error::other(Self(format!("the proxy {} {what}; {advice}", proxy.described())))
     }
 
-    /// Returns the error of a failed connection to the proxy itself.
+    /// Returns the error of a failed connection to the proxy.
     pub(crate) fn unreachable(proxy: &Proxy, why: impl fmt::Display) -> io::Error {
         let advice = "correct or remove it, or reach the API server without it (NO_PROXY for a \
                       proxy of the environment)";
@@ -55,8 +55,7 @@ impl fmt::Display for ProxyError {
 
 impl std::error::Error for ProxyError {}
 
-/// Lets `proxy`, at the other end of `io`, connect to `host` (with brackets if it is an IPv6
-/// address).
+/// Lets `proxy`, at the other end of `io`, connect to `host` (with brackets for an IPv6 address).
 ///
 /// # Errors
 /// [`ProxyError`], within an `io::Error`.
@@ -88,11 +87,12 @@ async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
             status => Err(refused(proxy, target, status)),
         }
     };
-    // The connection makes progress only while it is polled, and ends when it has become a tunnel.
+    // The connection makes progress only while polled, and ends once the connection has become a
+    // tunnel.
     let (mut exchange, connection) = (pin!(exchange), pin!(connection.with_upgrades()));
     let upgraded = tokio::select! {
         biased;
-        // Biased: an answer counts even if the proxy closed the connection right after it.
+        // Biased: an answer counts even if the proxy closed the connection right after the answer.
         upgraded = &mut exchange => upgraded?,
         _ = connection => exchange.await?,
     };

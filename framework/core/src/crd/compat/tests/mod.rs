@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::rule::Rule;
 use super::*;
 
-/// A definition of one version with this schema of `spec`.
+/// A definition of a single version with this schema of `spec`.
 fn definition(spec: &Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -26,7 +26,7 @@ fn definition(spec: &Value) -> Value {
     })
 }
 
-/// A version with this schema of `spec`; the version `v1` is the stored one.
+/// A version with this schema of `spec`; the version `v1` is the stored version.
 fn version(name: &str, spec: &Value) -> Value {
     let schema = json!({
         "type": "object",
@@ -49,8 +49,8 @@ fn between(old: &Value, new: &Value) -> Vec<String> {
     changes.all().iter().map(|change| print(change).trim_end().to_owned()).collect()
 }
 
-/// The changes from `old` to `new` are `there`, those back are `back`, and nothing differs from
-/// itself.
+/// The changes from `old` to `new` are `there`, those back are `back`, and a definition does not
+/// differ from itself.
 #[track_caller]
 fn check(old: &Value, new: &Value, there: &[&str], back: &[&str]) {
     assert_eq!(between(old, new), there, "from the old to the new one");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The definition with one value replaced, by its JSON pointer.
+/// The definition with the value at a JSON pointer replaced.
 fn with(pointer: &str, value: Value) -> Value {
     let mut definition = definition(&json!({ "type": "object" }));
     let (parent, key) = pointer.rsplit_once('/').unwrap();

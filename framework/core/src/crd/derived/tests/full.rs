@@ -27,7 +27,7 @@ fn pod(schema: &Value) -> &Value {
 #[test]
 fn a_full_type_has_upstreams_fields_list_types_and_descriptions() {
     let found = structural_schema::<Whole>().unwrap();
-    // The two fields with the key are checked to their leaves; the one without is not.
+    // The two fields with the key are checked to their leaves; the field without the key is not.
     let opaque = ".plain: an API server stores any object here; serde refuses one that its type does not fit";
     assert_eq!(found.warnings, [opaque]);
     let pod = pod(&found.schema);
@@ -46,7 +46,7 @@ fn a_full_type_has_upstreams_fields_list_types_and_descriptions() {
     let selector = &pod["properties"]["affinity"]["properties"]["podAffinity"]["properties"]["requiredDuringSchedulingIgnoredDuringExecution"]
         ["items"]["properties"]["labelSelector"];
     assert_eq!(selector["x-kubernetes-map-type"], "atomic");
-    // Without the key a type is kept whole, whatever the feature.
+    // Without the key a type is kept whole, regardless of the feature.
     let plain = &found.schema["properties"]["plain"];
     assert_eq!(plain["x-kubernetes-preserve-unknown-fields"], true);
     assert_eq!(plain["properties"], Value::Null);

@@ -1,4 +1,4 @@
-//! Each key of `#[schema(…)]` and its effect.
+//! Each key of `#[schema(…)]` and the key's effect.
 
 #![allow(dead_code)]
 

@@ -1,5 +1,5 @@
-//! Schemas of derived types: the forms of serde beside schemars' own derive, the keys, the Kubernetes
-//! types.
+//! Schemas of derived types: the forms of serde beside schemars' own derive, the keys, the
+//! Kubernetes types.
 
 mod contradictions;
 mod forms;
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema as `crd()` asks for it: without references.
+/// The schema in the form that `crd()` requests: without references.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
     T::json_schema(&mut settings.into_generator()).to_value()

@@ -1,4 +1,4 @@
-//! Types that are written as another one: newtypes, and types that serde converts.
+//! Types that are written as another type: newtypes, and types that serde converts.
 
 #![allow(dead_code)]
 

@@ -1,4 +1,4 @@
-//! Fields of a kind itself.
+//! Fields of a kind's root struct.
 
 #![allow(dead_code)]
 

@@ -20,7 +20,7 @@ fn fault<T: JsonSchema>() -> String {
     structural_schema::<T>().unwrap_err().to_string()
 }
 
-/// The value as the server stores it, or its refusal.
+/// The value as the server stores it, or the server's refusal.
 fn stored<T: JsonSchema>(value: &Value) -> Result<Value, String> {
     let schema = schema::<T>();
     let faults = check_crd(&super::crd(&schema), None);
@@ -44,7 +44,7 @@ fn refused<T: JsonSchema + for<'de> Deserialize<'de>>(values: &[Value]) {
     }
 }
 
-/// Asserts that the server keeps each value as it is, and that serde reads it.
+/// Asserts that the server keeps each value unchanged, and that serde reads the value.
 fn kept<T: JsonSchema + for<'de> Deserialize<'de>>(values: &[Value]) {
     for value in values {
         assert!(serde_json::from_value::<T>(value.clone()).is_ok(), "serde refuses {value}");
@@ -296,7 +296,7 @@ fn types_that_contain_one_another_are_cut_where_they_repeat_with_a_warning_for_e
     let found = structural_schema::<Expr>().unwrap();
     let size = found.schema.to_string().len();
     assert!(size < 16 << 10, "{size}");
-    // At most eight places of each type, and one line for the others.
+    // At most eight places of each type, and a single line for the others.
     let cuts = |all: &[String], name: &str| {
         let text = format!(": the type `{name}` contains itself, which");
         all.iter().filter(|it| it.contains(&text)).count()

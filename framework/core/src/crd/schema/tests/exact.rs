@@ -329,7 +329,7 @@ enum Period {
     Named(String),
 }
 
-// `Deserialize` of `Duration` refuses unknown fields, which its schema allows.
+// `Deserialize` of `Duration` refuses unknown fields, which the schema allows.
 #[test]
 fn a_duration_among_alternatives_has_no_fields_beside_its_own() {
     let schema = schema::<Period>();
@@ -354,7 +354,8 @@ enum Points {
     Numbers { points: Vec<f64> },
 }
 
-// kube-apiserver 1.36.3 stores `[null]` there: of null it checks the type and an `enum` alone.
+// kube-apiserver 1.36.3 stores `[null]` there: for null the server checks the type and an `enum`
+// alone.
 #[test]
 fn null_among_items_of_several_types_is_warned_of() {
     let found = warnings::<Vec<PortRef>>();
@@ -393,7 +394,7 @@ fn a_list_is_refused_where_a_text_with_a_format_is_expected() {
     assert!(refuses(json!(["10.0.0.1"])));
     assert!(refuses(json!([])));
     assert_eq!(found["properties"]["name"], json!({ "type": "string", "nullable": true }));
-    // Nobody but the operator writes a status: no rules are added to its schema.
+    // Only the operator writes a status: no rules are added to the schema of a status.
     let mut faults = super::super::Faults::default();
     let generate =
         |generator: &mut schemars::SchemaGenerator| generator.subschema_for::<Addressed>();

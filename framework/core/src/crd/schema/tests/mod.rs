@@ -13,7 +13,7 @@ use windlass_apiserver::crd_schema::{Schema, check_crd};
 use super::{StructuralSchema, structural_schema};
 use crate::error::Error;
 
-/// A type's schema, and values of it as serde writes them.
+/// A type's schema, and values of the type as serde writes them.
 pub(super) struct Shape {
     name: &'static str,
     schema: Result<StructuralSchema, Error>,

@@ -188,7 +188,7 @@ fn other() -> OtherPlain {
     OtherPlain { colour: Unit::Red }
 }
 
-/// Every shape with values that its schema must leave unchanged.
+/// Every shape with values that the schema must leave unchanged.
 pub(super) fn shapes() -> Vec<Shape> {
     let mut shapes = scalars();
     shapes.extend(collections());

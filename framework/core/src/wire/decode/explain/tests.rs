@@ -114,7 +114,7 @@ fn invalid_json_is_reported_by_its_position() {
     assert_eq!(told, "expected value at line 1 column 10");
 }
 
-/// A map that has a name twice has it once in the second attempt.
+/// A map that has a name twice has the name once in the second attempt.
 #[test]
 fn errors_that_the_second_try_does_not_meet_are_reported_by_their_position() {
     let bytes = br#"{"spec": {"mode": "Open", "mode": "Open", "small": 1}}"#;

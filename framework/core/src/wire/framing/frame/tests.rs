@@ -41,7 +41,7 @@ fn keep_alive_lines_are_no_frames_and_leave_none_open() {
         assert!(!decoder.is_inside(), "{blank:?}");
     }
     let mut told = 0;
-    // A form feed is no space of JSON: it is not skipped silently.
+    // A form feed is no space of JSON: the byte is not skipped silently.
     decoder.push(b"\x0c\n", &mut |_| told += 1);
     assert_eq!(told, 1);
 }
@@ -223,7 +223,7 @@ fn an_error_frame_becomes_a_status_whatever_is_inside() {
             "message":"too old resource version","reason":"Expired","code":410}"#,
     );
     assert_eq!((gone.code, gone.reason.as_str()), (410, "Expired"));
-    // One field of a wrong type does not hide the decisive ones.
+    // A single field of a wrong type does not hide the decisive fields.
     let half = status(r#"{"code":410,"reason":"Expired","details":{"causes":null},"message":7}"#);
     assert_eq!((half.code, half.reason.as_str(), half.message.as_str()), (410, "Expired", ""));
     for garbage in ["{}", "null", "7", "[]", r#"{"kind":"Pod"}"#, r#"{"code":"x"}"#, r#""oops""#] {

@@ -76,7 +76,7 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// The scan may start from any position inside, as long as it is outside of texts.
+    /// The scan may start from any position inside, as long as the position is outside of texts.
     #[test]
     fn an_object_ends_at_the_same_place_when_it_is_looked_for_from_within(value in value()) {
         let text = json!([value]).to_string();

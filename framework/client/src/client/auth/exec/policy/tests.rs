@@ -5,7 +5,7 @@ use super::*;
 use windlass_core::clock::Clock;
 use windlass_core::error::ErrorKind;
 
-/// A plugin that leaves a mark when it is run.
+/// A plugin that leaves a mark when run.
 struct Marker {
     folder: PathBuf,
 }
