@@ -98,7 +98,8 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// Returns a server without objects; `verbs::bootstrap` creates those that exist from the start.
+    /// Returns a server without objects; `verbs::bootstrap` creates those that exist from the
+    /// start.
     pub(crate) fn new(clock: Clock, rng: Rng) -> Arc<Self> {
         let stop = CancellationToken::new();
         let core = Arc::new(Self {

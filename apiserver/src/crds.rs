@@ -162,8 +162,8 @@ fn serve(core: &Core, definition: &Value) {
     core.registry.replace(&storage, kinds);
 }
 
-/// Serves exactly the kinds of the stored definitions, after the whole state of the store has been replaced;
-/// goes on with what was begun on each definition.
+/// Serves exactly the kinds of the stored definitions, after the whole state of the store has been
+/// replaced; goes on with what was begun on each definition.
 pub(crate) fn reload(core: &Core, delete: DeleteInstances) {
     let (definitions, _) = core.store.snapshot(STORAGE);
     for kind in core.registry.table().stored() {

@@ -29,11 +29,11 @@ impl Backup {
 }
 
 impl Builder {
-    /// Starts the server inside the current tokio runtime with the objects, definitions and versions of a
-    /// backup, in memory. Versions before the backup's count as compacted.
+    /// Starts the server inside the current tokio runtime with the objects, definitions and
+    /// versions of a backup, in memory. Versions before the backup's count as compacted.
     ///
-    /// Objects are shared rather than copied, so that this takes a fraction of [`Builder::start`]'s time, most
-    /// of which makes the objects that exist from the start.
+    /// Objects are shared rather than copied, so that this takes a fraction of [`Builder::start`]'s
+    /// time, most of which makes the objects that exist from the start.
     pub fn start_from(self, backup: &Backup) -> ApiServer {
         let core = self.core(Some(backup.revision()));
         core.store.begin(&backup.state);
@@ -124,8 +124,9 @@ impl ApiServer {
         tokio::task::yield_now().await;
     }
 
-    /// Waits until everything that has been written so far is in the data file, as each request does
-    /// before its answer. Only writes without a request ([`ApiServer::commit`] and the like) need this.
+    /// Waits until everything that has been written so far is in the data file, as each request
+    /// does before its answer. Only writes without a request ([`ApiServer::commit`] and the like)
+    /// need this.
     ///
     /// # Errors
     /// The file can no longer be written.
@@ -139,7 +140,8 @@ impl ApiServer {
         }
     }
 
-    /// Waits until the server stops, and returns the failure of its data file if that is the reason.
+    /// Waits until the server stops, and returns the failure of its data file if that is the
+    /// reason.
     pub async fn stopped(&self) -> Option<String> {
         self.core.stop.cancelled().await;
         self.core.store.journal().and_then(|journal| journal.failure())

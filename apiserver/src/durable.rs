@@ -23,14 +23,14 @@ const TOKEN: &str = "administrator-token";
 const ACCOUNTS_KEY: &str = "service-accounts-key";
 
 impl Builder {
-    /// Starts the server inside the current tokio runtime on a data file, which is created if it does not
-    /// exist (readable by its owner only). An empty file, as `mktemp` makes it, counts as new and keeps its
-    /// mode; any other file that is no data file is refused.
+    /// Starts the server inside the current tokio runtime on a data file, which is created if it
+    /// does not exist (readable by its owner only). An empty file, as `mktemp` makes it, counts as
+    /// new and keeps its mode; any other file that is no data file is refused.
     ///
-    /// Objects, versions, definitions, the keys of tokens and the certificates' authority are those of the
-    /// file. A write is answered, and shown to readers and watches, once it is in the file; writes that
-    /// come together share one commit. Histories are not kept: a watch from a version of before the
-    /// restart is answered 410, as by a kube-apiserver whose watch cache is new.
+    /// Objects, versions, definitions, the keys of tokens and the certificates' authority are those
+    /// of the file. A write is answered, and shown to readers and watches, once it is in the file;
+    /// writes that come together share one commit. Histories are not kept: a watch from a version
+    /// of before the restart is answered 410, as by a kube-apiserver whose watch cache is new.
     ///
     /// [`ApiServer::shutdown`] closes the file. If it cannot be written any more, the server stops
     /// ([`ApiServer::stopped`]).

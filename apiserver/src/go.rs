@@ -221,7 +221,8 @@ impl<'de> Visitor<'de> for Fields<'_> {
     }
 }
 
-/// Turns floats that are whole and fit into 64 bits without a sign into integers, as Go prints them.
+/// Turns floats that are whole and fit into 64 bits without a sign into integers, as Go prints
+/// them.
 pub(crate) fn print_large(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -237,7 +238,8 @@ pub(crate) fn print_large(value: &mut Value) {
     }
 }
 
-/// Turns integers that Go's decoder reads as `float64`, since they do not fit into 64 bits with a sign.
+/// Turns integers that Go's decoder reads as `float64`, since they do not fit into 64 bits with a
+/// sign.
 pub(crate) fn large_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_u64() && !number.is_i64() => {

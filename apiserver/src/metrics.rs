@@ -1,6 +1,7 @@
 //! Counters of requests, under the names that kube-apiserver gives them.
 //!
-//! Labels are the names of served resources, never texts of clients, and the number of series is bounded.
+//! Labels are the names of served resources, never texts of clients, and the number of series is
+//! bounded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -193,7 +194,8 @@ impl Durations {
     }
 }
 
-/// Returns the figures of the process, as far as the system tells them, in the text format of Prometheus.
+/// Returns the figures of the process, as far as the system tells them, in the text format of
+/// Prometheus.
 pub(crate) fn process(started: i64) -> String {
     let mut out = String::new();
     let mut gauge = |name: &str, kind: &str, help: &str, value: Option<f64>| {

@@ -157,8 +157,8 @@ impl Builder {
         self
     }
 
-    /// Turns on the controllers that kube-controller-manager runs by default, or turns off all of them.
-    /// Default: on. If off, the server behaves like a lone kube-apiserver.
+    /// Turns on the controllers that kube-controller-manager runs by default, or turns off all of
+    /// them. Default: on. If off, the server behaves like a lone kube-apiserver.
     #[must_use]
     pub fn controllers(self, on: bool) -> Self {
         self.controller_set(if on { ControllerSet::default() } else { ControllerSet::NONE })
@@ -190,24 +190,25 @@ impl Builder {
         self
     }
 
-    /// Lets in clients of sockets whose certificates these authorities have signed, given in PEM: the common
-    /// name is the user, the organizations are the groups. [`ApiServer::listen`] fails if the text holds
-    /// no certificate. Default: the server's own authority only.
+    /// Lets in clients of sockets whose certificates these authorities have signed, given in PEM:
+    /// the common name is the user, the organizations are the groups. [`ApiServer::listen`] fails
+    /// if the text holds no certificate. Default: the server's own authority only.
     #[must_use]
     pub fn client_authorities(mut self, pem: &str) -> Self {
         pem.clone_into(&mut self.access.authorities);
         self
     }
 
-    /// Answers requests without credentials as those of `system:anonymous`, or 401 if off. Default: on.
+    /// Answers requests without credentials as those of `system:anonymous`, or 401 if off. Default:
+    /// on.
     #[must_use]
     pub fn anonymous_auth(mut self, on: bool) -> Self {
         self.refuses_anonymous = !on;
         self
     }
 
-    /// Adds a user that the kubeconfig of each socket has a context for: `windlass-` and the name, with a
-    /// token.
+    /// Adds a user that the kubeconfig of each socket has a context for: `windlass-` and the name,
+    /// with a token.
     #[must_use]
     pub fn user(mut self, name: &str, groups: &[&str]) -> Self {
         self.access.users.push(User::new(name, groups));
@@ -222,8 +223,8 @@ impl Builder {
         self
     }
 
-    /// Sets the time after which Events are deleted, counted from their last write. Default: an hour, as
-    /// `--event-ttl` of kube-apiserver.
+    /// Sets the time after which Events are deleted, counted from their last write. Default: an
+    /// hour, as `--event-ttl` of kube-apiserver.
     #[must_use]
     pub fn event_ttl(mut self, time: Duration) -> Self {
         self.event_lifetime = Some(time);
@@ -311,7 +312,8 @@ impl Builder {
     }
 }
 
-/// Returns the token of a user; it follows from the administrator's, so that a data file keeps it as well.
+/// Returns the token of a user; it follows from the administrator's, so that a data file keeps it
+/// as well.
 fn user_token(secret: &str, name: &str) -> String {
     let digest = Sha256::digest(format!("{secret}\0{name}"));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -448,12 +450,13 @@ impl ApiServer {
         self.core.requests.panics()
     }
 
-    /// Returns the kept entries of the audit log, oldest first; none unless it is on ([`Builder::audit`]).
+    /// Returns the kept entries of the audit log, oldest first; none unless it is on
+    /// ([`Builder::audit`]).
     ///
-    /// An entry is a JSON object: `time`, `user`, `groups`, `impersonatedUser` (if any), `agent`, `verb`,
-    /// `group`, `version`, `resource`, `subresource`, `namespace`, `name`, `code` (0 without an answer),
-    /// `durationMicros` and `changes`: for each written object its versions and the changed places with
-    /// their values, which are masked in Secrets.
+    /// An entry is a JSON object: `time`, `user`, `groups`, `impersonatedUser` (if any), `agent`,
+    /// `verb`, `group`, `version`, `resource`, `subresource`, `namespace`, `name`, `code` (0
+    /// without an answer), `durationMicros` and `changes`: for each written object its versions and
+    /// the changed places with their values, which are masked in Secrets.
     pub fn audit(&self) -> Vec<Value> {
         self.core.audit.all()
     }
@@ -463,15 +466,16 @@ impl ApiServer {
         self.core.audit.dropped()
     }
 
-    /// Writes each later entry of the audit log as a line as well, by a thread of its own. A log that is too
-    /// slow loses lines ([`ApiServer::lost_audit`]); the shutdown waits 5 s for the last ones.
+    /// Writes each later entry of the audit log as a line as well, by a thread of its own. A log
+    /// that is too slow loses lines ([`ApiServer::lost_audit`]); the shutdown waits 5 s for the
+    /// last ones.
     pub fn write_audit(&self, log: impl std::io::Write + Send + 'static) {
         self.core.audit.turn_on();
         self.core.audit.write_to(Box::new(log));
     }
 
-    /// Returns the number of lines that were not written: the audit log's writer was too slow, or has failed.
-    /// Those of the last moment are counted at the end of the shutdown.
+    /// Returns the number of lines that were not written: the audit log's writer was too slow, or
+    /// has failed. Those of the last moment are counted at the end of the shutdown.
     pub fn lost_audit(&self) -> u64 {
         self.core.audit.lost()
     }
@@ -511,8 +515,8 @@ impl ApiServer {
         tokio::task::yield_now().await;
     }
 
-    /// Stops the server: connections, controllers and sockets end, the data file is closed, and then the
-    /// audit log.
+    /// Stops the server: connections, controllers and sockets end, the data file is closed, and
+    /// then the audit log.
     pub async fn shutdown(&self) {
         self.core.stop.cancel();
         tokio::task::yield_now().await;

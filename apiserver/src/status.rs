@@ -102,8 +102,8 @@ pub(crate) fn invalid_value(field: &str, value: &Value, detail: &str) -> Cause {
     cause("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
 }
 
-/// Most causes of an answer. kube-apiserver has no such limit: for tens of thousands it takes until its
-/// deadline.
+/// Most causes of an answer. kube-apiserver has no such limit: for tens of thousands it takes until
+/// its deadline.
 const MOST_CAUSES: usize = 1000;
 
 /// Returns the cause `Required value: detail`.

@@ -163,8 +163,8 @@ fn one_key(
 /// Keys that are words of Rust, and so no name of an item.
 pub(crate) const RUST_WORDS: &[&str] = &["crate", "for", "type"];
 
-/// Returns a list of the constants that document the keys, each at the position of its key: an editor
-/// that is asked about the key shows the documentation, and finds its definition.
+/// Returns a list of the constants that document the keys, each at the position of its key: an
+/// editor that is asked about the key shows the documentation, and finds its definition.
 pub(crate) fn references(
     krate: &TokenStream,
     derive: &str,

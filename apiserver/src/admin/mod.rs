@@ -1,6 +1,7 @@
 //! Administration over a Unix socket: faults, history, snapshots, the audit log and counters.
 //!
-//! The socket gives all rights that a test has through [`ApiServer`], so it belongs to its owner alone. The routes are listed at [`ApiServer::serve_admin`].
+//! The socket gives all rights that a test has through [`ApiServer`], so it belongs to its owner
+//! alone. The routes are listed at [`ApiServer::serve_admin`].
 
 mod forms;
 mod routes;
@@ -31,8 +32,8 @@ const HEADERS: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl ApiServer {
-    /// Serves administration over a Unix socket that only its owner may open (mode 0600), until the server
-    /// stops. HTTP/1.1 with JSON:
+    /// Serves administration over a Unix socket that only its owner may open (mode 0600), until the
+    /// server stops. HTTP/1.1 with JSON:
     ///
     /// | route | effect |
     /// |---|---|
@@ -47,9 +48,10 @@ impl ApiServer {
     /// | `GET /audit` | the kept entries of the audit log, and the numbers of dropped and lost ones |
     /// | `GET /counters` | requests, panics, open watches, the newest version, objects, and the history's changes and bytes |
     ///
-    /// An action is one of `"drop"`, `"hang"`, `"executeThenDrop"`, `"executeThenHang"`, `"closeWatch"`,
-    /// `{"answer": 503}`, `{"executeThenAnswer": 500}`, `{"delayMilliseconds": 20}`, `{"retryAfter": "1"}`,
-    /// `{"failWatch": 410}`, `{"rawFrame": "text"}`, `{"repeatWatch": 3}`, `{"garble": "name"}`,
+    /// An action is one of `"drop"`, `"hang"`, `"executeThenDrop"`, `"executeThenHang"`,
+    /// `"closeWatch"`, `{"answer": 503}`, `{"executeThenAnswer": 500}`,
+    /// `{"delayMilliseconds": 20}`, `{"retryAfter": "1"}`, `{"failWatch": 410}`,
+    /// `{"rawFrame": "text"}`, `{"repeatWatch": 3}`, `{"garble": "name"}`,
     /// `{"rawBody": [200, "text"]}`.
     ///
     /// A socket that a killed server has left behind is replaced.
@@ -85,7 +87,8 @@ async fn bind(path: &Path) -> io::Result<UnixListener> {
     folder.push(".part");
     let folder = PathBuf::from(folder);
     let inner = folder.join("s");
-    // Always of the same name: a server that was killed here leaves one behind, and not one each time.
+    // Always of the same name: a server that was killed here leaves one behind, and not one each
+    // time.
     files::check(&folder)?;
     drop(std::fs::remove_file(&inner));
     drop(std::fs::remove_dir(&folder));

@@ -26,7 +26,8 @@ pub(crate) fn merge(
     Ok(merged.unwrap_or(Value::Null))
 }
 
-/// Checks that no field of a value is null, which the language of policies takes for a value of its own.
+/// Checks that no field of a value is null, which the language of policies takes for a value of its
+/// own.
 ///
 /// # Errors
 ///

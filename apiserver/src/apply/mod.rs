@@ -155,7 +155,8 @@ pub fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     run::apply(request)
 }
 
-/// Returns an object with the fields of a mutating policy merged into it; no manager comes to own them.
+/// Returns an object with the fields of a mutating policy merged into it; no manager comes to own
+/// them.
 ///
 /// # Errors
 ///

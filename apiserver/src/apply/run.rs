@@ -29,8 +29,8 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     }
     check_types(request, &updater, &typed_live)?;
     let mut merged = run(request, &updater, &typed_live, &mut managed)?;
-    // The objects are compared without managed fields, whose times would always differ, and before the
-    // types drop an empty map: for its manager that is a change.
+    // The objects are compared without managed fields, whose times would always differ, and before
+    // the types drop an empty map: for its manager that is a change.
     let changed = request.live.is_none() || !path::equal(&typed_live, &merged);
     schema.canonicalize(&mut merged);
     let owner = owner_of(request);

@@ -51,7 +51,8 @@ pub(crate) fn enter(
         } else if owner.apply {
             managed.owners.insert(owner, owned);
         } else {
-            // An owner by update has another key in the Scale, so that its replicas get their own entry.
+            // An owner by update has another key in the Scale, so that its replicas get their own
+            // entry.
             let key = Owner { api_version: VERSION.to_owned(), ..owner.clone() };
             let rest = owned.set.difference(&replicas);
             let mine = Owned { set: mine, ..owned.clone() };
@@ -115,11 +116,12 @@ impl Change {
     }
 }
 
-/// Returns `new` with the owners of `old` after an update of `/scale`, whose replicas are at `path`.
+/// Returns `new` with the owners of `old` after an update of `/scale`, whose replicas are at
+/// `path`.
 ///
-/// As upstream does it: the owners of the replicas become those of the Scale, under its version. So an
-/// update that changes nothing still moves the replicas to an entry of their own, without a time, and the
-/// next one loses it, because both entries have one key then.
+/// As upstream does it: the owners of the replicas become those of the Scale, under its version. So
+/// an update that changes nothing still moves the replicas to an entry of their own, without a
+/// time, and the next one loses it, because both entries have one key then.
 pub(crate) fn track(
     (old, new): (&Value, &Value),
     path: &[String],

@@ -54,8 +54,8 @@ impl Lines {
         is_sent
     }
 
-    /// Ends the lines and waits until they have been written, but not for ever. Returns the number of
-    /// those that were not.
+    /// Ends the lines and waits until they have been written, but not for ever. Returns the number
+    /// of those that were not.
     pub(super) async fn close(self) -> u64 {
         let Self { sender, waiting, ended } = self;
         drop(sender);

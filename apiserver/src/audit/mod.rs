@@ -1,8 +1,9 @@
 //! Audit log: each request as one JSON object, with what it changed.
 //!
-//! Off unless it is asked for: a comparison of the states before and after each write costs more than
-//! some writes. The last entries are kept in memory, and a thread of its own writes them as lines. Requests
-//! of strangers are bounded by themselves: however many they are, those of users stay.
+//! Off unless it is asked for: a comparison of the states before and after each write costs more
+//! than some writes. The last entries are kept in memory, and a thread of its own writes them as
+//! lines. Requests of strangers are bounded by themselves: however many they are, those of users
+//! stay.
 
 mod changes;
 mod lines;
@@ -132,8 +133,8 @@ impl Audit {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Ends the lines and waits until they have been written, but not for ever: those that are left count
-    /// as lost.
+    /// Ends the lines and waits until they have been written, but not for ever: those that are left
+    /// count as lost.
     pub(crate) async fn close(&self) {
         let lines = {
             let mut held = self.lines.lock();

@@ -77,8 +77,8 @@ impl Issuer {
         url.clone_into(&mut self.url.write());
     }
 
-    /// Signs with a key from [`Issuer::new_key`]; false if the bytes are no such key, or if another one has
-    /// been used already.
+    /// Signs with a key from [`Issuer::new_key`]; false if the bytes are no such key, or if another
+    /// one has been used already.
     pub(crate) fn use_key(&self, bytes: &[u8]) -> bool {
         Key::read(bytes).is_some_and(|key| self.key.set(Some(key)).is_ok())
     }

@@ -97,8 +97,8 @@ pub(crate) trait Authenticator: Send + Sync {
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError>;
 
-    /// Returns the user that proved its identity, also if it acts as another one. Removes a token from
-    /// the subprotocols.
+    /// Returns the user that proved its identity, also if it acts as another one. Removes a token
+    /// from the subprotocols.
     fn caller(
         &self,
         request: &mut Parts,

@@ -1,7 +1,7 @@
 //! Certificates that the authority of a server issues for certificate requests.
 //!
-//! Name, key and alternative names are copied from the request as they are encoded, so that nothing of them
-//! is lost; usages and times are those that the signer grants.
+//! Name, key and alternative names are copied from the request as they are encoded, so that nothing
+//! of them is lost; usages and times are those that the signer grants.
 
 use rcgen::{KeyPair, SigningKey};
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};

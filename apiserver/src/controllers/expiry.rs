@@ -1,7 +1,7 @@
 //! Expiry of Events: they are deleted some time after their last write.
 //!
-//! On a real cluster etcd does it, whichever controllers run; so it is a task of its own here. An Event of a
-//! data file counts as written when the server starts.
+//! On a real cluster etcd does it, whichever controllers run; so it is a task of its own here. An
+//! Event of a data file counts as written when the server starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

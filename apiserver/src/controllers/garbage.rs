@@ -230,8 +230,8 @@ impl Garbage {
                 else {
                     return true;
                 };
-                // A dependent that is older than this state may not have been observed yet: it would
-                // be left out, and then be deleted because its owner is gone.
+                // A dependent that is older than this state may not have been observed yet: it
+                // would be left out, and then be deleted because its owner is gone.
                 if held.revision > self.known {
                     self.push(GarbageCheck::Owner(
                         group,

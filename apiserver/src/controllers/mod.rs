@@ -1,10 +1,10 @@
-//! Controllers that every cluster has: garbage collection, namespaces, aggregated roles, protection of
-//! storage.
+//! Controllers that every cluster has: garbage collection, namespaces, aggregated roles, protection
+//! of storage.
 //!
 //! One task runs them all: it waits for the store's next revision, reads every change since the
 //! last one, in order, and acts through the same verbs as clients. The single order of work means
-//! that equal histories give equal outcomes. On request the task also stands in for the controllers of
-//! workloads, and for scheduler and kubelet: Pods then run without containers.
+//! that equal histories give equal outcomes. On request the task also stands in for the controllers
+//! of workloads, and for scheduler and kubelet: Pods then run without containers.
 
 mod changes;
 mod collect;

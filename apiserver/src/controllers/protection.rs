@@ -1,8 +1,8 @@
-//! Protection of storage: releases claims, volumes and classes that are being deleted once nothing uses
-//! them.
+//! Protection of storage: releases claims, volumes and classes that are being deleted once nothing
+//! uses them.
 //!
-//! Admission gives each of them a finalizer. A claim is in use by Pods that have not ended, a volume
-//! while it is bound, a class by claims and volumes that name it.
+//! Admission gives each of them a finalizer. A claim is in use by Pods that have not ended, a
+//! volume while it is bound, a class by claims and volumes that name it.
 
 use serde_json::Value;
 

@@ -87,8 +87,8 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 20] = [
 ];
 
 /// A set of built-in controllers, read from a list as kube-controller-manager's `--controllers`:
-/// `*` selects those that are on by default, `name` one of them, `-name` none of that name; of entries
-/// about one controller the first counts.
+/// `*` selects those that are on by default, `name` one of them, `-name` none of that name; of
+/// entries about one controller the first counts.
 ///
 /// | name | older name | with `*` |
 /// |---|---|---|
@@ -114,7 +114,8 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 20] = [
 /// | `kubelet`, with a scheduler | | no |
 ///
 /// Those that `*` does not select are stand-ins: they need no nodes and run no containers. Without
-/// `replicaset-controller`, `deployment-controller` reports Deployments available as soon as they exist.
+/// `replicaset-controller`, `deployment-controller` reports Deployments available as soon as they
+/// exist.
 ///
 /// ```
 /// use windlass_apiserver::{ApiServer, ControllerSet};

@@ -107,7 +107,8 @@ fn check_spec(spec: &Value, out: &mut Vec<Cause>) {
     conversion(spec, out);
 }
 
-/// Returns the position of the first character that Go does not print: the space is the only blank one.
+/// Returns the position of the first character that Go does not print: the space is the only blank
+/// one.
 fn unprintable(text: &str) -> Option<usize> {
     let is_odd = |letter: char| letter.is_control() || letter != ' ' && letter.is_whitespace();
     text.find(is_odd)

@@ -3,7 +3,8 @@
 //!
 //! A CRD's `openAPIV3Schema` is compiled once to a [`Schema`], which prunes, defaults and validates
 //! objects with the texts of a real API server. [`check_crd`] refuses CRDs that a real server
-//! refuses, rules that do not compile or cost too much included; [`Schema::validate`] runs the rules.
+//! refuses, rules that do not compile or cost too much included; [`Schema::validate`] runs the
+//! rules.
 
 // DESIGN.md, 86: Rules are compiled when the first object is validated
 
@@ -91,7 +92,8 @@ impl Schema {
         self.validate_after(&[], new, old)
     }
 
-    /// Validates an object whose metadata has these faults, which can keep rules from being checked.
+    /// Validates an object whose metadata has these faults, which can keep rules from being
+    /// checked.
     pub(crate) fn validate_after(
         &self,
         metadata: &[Cause],

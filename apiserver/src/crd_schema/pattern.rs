@@ -27,14 +27,15 @@ impl Budget {
     }
 }
 
-/// A pattern, compiled when the first text is compared: a definition may have thousands of them, and
-/// some take a second.
+/// A pattern, compiled when the first text is compared: a definition may have thousands of them,
+/// and some take a second.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     source: String,
     /// Budget of all patterns of the definition together.
     budget: Budget,
-    /// `None` for a pattern beyond the limits of the engine or of the definition; it matches no text.
+    /// `None` for a pattern beyond the limits of the engine or of the definition; it matches no
+    /// text.
     regex: Arc<OnceLock<Option<Regex>>>,
 }
 

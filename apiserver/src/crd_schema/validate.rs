@@ -13,8 +13,8 @@ use super::lists::Correlated;
 use super::node::{Additional, ListType, Node};
 use crate::served::Cause;
 
-/// Most faults of one object. kube-apiserver has no such limit: for more it takes quadratic time, up to
-/// its deadline.
+/// Most faults of one object. kube-apiserver has no such limit: for more it takes quadratic time,
+/// up to its deadline.
 const MOST_CAUSES: usize = 1000;
 
 /// Faults of a value, and the number of passed checks, by which `anyOf` finds its closest branch.

@@ -1,8 +1,8 @@
 //! Data file: everything that a server stores, in an embedded database (redb).
 //!
-//! The file holds the present objects, the newest revision and the server's credentials; histories of
-//! watches stay in memory. A commit is one transaction of redb, so that a file is never between two of
-//! them, whenever the process ends.
+//! The file holds the present objects, the newest revision and the server's credentials; histories
+//! of watches stay in memory. A commit is one transaction of redb, so that a file is never between
+//! two of them, whenever the process ends.
 
 // DESIGN.md, 147: The data file holds the present state, and answers wait for shared commits
 
@@ -66,7 +66,8 @@ fn failed(path: &Path, why: impl std::fmt::Display) -> io::Error {
 }
 
 impl DataFile {
-    /// Opens a data file, or creates one that only its owner may read, and reads it. Blocks its thread.
+    /// Opens a data file, or creates one that only its owner may read, and reads it. Blocks its
+    /// thread.
     ///
     /// # Errors
     /// The file cannot be opened, is open in another server, is damaged, or no data file.

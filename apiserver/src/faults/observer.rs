@@ -10,15 +10,16 @@ use super::{Action, Subject};
 /// A test's own judge of requests and changes. Both methods run inside the server and must return
 /// quickly; they may use the server's [`Faults`](super::Faults).
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// Called once for each request of a known user, before it is executed. The returned actions follow
-    /// those of the added faults. Writes by [`ApiServer::commit`](crate::ApiServer::commit) are allowed.
+    /// Called once for each request of a known user, before it is executed. The returned actions
+    /// follow those of the added faults. Writes by [`ApiServer::commit`](crate::ApiServer::commit)
+    /// are allowed.
     fn request(&self, request: &ObservedRequest<'_>) -> Vec<Action> {
         let _ = request;
         Vec::new()
     }
 
-    /// Called for each write, before any watch delivers its event. The store is locked: a call that reads
-    /// or writes objects would wait for ever.
+    /// Called for each write, before any watch delivers its event. The store is locked: a call that
+    /// reads or writes objects would wait for ever.
     fn changed(&self, change: &ObservedChange<'_>) {
         let _ = change;
     }
@@ -62,8 +63,8 @@ pub struct ObservedChange<'a> {
     /// Name under which the resource is stored: the plural, for custom resources with the group
     /// behind it.
     pub resource: &'a str,
-    /// User whose request made the change; `None` for the server's own controllers and writes without a
-    /// request.
+    /// User whose request made the change; `None` for the server's own controllers and writes
+    /// without a request.
     pub user: Option<&'a str>,
     /// resourceVersion of the write.
     pub revision: u64,

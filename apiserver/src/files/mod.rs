@@ -1,8 +1,9 @@
-//! Files that belong to the user of this process alone: they hold keys, Secrets, or the requests of users.
+//! Files that belong to the user of this process alone: they hold keys, Secrets, or the requests of
+//! users.
 //!
-//! A symbolic link could lead anywhere, another owner could read on, and whoever may write could have written
-//! already: such files are refused, and not repaired. Rights to read are those that the owner has given.
-//! Shared by the library and the program.
+//! A symbolic link could lead anywhere, another owner could read on, and whoever may write could
+//! have written already: such files are refused, and not repaired. Rights to read are those that
+//! the owner has given. Shared by the library and the program.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;

@@ -128,7 +128,8 @@ impl Client {
         if let Some(config) = known {
             return Ok(config);
         }
-        // While no lock is held: a bundle may be long, and other calls go on. Two calls may make the same.
+        // While no lock is held: a bundle may be long, and other calls go on. Two calls may make
+        // the same.
         let config = make()?;
         let mut webhooks = self.webhooks.lock();
         // Configurations that changed leave their old settings behind.

@@ -1,7 +1,8 @@
 //! Authentication: the user of a connection, of a bearer token, or the anonymous user.
 //!
-//! The connection (a client certificate, or memory) comes first, then the token of the header, then that
-//! among the subprotocols of a WebSocket. Wrong tokens are refused; without a token the user is anonymous.
+//! The connection (a client certificate, or memory) comes first, then the token of the header, then
+//! that among the subprotocols of a WebSocket. Wrong tokens are refused; without a token the user
+//! is anonymous.
 
 use std::sync::{Arc, Weak};
 
@@ -73,8 +74,8 @@ impl Authentication {
     }
 }
 
-/// Returns the bearer token of a request. One that cannot be read is a wrong token, and not none: without
-/// a token the client would be anonymous.
+/// Returns the bearer token of a request. One that cannot be read is a wrong token, and not none:
+/// without a token the client would be anonymous.
 fn bearer(request: &Parts) -> Option<&str> {
     const UNREADABLE: &str = "Bearer \u{fffd}";
     let header = request.headers.get(AUTHORIZATION)?.to_str().unwrap_or(UNREADABLE);

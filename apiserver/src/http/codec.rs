@@ -1,7 +1,7 @@
 //! Media types: the only place that decides in which format bodies are read and answers written.
 //!
-//! JSON and YAML are read and written for all kinds, protobuf for the built-in ones. CBOR is refused,
-//! as by upstream, which has it behind a feature gate that is off.
+//! JSON and YAML are read and written for all kinds, protobuf for the built-in ones. CBOR is
+//! refused, as by upstream, which has it behind a feature gate that is off.
 
 mod emit;
 mod gzip;
@@ -171,7 +171,8 @@ pub(crate) fn preferred(headers: &HeaderMap) -> Format {
     whole.filter_map(Entry::format).next().unwrap_or_default()
 }
 
-/// Refuses clients that accept none of the media types of a route, as the router in front of it does.
+/// Refuses clients that accept none of the media types of a route, as the router in front of it
+/// does.
 pub(crate) fn check_route(headers: &HeaderMap, available: &[&str]) -> Result<(), ApiError> {
     let entries = entries(headers);
     let is_known =
@@ -289,7 +290,8 @@ pub(crate) fn decode(
                 "the object provided is unrecognized (must be of type {name}): yaml: {why} ({start})"
             ))
         }),
-        // For a custom resource upstream's handler panics and cuts the connection; its scale is read.
+        // For a custom resource upstream's handler panics and cuts the connection; its scale is
+        // read.
         PROTOBUF if !kind.served.custom || subresource == "scale" => {
             parse_protobuf(kind, subresource, bytes)
         }

@@ -1,8 +1,9 @@
 //! Connections of a socket: whether a request runs on them, and since when none does.
 //!
-//! Anybody who reaches a socket may open connections and send nothing. A server with a bounded number
-//! of them therefore cuts those that have been idle the longest, instead of refusing new ones. Those on
-//! which a user has proved its identity come last: strangers who come and go cut only each other.
+//! Anybody who reaches a socket may open connections and send nothing. A server with a bounded
+//! number of them therefore cuts those that have been idle the longest, instead of refusing new
+//! ones. Those on which a user has proved its identity come last: strangers who come and go cut
+//! only each other.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -30,7 +31,8 @@ struct Inner {
     idle: BTreeMap<Place, u64>,
 }
 
-/// Place of an idle connection in the order in which they are cut: whether a user is known, and period.
+/// Place of an idle connection in the order in which they are cut: whether a user is known, and
+/// period.
 type Place = (bool, u64);
 
 /// State of one connection.
@@ -63,8 +65,8 @@ impl Connections {
         OpenConnection { all: Arc::clone(self), number }
     }
 
-    /// Cuts the connection that has been idle the longest, one of a stranger if there is any; returns
-    /// whether there was one.
+    /// Cuts the connection that has been idle the longest, one of a stranger if there is any;
+    /// returns whether there was one.
     pub(crate) fn cut_idle(&self) -> bool {
         let mut inner = self.inner.lock();
         let Some((_, number)) = inner.idle.pop_first() else { return false };

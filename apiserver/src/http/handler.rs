@@ -38,8 +38,8 @@ const LONGEST_TEXT: usize = 512;
 /// Longest time for a body; upstream's for a request.
 const BODY: Duration = Duration::from_secs(60);
 
-/// Answers a request; with a session if the connection becomes a WebSocket. A request that hangs, or
-/// whose connection is cut, never returns.
+/// Answers a request; with a session if the connection becomes a WebSocket. A request that hangs,
+/// or whose connection is cut, never returns.
 pub(crate) async fn handle(
     core: Arc<Core>,
     identity: &ConnectionIdentity,
@@ -102,8 +102,8 @@ pub(crate) async fn handle(
     (respond(reply), session)
 }
 
-/// Records a request that ends without an answer: its client has gone, or its connection was cut. What it
-/// wrote until then stays written.
+/// Records a request that ends without an answer: its client has gone, or its connection was cut.
+/// What it wrote until then stays written.
 struct Unanswered<'a> {
     core: &'a Core,
     asked: &'a DecodedRequest,
@@ -141,8 +141,8 @@ fn decoded(
     }
 }
 
-/// Returns a reply, or the answer that upstream gives when the handler panics: one bad request must not
-/// close the connection of others.
+/// Returns a reply, or the answer that upstream gives when the handler panics: one bad request must
+/// not close the connection of others.
 async fn unless_panicking(core: &Core, answer: impl Future<Output = Reply>) -> Reply {
     let mut answer = std::pin::pin!(answer);
     let guarded = std::future::poll_fn(|cx| {
@@ -194,8 +194,8 @@ async fn before(core: &Core, asked: &DecodedRequest, cut: &CancellationToken) ->
                 return Some(Reply::bytes(*code, "application/json", bytes.clone()));
             }
             Action::Drop => {
-                // Recorded here: the request never gets to the record of its answer. The audit log hears of
-                // it when the connection ends.
+                // Recorded here: the request never gets to the record of its answer. The audit log
+                // hears of it when the connection ends.
                 core.requests.record(described(core, asked, 0));
                 vanish(cut).await;
             }

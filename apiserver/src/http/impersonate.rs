@@ -1,8 +1,8 @@
 //! Impersonation by `Impersonate-…` headers.
 //!
-//! A user may act as another one in several modes, of which the first that allows it counts: those with
-//! rights to impersonate for some requests only, by the kind of the other user, and the old one, whose
-//! rights hold for all requests.
+//! A user may act as another one in several modes, of which the first that allows it counts: those
+//! with rights to impersonate for some requests only, by the kind of the other user, and the old
+//! one, whose rights hold for all requests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -48,8 +48,8 @@ enum Mode {
 const MODES: [Mode; 5] =
     [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
 
-/// The mode that allowed the last impersonation of each user: it is tried first, and its refusal is the
-/// one that a client sees.
+/// The mode that allowed the last impersonation of each user: it is tried first, and its refusal is
+/// the one that a client sees.
 #[derive(Debug, Default)]
 pub(super) struct LastModes(Mutex<HashMap<String, Mode>>);
 
@@ -288,8 +288,8 @@ fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
     if !user.name.is_empty() {
         return Ok(Some(user));
     }
-    // A header with a blank name: HTTP removes the blanks, and kube-apiserver then acts with the rights
-    // of the caller. A program that was given a blank name means anybody but itself.
+    // A header with a blank name: HTTP removes the blanks, and kube-apiserver then acts with the
+    // rights of the caller. A program that was given a blank name means anybody but itself.
     if request.headers.contains_key("impersonate-user") {
         let text = "the header Impersonate-User is empty: name a user, or leave the header out";
         return Err(ApiError::bad_request(text));
@@ -302,8 +302,8 @@ fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
     Err(ApiError::bad_request(text))
 }
 
-/// Returns the text of a header. One that cannot be read is refused: without it the request would run
-/// with the caller's rights.
+/// Returns the text of a header. One that cannot be read is refused: without it the request would
+/// run with the caller's rights.
 fn text(name: &str, value: &http::HeaderValue) -> Result<String, ApiError> {
     String::from_utf8(value.as_bytes().to_vec())
         .map_err(|_| ApiError::bad_request(format!("the header {name} is not valid UTF-8")))

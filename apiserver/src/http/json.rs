@@ -32,8 +32,8 @@ const MOST_DUPLICATES: usize = 100;
 /// Longest path of a noted field, in bytes.
 const LONGEST_PATH: usize = 1024;
 
-/// A position in a document. Positions refer to the ones above them and become text only where a field
-/// is repeated: a text for each would be quadratic in memory.
+/// A position in a document. Positions refer to the ones above them and become text only where a
+/// field is repeated: a text for each would be quadratic in memory.
 enum Place<'a> {
     /// The document.
     Root,

@@ -1,8 +1,8 @@
 //! Requests over HTTP/1.1 and HTTP/2, on any stream of bytes.
 //!
-//! A connection has an identity and is served until it ends, the server stops, or a fault cuts it. Over
-//! HTTP/1.1 it may become a WebSocket, which ends with its one session.
-//! The meaning of requests is decided elsewhere.
+//! A connection has an identity and is served until it ends, the server stops, or a fault cuts it.
+//! Over HTTP/1.1 it may become a WebSocket, which ends with its one session. The meaning of
+//! requests is decided elsewhere.
 
 mod authenticate;
 mod body;
@@ -48,13 +48,13 @@ use socket::Upgrading;
 pub(crate) use authenticate::Authentication;
 pub(crate) use connection::{Connections, OpenConnection};
 
-/// Longest time from the begin of a connection, or of the last answer over HTTP/1.1, to the end of the
-/// next request's headers; as upstream closes idle connections.
+/// Longest time from the begin of a connection, or of the last answer over HTTP/1.1, to the end of
+/// the next request's headers; as upstream closes idle connections.
 const HEADERS: Duration = Duration::from_secs(90);
 /// Most bytes of the headers of a request over HTTP/1.1.
 const MOST_HEADERS: usize = 128 * 1024;
-/// Time after which a silent connection over HTTP/2 is asked whether it is alive, and the time it has
-/// for its answer.
+/// Time after which a silent connection over HTTP/2 is asked whether it is alive, and the time it
+/// has for its answer.
 const ALIVE: Duration = Duration::from_secs(30);
 
 /// Executor of a connection's tasks: ends them when the connection is cut.
@@ -88,8 +88,8 @@ where
     serve(core, io, identity, cut, None).await;
 }
 
-/// Serves one connection of a socket until it ends or is cut. Strangers may have opened it: its headers
-/// have deadlines, and the listener may cut it while no request runs.
+/// Serves one connection of a socket until it ends or is cut. Strangers may have opened it: its
+/// headers have deadlines, and the listener may cut it while no request runs.
 pub(crate) async fn serve_socket<I>(
     core: Arc<Core>,
     io: I,
@@ -125,8 +125,8 @@ async fn serve<I>(
                 *slot.lock() = Some(Upgrading { session, upgrade, running });
                 return Ok(answer.map(|body| RunningBody::new(body, None)));
             }
-            // A watch runs as long as its events are read. Any other answer is made already: a client
-            // that does not read it must not keep the place of others.
+            // A watch runs as long as its events are read. Any other answer is made already: a
+            // client that does not read it must not keep the place of others.
             let running = running.filter(|_| answer.body().is_stream());
             Ok::<_, Infallible>(answer.map(|body| RunningBody::new(body, running)))
         }

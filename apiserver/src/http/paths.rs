@@ -15,8 +15,8 @@ use crate::{discovery, metrics, openapi};
 /// Parameters of the media types of aggregated discovery.
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Names of the health checks that all three paths have, behind those of [`checks`]. Most stand for a part of
-/// the real server that the embedded one does not have, or that cannot fail by itself.
+/// Names of the health checks that all three paths have, behind those of [`checks`]. Most stand for
+/// a part of the real server that the embedded one does not have, or that cannot fail by itself.
 const CHECKS: &[&str] = &[
     "poststarthook/start-apiserver-admission-initializer",
     "poststarthook/generic-apiserver-start-informers",
@@ -133,8 +133,8 @@ fn check_method(asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> 
     if is_routed && !is_read { Err(ApiError::method()) } else { Ok(()) }
 }
 
-/// Refuses clients that accept no form of a document that upstream's router serves; other documents choose
-/// their form themselves.
+/// Refuses clients that accept no form of a document that upstream's router serves; other documents
+/// choose their form themselves.
 fn check_accepted(core: &Core, asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> {
     let available: &[&str] = match parts {
         ["version"] | [".well-known", "openid-configuration"] => &[JSON],
@@ -198,8 +198,8 @@ fn index(core: &Core) -> Value {
     json!({"paths": paths})
 }
 
-/// Returns counters of requests, objects and the process, in the text format of Prometheus. A real server
-/// has many more.
+/// Returns counters of requests, objects and the process, in the text format of Prometheus. A real
+/// server has many more.
 fn metrics(core: &Core) -> Reply {
     let mut text = core.metrics.text();
     let table = core.registry.table();
@@ -369,7 +369,8 @@ const V3: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
 ];
 
-/// Returns the media type in which a client wants an OpenAPI document: JSON or the first of `binary`.
+/// Returns the media type in which a client wants an OpenAPI document: JSON or the first of
+/// `binary`.
 fn document_form(headers: &HeaderMap, binary: [&'static str; 2]) -> Option<&'static str> {
     let entries = codec::entries(headers);
     if entries.is_empty() {

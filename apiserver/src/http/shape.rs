@@ -144,7 +144,8 @@ fn partial(kind: &Kind, object: &Value) -> Value {
     })
 }
 
-/// Removes what only the whole object has: upstream adds the annotation when it writes a `DaemonSet`.
+/// Removes what only the whole object has: upstream adds the annotation when it writes a
+/// `DaemonSet`.
 fn strip(kind: &Kind, metadata: &mut Value) {
     if !kind.is("apps", "daemonsets") {
         return;

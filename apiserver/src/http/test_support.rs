@@ -249,7 +249,8 @@ impl Socket {
         Self::on(&mut Client::of(server).await, url, headers).await
     }
 
-    /// Opens a WebSocket; a given header takes the place of the usual one, and is left out if empty.
+    /// Opens a WebSocket; a given header takes the place of the usual one, and is left out if
+    /// empty.
     pub(crate) async fn on(
         client: &mut Client,
         url: &str,

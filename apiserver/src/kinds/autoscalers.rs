@@ -1,7 +1,7 @@
 //! autoscaling/v1 `HorizontalPodAutoscaler`s: a view of those of autoscaling/v2, which are stored.
 //!
-//! The older version knows a target for the CPU alone. It shows all other metrics, the behaviour and
-//! parts of the status as annotations, from which they come back when it is written.
+//! The older version knows a target for the CPU alone. It shows all other metrics, the behaviour
+//! and parts of the status as annotations, from which they come back when it is written.
 
 use serde_json::{Map, Value, json};
 
@@ -152,8 +152,8 @@ fn cpu<'a>(metric: &'a Value, part: &str) -> Option<&'a Value> {
     Some(percent).filter(|percent| of_cpu && !percent.is_null())
 }
 
-/// Returns a behaviour with the first letters of its fields changed: the annotation has the names of
-/// Go's fields. Absent fields are null there.
+/// Returns a behaviour with the first letters of its fields changed: the annotation has the names
+/// of Go's fields. Absent fields are null there.
 fn renamed(value: Value, first: fn(&char) -> char) -> Value {
     match value {
         Value::Object(fields) => {

@@ -25,8 +25,8 @@ pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
 
 /// Sets the list `field` of `object` if it is absent, null or empty.
 ///
-/// For defaults that upstream sets by the list's length. Where it tells an empty list from none, the empty one
-/// stays, and is refused.
+/// For defaults that upstream sets by the list's length. Where it tells an empty list from none,
+/// the empty one stays, and is refused.
 pub(crate) fn default_list(object: &mut Value, field: &str, value: Value) {
     if let Value::Object(fields) = object
         && fields.get(field).and_then(Value::as_array).is_some_and(Vec::is_empty)
@@ -278,7 +278,8 @@ fn stateful_set(object: &mut Value) {
     default(retention, "whenDeleted", json!("Retain"));
     default(retention, "whenScaled", json!("Retain"));
     for volume in items(spec, "volumeClaimTemplates") {
-        // Not only defaults: kind and version are no fields of it inside of the server, which writes these.
+        // Not only defaults: kind and version are no fields of it inside of the server, which
+        // writes these.
         volume["apiVersion"] = json!("v1");
         volume["kind"] = json!("PersistentVolumeClaim");
         claim(volume);

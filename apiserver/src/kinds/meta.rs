@@ -157,14 +157,16 @@ fn has_nulls(object: &Value, field: &str) -> bool {
     entries.is_some_and(|entries| entries.values().any(Value::is_null))
 }
 
-/// Returns the collections of an object's metadata that are empty or have nulls. Only an apply to a custom
-/// resource stores them: they are not shown, but the next write that drops them changes the object.
+/// Returns the collections of an object's metadata that are empty or have nulls. Only an apply to a
+/// custom resource stores them: they are not shown, but the next write that drops them changes the
+/// object.
 pub(crate) fn empty(object: &Value) -> Vec<&'static str> {
     let is_odd = |field: &&str| is_empty(object, field) || has_nulls(object, field);
     COLLECTIONS.into_iter().filter(is_odd).collect()
 }
 
-/// Removes the empty collections of an object's metadata, and turns nulls in others into empty texts.
+/// Removes the empty collections of an object's metadata, and turns nulls in others into empty
+/// texts.
 pub(crate) fn drop_empty(object: &mut Value) {
     for field in empty(object) {
         if is_empty(object, field) {

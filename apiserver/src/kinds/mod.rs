@@ -139,8 +139,8 @@ impl Kind {
         // Stored objects carry the stored version, whichever version a request names.
         value["apiVersion"] = Value::from(self.served.api_version());
         value["kind"] = Value::from(self.served.kind.clone());
-        // The schema may have changed since the object was stored: fields that it lost are not shown, and
-        // defaults that it got are.
+        // The schema may have changed since the object was stored: fields that it lost are not
+        // shown, and defaults that it got are.
         if let Some(custom) = &self.custom {
             custom.schema.prune(&mut value);
             custom.schema.default(&mut value);

@@ -14,8 +14,8 @@ const MAX_DEPTH: usize = 120;
 /// Most values that all operations of a patch look at to measure nesting.
 const MAX_MEASURED: usize = 4_000_000;
 
-/// Most items of lists that all operations of a patch may move to make room or to close a gap: a list
-/// of a million items would be moved ten thousand times.
+/// Most items of lists that all operations of a patch may move to make room or to close a gap: a
+/// list of a million items would be moved ten thousand times.
 const MAX_MOVED: usize = 100_000_000;
 
 /// Failure of an operation. The server gives its reason only for the patches of webhooks.
@@ -104,8 +104,8 @@ impl Work {
 
     /// Fails if `value` at `path` makes a document nested too deeply.
     ///
-    /// For each operation and not at the end only: operations can nest a document step by step, and a
-    /// very deep one overflows the stack where it is dropped or printed, even if it is no result.
+    /// For each operation and not at the end only: operations can nest a document step by step, and
+    /// a very deep one overflows the stack where it is dropped or printed, even if it is no result.
     fn check_depth(&mut self, path: &str, value: &Value) -> Result<(), OperationFailed> {
         let above = path.matches('/').count();
         // Iterative, since recursion could overflow the stack.

@@ -1,7 +1,8 @@
-//! Admission policies, validating and mutating: compiled once per stored state, matched against requests.
+//! Admission policies, validating and mutating: compiled once per stored state, matched against
+//! requests.
 //!
-//! The form of a policy and the run of its expressions are in `windlass-cel`; this module decides which
-//! policies and bindings a request concerns. `verbs::admit::policies` enforces them.
+//! The form of a policy and the run of its expressions are in `windlass-cel`; this module decides
+//! which policies and bindings a request concerns. `verbs::admit::policies` enforces them.
 
 mod subject;
 #[cfg(test)]

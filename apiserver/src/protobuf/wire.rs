@@ -72,8 +72,8 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Returns the error about a field of another form. Go names the field as its struct does, which
-    /// is nearly the name in JSON.
+    /// Returns the error about a field of another form. Go names the field as its struct does,
+    /// which is nearly the name in JSON.
     fn wrong(&self, field: &str) -> String {
         let number = self.wire_type();
         let mut letters = field.chars();

@@ -1,8 +1,8 @@
 //! Writes that are not in the data file yet.
 //!
-//! The store adds each write under its lock; one thread takes all that have gathered and commits them
-//! together, so that many clients share the wait for the disk. Only the last state of a key is kept: the
-//! file holds the present, and the journal is never larger than what is stored.
+//! The store adds each write under its lock; one thread takes all that have gathered and commits
+//! them together, so that many clients share the wait for the disk. Only the last state of a key is
+//! kept: the file holds the present, and the journal is never larger than what is stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,7 +54,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Adds a write; `None` for a deletion. Called under the store's lock, in the order of revisions.
+    /// Adds a write; `None` for a deletion. Called under the store's lock, in the order of
+    /// revisions.
     pub(super) fn write(
         &self,
         resource: &str,
@@ -129,7 +130,8 @@ impl Journal {
         self.issued.load(Ordering::SeqCst)
     }
 
-    /// Waits until the first `ticket` writes are in the file; for ever if the file has failed. Cancel safe.
+    /// Waits until the first `ticket` writes are in the file; for ever if the file has failed.
+    /// Cancel safe.
     pub(crate) async fn reached(&self, ticket: u64) {
         if self.durable.load(Ordering::SeqCst) >= ticket {
             return;

@@ -46,8 +46,8 @@ impl Object {
     }
 }
 
-/// Returns the bytes of memory of a value, about. The recursion is as deep as the value, whose depth the
-/// parsers bound.
+/// Returns the bytes of memory of a value, about. The recursion is as deep as the value, whose
+/// depth the parsers bound.
 pub(crate) fn size(value: &Value) -> usize {
     const SLOT: usize = size_of::<Value>();
     match value {
@@ -153,8 +153,8 @@ struct Inner {
 }
 
 impl Inner {
-    /// Drops old changes of the resource with the largest log while all logs are too large: a reader
-    /// that has not read them is answered as compacted.
+    /// Drops old changes of the resource with the largest log while all logs are too large: a
+    /// reader that has not read them is answered as compacted.
     fn bound(&mut self) {
         let mut total: usize = self.resources.values().map(|state| state.bytes).sum();
         while total > HISTORY_BYTES {
@@ -223,8 +223,8 @@ impl Store {
         self.journal.get()
     }
 
-    /// Waits until everything that has been written so far is in the data file, if there is one. Cancel
-    /// safe.
+    /// Waits until everything that has been written so far is in the data file, if there is one.
+    /// Cancel safe.
     pub(crate) async fn durable(&self) {
         self.durable_until(self.ticket()).await;
     }
@@ -241,7 +241,8 @@ impl Store {
         }
     }
 
-    /// Installs the listener of all writes, which is called under the store's lock; the first one stays.
+    /// Installs the listener of all writes, which is called under the store's lock; the first one
+    /// stays.
     pub(crate) fn listen(&self, listener: Listener) {
         drop(self.listener.set(listener));
     }
@@ -457,7 +458,8 @@ impl Store {
         Ok(Changes { changes, ended: all && !state.served })
     }
 
-    /// Returns the numbers of objects and of changes in the history, and the history's bytes, about.
+    /// Returns the numbers of objects and of changes in the history, and the history's bytes,
+    /// about.
     pub(crate) fn sizes(&self) -> (usize, usize, usize) {
         let inner = self.inner.lock();
         inner.resources.values().fold((0, 0, 0), |(objects, changes, bytes), state| {
@@ -486,7 +488,8 @@ impl Store {
             *state = Resource {
                 current: snapshot.clone(),
                 base: snapshot,
-                // Objects come back with their definitions; an end would drop them when they are served.
+                // Objects come back with their definitions; an end would drop them when they are
+                // served.
                 served: state.served || backup.resources.contains_key(name),
                 // The signal stays: readers wait on it, and must wake to find that their cursor has
                 // ended.

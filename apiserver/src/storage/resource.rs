@@ -22,8 +22,8 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Returns the bytes that the log keeps for the change. The state before an update is that of an
-    /// earlier change; the last state of a deleted object is kept by the log alone.
+    /// Returns the bytes that the log keeps for the change. The state before an update is that of
+    /// an earlier change; the last state of a deleted object is kept by the log alone.
     pub(super) fn size(&self) -> usize {
         let object = self.after.as_ref().or(self.before.as_ref());
         self.key.len() + object.map_or(0, |object| object.size)

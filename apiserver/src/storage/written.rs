@@ -1,7 +1,8 @@
-//! Collection of the writes that a piece of work makes, for the audit log; and who made them, for an observer.
+//! Collection of the writes that a piece of work makes, for the audit log; and who made them, for
+//! an observer.
 //!
-//! Verbs run on one thread from their begin to their end, so the collection belongs to the thread: no verb
-//! has to pass its writes on.
+//! Verbs run on one thread from their begin to their end, so the collection belongs to the thread:
+//! no verb has to pass its writes on.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -53,7 +53,8 @@ pub fn table(served: &Served, list: &Value, include: IncludeObject, now_seconds:
     let rows: Vec<Value> =
         items.iter().map(|item| row(served, item, include, now_seconds)).collect();
     let columns = definitions(served);
-    // Upstream's printer of kinds without columns of their own makes no list where there is nothing.
+    // Upstream's printer of kinds without columns of their own makes no list where there is
+    // nothing.
     let is_bare =
         !served.custom && columns.get(1).is_some_and(|column| column["name"] == "Created At");
     json!({

@@ -7,8 +7,8 @@ use super::Authority;
 
 /// Returns YAML with the server's address, its authority, a client certificate and a token.
 ///
-/// A second context, `windlass-token`, has the token only: some clients read no private key of this form.
-/// Each further user, a name with a token, has the context `windlass-NAME`.
+/// A second context, `windlass-token`, has the token only: some clients read no private key of this
+/// form. Each further user, a name with a token, has the context `windlass-NAME`.
 pub(super) fn write(
     url: &str,
     authority: &Authority,

@@ -17,7 +17,8 @@ use crate::core::Core;
 use crate::http::{Connections, serve_socket};
 use crate::verbs::bootstrap;
 
-/// Most connections at once; a further one takes the place of the one that has been idle the longest.
+/// Most connections at once; a further one takes the place of the one that has been idle the
+/// longest.
 const CONNECTIONS: usize = 1024;
 
 /// Time after which a full server looks for an idle connection again.
@@ -43,8 +44,8 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// Listens on `addr` until the server stops; `token` is the administrator's, `more` are names and tokens of
-/// further users.
+/// Listens on `addr` until the server stops; `token` is the administrator's, `more` are names and
+/// tokens of further users.
 pub(crate) async fn listen(
     core: Arc<Core>,
     addr: SocketAddr,

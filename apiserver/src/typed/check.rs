@@ -32,7 +32,8 @@ pub(super) fn mismatch(schema: &TypeSchema, value: &Value) -> Option<String> {
     checker.check(schema.root(), value)
 }
 
-/// Returns the first value of a wrong type, in the words of the converter of strategic merge patches.
+/// Returns the first value of a wrong type, in the words of the converter of strategic merge
+/// patches.
 pub(super) fn unconvertible(schema: &TypeSchema, value: &Value) -> Option<String> {
     let mut checker = Checker {
         table: schema.table(),

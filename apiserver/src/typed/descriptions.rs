@@ -1,7 +1,8 @@
 //! Documentation of built-in types and their fields, for the descriptions of the API.
 //!
-//! The file was written by `tests/kube-apiserver/describe-types.py` from the sources of the crate k8s-openapi
-//! (Apache-2.0). It stays compressed until somebody asks for a description of the API: few programs do.
+//! The file was written by `tests/kube-apiserver/describe-types.py` from the sources of the crate
+//! k8s-openapi (Apache-2.0). It stays compressed until somebody asks for a description of the API:
+//! few programs do.
 
 // DESIGN.md, 153: Documentation of built-in fields is compressed text from a crate
 

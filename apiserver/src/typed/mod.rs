@@ -73,12 +73,14 @@ impl TypeSchema {
         TypeSchema::new(Arc::clone(table), Table::ANY, None, false)
     }
 
-    /// Replaces empty lists of fields that are always written by null, as the way through the store does.
+    /// Replaces empty lists of fields that are always written by null, as the way through the store
+    /// does.
     pub(crate) fn persist(&self, value: &mut Value) {
         canonical::persist(self, value);
     }
 
-    /// Returns the first value that the converter of strategic merge patches cannot convert, in its words.
+    /// Returns the first value that the converter of strategic merge patches cannot convert, in its
+    /// words.
     pub(crate) fn unconvertible(&self, value: &Value) -> Option<String> {
         check::unconvertible(self, value)
     }

@@ -7,10 +7,11 @@ pub(crate) const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 /// Suffixes of powers of 1000, the smallest first.
 pub(crate) const DECIMAL: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
 
-/// Returns a quantity in the spelling in which the server's own type writes it; `None` if it stays as it is.
+/// Returns a quantity in the spelling in which the server's own type writes it; `None` if it stays
+/// as it is.
 ///
-/// `up` rounds up to thousandths, as the defaults of lists of resources do. Nine places after the point are kept, as
-/// the type does.
+/// `up` rounds up to thousandths, as the defaults of lists of resources do. Nine places after the
+/// point are kept, as the type does.
 pub(super) fn canonical(text: &str, up: bool) -> Option<String> {
     let text = text.trim();
     let end = text.find(|letter: char| letter.is_ascii_alphabetic());

@@ -54,7 +54,8 @@ pub(crate) fn act(
     }
 }
 
-/// Returns the body of an action as admission sees it: with its type, and in the namespace of the URL.
+/// Returns the body of an action as admission sees it: with its type, and in the namespace of the
+/// URL.
 fn shown(call: &Call, body: &Value) -> Value {
     let mut shown = body.clone();
     if let Some(sub) = call.kind.subresource(&call.subresource) {

@@ -29,8 +29,8 @@ pub(crate) fn run(core: &Core) {
     flow::seed(core);
 }
 
-/// Writes the address of the server: Endpoints and `EndpointSlice` of the Service `kubernetes`, and the
-/// port that it leads to.
+/// Writes the address of the server: Endpoints and `EndpointSlice` of the Service `kubernetes`, and
+/// the port that it leads to.
 ///
 /// A loopback address is written as well, since it is the one that clients on this machine reach;
 /// kube-apiserver, whose clients are on other machines, refuses to advertise one.

@@ -85,8 +85,8 @@ pub(crate) fn create_decoded(
     Err(ApiError::no_unique_name(About::resource(&call.kind.served, &name)))
 }
 
-/// Lets the plugins of the server and then the mutating webhooks change a new object. Webhooks see the
-/// status that the client has `sent`, although it is not stored.
+/// Lets the plugins of the server and then the mutating webhooks change a new object. Webhooks see
+/// the status that the client has `sent`, although it is not stored.
 fn mutate(
     core: &Core,
     call: &Call,
@@ -261,7 +261,8 @@ fn store(
     Ok(answer)
 }
 
-/// Returns the warnings about formats of a definition's schemas that nobody checks; only of new ones.
+/// Returns the warnings about formats of a definition's schemas that nobody checks; only of new
+/// ones.
 pub(crate) fn format_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let known = old.map(crate::crd_schema::unknown_formats).unwrap_or_default();
     let found = crate::crd_schema::unknown_formats(new).into_iter();

@@ -206,8 +206,8 @@ fn embedded_fault(call: &Call, object: &mut Value) -> Option<String> {
     fault
 }
 
-/// Returns the complaints about a custom resource of another version: its schema is not known, so all of
-/// its fields are unknown.
+/// Returns the complaints about a custom resource of another version: its schema is not known, so
+/// all of its fields are unknown.
 fn foreign_fields(call: &Call, object: &Value) -> Vec<String> {
     let fields = object.as_object().filter(|_| foreign_version(call, object));
     let unknown = fields.into_iter().flat_map(|fields| fields.keys()).filter(|key| !is_head(key));
@@ -272,8 +272,8 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// Returns the name of the map of bytes in a ConfigMap or Secret, if it is empty. Only of these the real server
-/// tells an empty map from none.
+/// Returns the name of the map of bytes in a ConfigMap or Secret, if it is empty. Only of these the
+/// real server tells an empty map from none.
 fn empty_data(kind: &Kind, object: &Value) -> Option<&'static str> {
     let field = match kind.name() {
         _ if !kind.served.group.is_empty() => return None,
@@ -293,8 +293,8 @@ pub(crate) fn forget_empty_data(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Brings an object of a built-in kind into the form in which it is read from the store: empty lists of
-/// fields that are always written become null there.
+/// Brings an object of a built-in kind into the form in which it is read from the store: empty
+/// lists of fields that are always written become null there.
 pub(crate) fn persist(kind: &Kind, object: &mut Value) {
     // Definitions are stored as JSON, which keeps empty lists.
     if kind.custom.is_some() || kind.served.group == "apiextensions.k8s.io" {

@@ -29,8 +29,8 @@ const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) enum Asked<'a> {
     /// The deletion of the object by its name.
     Object,
-    /// The deletion of a collection, which names no object. The object with this uid was listed; another
-    /// one that has its name by now is not meant.
+    /// The deletion of a collection, which names no object. The object with this uid was listed;
+    /// another one that has its name by now is not meant.
     Collection(&'a str),
     /// Another request, which has been judged as what it is: policies do not judge the deletion.
     Other,

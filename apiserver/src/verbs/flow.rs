@@ -1,8 +1,8 @@
-//! Flow control: the priority levels that exist from the start, and the condition that tells whether the
-//! level of a `FlowSchema` exists.
+//! Flow control: the priority levels that exist from the start, and the condition that tells
+//! whether the level of a `FlowSchema` exists.
 //!
-//! Requests are not queued by them. On a real cluster a controller writes the condition a little later; here
-//! it happens within the write, so that clients see it in the same order each time.
+//! Requests are not queued by them. On a real cluster a controller writes the condition a little
+//! later; here it happens within the write, so that clients see it in the same order each time.
 
 use serde_json::{Value, json};
 

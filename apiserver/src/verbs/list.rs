@@ -279,8 +279,8 @@ fn cut<'s>(
     (items, metadata)
 }
 
-/// Whether a full page ends before the last object. As upstream does, objects behind it count whether or
-/// not they are selected; a list of one name looks at no others.
+/// Whether a full page ends before the last object. As upstream does, objects behind it count
+/// whether or not they are selected; a list of one name looks at no others.
 fn has_more(call: &Call, selection: &Selection, source: &ListSource, last: &str) -> bool {
     selection.fields.exact("metadata.name").is_none()
         && storage::in_namespace(&source.snapshot, &call.namespace).any(|(key, _)| **key > *last)

@@ -88,7 +88,8 @@ pub(crate) fn patch(
 /// Most complaints about a JSON patch.
 const MOST_STRAY: usize = 100;
 
-/// Returns the complaints about fields of operations that are repeated or that operations do not have.
+/// Returns the complaints about fields of operations that are repeated or that operations do not
+/// have.
 fn stray(body: &Body) -> Vec<String> {
     const KNOWN: [&str; 4] = ["op", "path", "from", "value"];
     let own = |path: &&String| path.starts_with('[') && path.matches('.').count() == 1;
@@ -152,7 +153,8 @@ fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value,
         Form::Json => patch::json(held, body).map_err(refused),
         Form::Strategic => {
             let patched = patch::strategic(fields::types(call), held, body).map_err(refused);
-            // The result is read into the kind's own type: what a patch says of the kind has no effect.
+            // The result is read into the kind's own type: what a patch says of the kind has no
+            // effect.
             patched.map(|mut patched| {
                 for field in ["kind", "apiVersion"] {
                     patched[field] = held[field].clone();

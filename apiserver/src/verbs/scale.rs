@@ -233,7 +233,8 @@ fn check_types(patched: &Value) -> Result<(), ApiError> {
     }
 }
 
-/// Returns a patched Scale as upstream prints it: only the spec, which the patch reaches, is sorted.
+/// Returns a patched Scale as upstream prints it: only the spec, which the patch reaches, is
+/// sorted.
 fn print(patched: &Value) -> String {
     let order = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
     let shown = order.iter().filter_map(|field| {

@@ -200,8 +200,8 @@ fn attempt(
         return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }
     certificates::may_sign(core, call, shown, &object)?;
-    // The store sets the next version; the old one makes an unchanged object comparable, and is what
-    // admission sees.
+    // The store sets the next version; the old one makes an unchanged object comparable, and is
+    // what admission sees.
     meta::copy(shown, &mut object, "resourceVersion");
     warnings.extend(admit::judge(core, call, Operation::Update(shown, &object))?);
     warnings.extend(create::certificate_warning(kind, &object));
@@ -214,9 +214,9 @@ fn attempt(
         warnings.extend(meta::finalizer_warnings(kind, Some(shown), &object));
     }
     decode::persist(kind, &mut object);
-    // Not stored: a write without a change must wake no watch and use up no version. An object of an
-    // older storage version is stored anew: so its version is migrated.
-    // An apply that stores empty collections is a change each time, and so is the write that drops them.
+    // Not stored: a write without a change must wake no watch and use up no version. An object of
+    // an older storage version is stored anew: so its version is migrated. An apply that stores
+    // empty collections is a change each time, and so is the write that drops them.
     let has_empty = [&object, &held.value].into_iter().any(|one| !meta::empty(one).is_empty());
     let is_migrated = held.value["apiVersion"] == *kind.stored_as;
     if is_migrated && fields::unchanged(shown, &object) && (kind.custom.is_none() || !has_empty) {
@@ -430,7 +430,8 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
         let mut found = workloads::check(&call.kind, new);
         found.extend(validate::check(&call.kind, new));
         if call.kind.is("batch", "jobs") {
-            // Upstream checks the spec of a Job as that of a new one, and once more as that of an update.
+            // Upstream checks the spec of a Job as that of a new one, and once more as that of an
+            // update.
             causes.extend(found.iter().cloned());
         }
         causes.extend(found);
@@ -444,8 +445,8 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     (causes, warnings)
 }
 
-/// Rewords a fault of a custom resource's status, which is validated by itself: its texts do not name
-/// the status, its field does.
+/// Rewords a fault of a custom resource's status, which is validated by itself: its texts do not
+/// name the status, its field does.
 fn below_status(call: &Call, cause: &mut Cause) {
     if let Some(inner) = cause.field.strip_prefix("status.").filter(|_| call.kind.served.custom) {
         let whole = format!("{} in body", cause.field);

@@ -288,8 +288,8 @@ impl Watcher {
         }
     }
 
-    /// Waits until all changes that events were made of are in the data file: no client may see one that a
-    /// restart takes back. Cancel safe.
+    /// Waits until all changes that events were made of are in the data file: no client may see one
+    /// that a restart takes back. Cancel safe.
     pub(crate) async fn durable(&self) {
         self.core.store.durable_until(self.ticket).await;
     }

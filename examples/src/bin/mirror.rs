@@ -1,7 +1,7 @@
 //! A mirror operator: each `Mirror` copies the ConfigMap that its spec names, and follows it.
 //!
-//! `cargo run --bin mirror` needs no cluster: it brings its own API server and a sample. There is no
-//! mapper: a reconcile reads the source by `cx.watch`, and runs again when the source appears,
+//! `cargo run --bin mirror` needs no cluster: it brings its own API server and a sample. There is
+//! no mapper: a reconcile reads the source by `cx.watch`, and runs again when the source appears,
 //! changes or disappears.
 
 use std::process::ExitCode;

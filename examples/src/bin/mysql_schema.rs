@@ -1,5 +1,5 @@
-//! Schemas of a database server outside of the cluster: one for each `MySqlSchema`, never created twice and
-//! never left over, wherever the operator crashes.
+//! Schemas of a database server outside of the cluster: one for each `MySqlSchema`, never created
+//! twice and never left over, wherever the operator crashes.
 //!
 //! ```text
 //! cargo run --bin mysql_schema
@@ -246,7 +246,8 @@ impl External for Schemas {
         id: &str,
         row: &Row,
     ) -> Result<()> {
-        // The author of an object names any schema in its annotation: only the object's own one is dropped.
+        // The author of an object names any schema in its annotation: only the object's own one is
+        // dropped.
         if !row.comment.starts_with(&format!("{}-", schema.uid())) {
             let text = format!(
                 "schema {id:?} was not created for this object: set the policy no-delete to keep it, or drop it by hand"

@@ -1,7 +1,8 @@
 //! A tenant operator: each `Tenant` of the cluster gets its namespaces, each with a quota.
 //!
-//! `cargo run --bin tenant` needs no cluster: it brings its own API server and a sample. The children are
-//! a graph: any number of namespaces, and behind them as many quotas; what leaves the list is deleted.
+//! `cargo run --bin tenant` needs no cluster: it brings its own API server and a sample. The
+//! children are a graph: any number of namespaces, and behind them as many quotas; what leaves the
+//! list is deleted.
 
 use std::process::ExitCode;
 

@@ -4,8 +4,8 @@
 //! task writes them. The same occurrence again within six minutes grows a series instead of making
 //! another Event; the Events of an object that causes too many different ones are dropped.
 //!
-//! Not included: delivery guarantees. Events are lost when the queue is full or the API server refuses
-//! them; nothing may depend on one.
+//! Not included: delivery guarantees. Events are lost when the queue is full or the API server
+//! refuses them; nothing may depend on one.
 //!
 //! A controller's [`Context::event`](crate::controller::Context::event) uses a recorder that its
 //! run owns. Programs without a controller make one themselves and run the writer beside it:

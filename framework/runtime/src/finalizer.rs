@@ -46,8 +46,8 @@ const TRIES: u32 = 4;
 /// ```
 ///
 /// # Errors
-/// [`Conflict`](windlass_core::ErrorKind::Conflict) when another writer changed the object since it was
-/// read; otherwise any error of the API server.
+/// [`Conflict`](windlass_core::ErrorKind::Conflict) when another writer changed the object since it
+/// was read; otherwise any error of the API server.
 /// # Cancel safety
 /// Dropping the future cancels the request; the write may have been executed.
 pub async fn add<K: Resource>(
@@ -76,8 +76,8 @@ pub(crate) async fn add_to<K: Resource>(
 /// At most 4 attempts, each based on the newest version. Finalizers of others are never touched.
 ///
 /// # Errors
-/// [`Conflict`](windlass_core::ErrorKind::Conflict) when other writers keep changing the object; otherwise
-/// any error of the API server.
+/// [`Conflict`](windlass_core::ErrorKind::Conflict) when other writers keep changing the object;
+/// otherwise any error of the API server.
 /// # Cancel safety
 /// Dropping the future cancels the request under way; a write may have been executed.
 pub async fn remove<K: Resource>(

@@ -1,7 +1,7 @@
 //! Ownership of children: the key of the parent in an owner reference, and the allowed owners.
 //!
-//! A child where an owner reference cannot reach, in another namespace or cluster-scoped, carries a mark
-//! instead: a label with the uid of its owner, and an annotation with kind, key and uid.
+//! A child where an owner reference cannot reach, in another namespace or cluster-scoped, carries a
+//! mark instead: a label with the uid of its owner, and an annotation with kind, key and uid.
 //!
 //! Not included: garbage collection, which is the API server's.
 
@@ -28,8 +28,9 @@ pub const OWNER: &str = "windlass.dev/owner";
 
 /// The mark of one owner on its children without owner references.
 ///
-/// A mark is a claim, as an owner reference is: who may write an object can write one on it. It proves that
-/// the object may be deleted and overwritten for that owner, and nothing about any other object.
+/// A mark is a claim, as an owner reference is: who may write an object can write one on it. It
+/// proves that the object may be deleted and overwritten for that owner, and nothing about any
+/// other object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnerMark {
     pub(crate) uid: String,
@@ -92,7 +93,8 @@ pub(crate) const fn marked_index<K: Resource>() -> Index<K, String> {
     Index::on_path("owner uid", &["metadata", "labels", OWNER_UID])
 }
 
-/// Returns the key of the owner that the mark of a child names, if that is an object of kind `parent`.
+/// Returns the key of the owner that the mark of a child names, if that is an object of kind
+/// `parent`.
 pub(crate) fn marked_key(child: &Object, parent: &ResourceInfo) -> Option<ObjectKey> {
     let uid = child.metadata().label(OWNER_UID)?.to_owned();
     let annotation = child.annotation(OWNER)?;
@@ -128,8 +130,8 @@ fn path_of(key: &ObjectKey) -> String {
 /// Returns the namespace of a child that carries a mark instead of an owner reference.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when the owner is cluster-scoped, which can own every object by reference, and when
-/// a namespaced child does not say its namespace.
+/// [`ErrorKind::Usage`] when the owner is cluster-scoped, which can own every object by reference,
+/// and when a namespaced child does not say its namespace.
 pub(crate) fn marked_namespace(
     parent: &ObjectRef,
     child: &ResourceInfo,

@@ -108,7 +108,8 @@ fn granted_once(attrs: &Attrs, errors: &mut Errors) {
     }
 }
 
-/// Reading a kind that has a cache is granted by the key that asks for the cache. Names would not limit it.
+/// Reading a kind that has a cache is granted by the key that asks for the cache. Names would not
+/// limit it.
 fn read_once(attrs: &Attrs, errors: &mut Errors) {
     for grant in &attrs.grants {
         let Target::Kind(kind, None) = &grant.target else { continue };

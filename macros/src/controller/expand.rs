@@ -351,7 +351,8 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     }
 }
 
-/// Returns the tokens with spans of one place; otherwise the compiler would underline from the derive on.
+/// Returns the tokens with spans of one place; otherwise the compiler would underline from the
+/// derive on.
 fn moved(tokens: &TokenStream, place: Span) -> TokenStream {
     let moved = tokens.clone().into_iter().map(|mut token| {
         token.set_span(place);
@@ -393,7 +394,8 @@ fn reconciler_bound(input: &DeriveInput, object: &Type, krate: &TokenStream) -> 
     let mut generics = input.generics.clone();
     let clause = generics.make_where_clause();
     let krate = moved(krate, place);
-    // Of a generic controller the bound is a condition: it says the kind, and a check stands beside it.
+    // Of a generic controller the bound is a condition: it says the kind, and a check stands beside
+    // it.
     let bound = if is_generic(input) {
         quote_spanned!(place=> Self: #krate::controller::Reconciler<Object = #object>)
     } else {

@@ -2,7 +2,8 @@
 
 use syn::Type;
 
-/// A subresource, and the kinds of Kubernetes that have it. `status` and `finalizers` are those of many.
+/// A subresource, and the kinds of Kubernetes that have it. `status` and `finalizers` are those of
+/// many.
 const OWNERS: &[(&str, &[&str])] = &[
     ("approval", &["CertificateSigningRequest"]),
     ("attach", &["Pod"]),

@@ -45,8 +45,8 @@ pub(super) fn apart(kind: &Type, before: &[&Type], krate: &TokenStream) -> Token
 
 /// Returns the code with the items that [`apart`] names.
 ///
-/// They are declared in the user's crate: of a foreign type or trait the compiler assumes that a later
-/// version has further impls, and takes each answer for a conflict.
+/// They are declared in the user's crate: of a foreign type or trait the compiler assumes that a
+/// later version has further impls, and takes each answer for a conflict.
 pub(super) fn within(attrs: &Attrs, code: TokenStream, krate: &TokenStream) -> TokenStream {
     let kinds = kinds(attrs);
     let is_needed =

@@ -1,4 +1,5 @@
-//! `#[derive(Convertible)]`, and the same conversion of a whole kind for `#[derive(CustomResource)]`.
+//! `#[derive(Convertible)]`, and the same conversion of a whole kind for
+//! `#[derive(CustomResource)]`.
 
 pub(crate) mod attrs;
 mod expand;

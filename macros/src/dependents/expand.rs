@@ -51,7 +51,8 @@ fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
     );
     let precondition = model.object.as_ref().map(|_| precondition());
     let nodes = model.nodes.iter().filter(|_| !is_faulty).map(|each| node(each, by));
-    // A rollout is described by a value that any reconciler may make, and so needs the grants of one.
+    // A rollout is described by a value that any reconciler may make, and so needs the grants of
+    // one.
     let revision = model.has_rollout().then(revision);
     let rollouts = model.nodes.iter().filter(|node| node.is_rollout());
     let kinds = rollouts.map(|node| node.kind.to_token_stream()).chain(revision);
@@ -288,9 +289,9 @@ fn node(node: &Node, by: &syn::Type) -> TokenStream {
 
 /// Generates the grants of the controller: it owns every kind of its main graph.
 ///
-/// Without the bound two graphs with one kind would implement one trait twice. The bound is about an associated type, so
-/// that within each impl the other one is known not to hold, and has a lifetime, because bounds without a parameter
-/// must hold.
+/// Without the bound two graphs with one kind would implement one trait twice. The bound is about
+/// an associated type, so that within each impl the other one is known not to hold, and has a
+/// lifetime, because bounds without a parameter must hold.
 fn grants(model: &Model<'_>, by: &syn::Type) -> TokenStream {
     let graph = super::graph_name(model.ident, &quote!(::windlass));
     // A field of that kind besides is owned once: the compiler tells of the second.

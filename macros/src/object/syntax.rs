@@ -209,8 +209,8 @@ fn entries(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Entry> {
     object.entries
 }
 
-/// A field that is set twice is a slip: the first value would be lost. A word may also be the key of a
-/// map, which is the same as the key in quotes.
+/// A field that is set twice is a slip: the first value would be lost. A word may also be the key
+/// of a map, which is the same as the key in quotes.
 fn twice(entries: &[Entry], errors: &mut Errors) {
     let mut fields: Vec<String> = Vec::new();
     let mut words: Vec<String> = Vec::new();

@@ -31,8 +31,8 @@ pub(super) struct Model {
 pub(super) struct Field {
     pub(super) ident: Ident,
     pub(super) ty: Type,
-    /// Names in JSON from the root to the value. Of Rust fields, their names in camelCase: generated
-    /// code finds the true ones.
+    /// Names in JSON from the root to the value. Of Rust fields, their names in camelCase:
+    /// generated code finds the true ones.
     pub(super) path: Vec<String>,
     /// The path, if it is written as Rust fields.
     pub(super) fields: Option<FieldPath>,

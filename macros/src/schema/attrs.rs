@@ -116,7 +116,8 @@ impl Attrs {
         let mut read = Self::default();
         for attribute in attributes {
             let path = attribute.path();
-            // `#[kube(…)]` on a type is answered by `CustomResource`, or is that of kube-rs' derive.
+            // `#[kube(…)]` on a type is answered by `CustomResource`, or is that of kube-rs'
+            // derive.
             if path.is_ident("schemars") || path.is_ident("validate") {
                 let message = "this derive reads `#[schema(…)]`, whose keys are nearly the same: \
                                `#[schema(range(min = 1, max = 9))]`";

@@ -9,8 +9,8 @@ use super::key::Kind;
 use super::model::Field;
 use crate::errors::Errors;
 
-/// Checks that literal bounds are values of their type and leave one between them, of the field and of
-/// its items.
+/// Checks that literal bounds are values of their type and leave one between them, of the field and
+/// of its items.
 pub(super) fn bounds(field: &Field, errors: &mut Errors) {
     type Value<'a> = fn(&'a Kind, &str) -> Option<&'a TokenStream>;
     let of_field: Value<'_> = |kind, wanted| match kind {
@@ -94,8 +94,8 @@ fn are_values<'a>(
     is_good
 }
 
-/// Returns the text against the value of a keyword; `None` for one that is a value of the type, or that
-/// only the compiler knows.
+/// Returns the text against the value of a keyword; `None` for one that is a value of the type, or
+/// that only the compiler knows.
 fn value_fault(keyword: &str, value: &TokenStream, ty: Option<&Type>) -> Option<String> {
     let expr: Expr = syn::parse2(value.clone()).ok()?;
     if let Some(message) = other_literal(value) {

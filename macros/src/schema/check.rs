@@ -256,8 +256,8 @@ fn contradictions(field: &Field, errors: &mut Errors) {
 const BOUND_OF_A_QUANTITY: &str = "a quantity is written as a text, which this key does not restrict: write a rule, \
      such as `rule(\"quantity(string(self)).isGreaterThan(quantity('1Gi'))\")`";
 
-/// Whether a keyword bounds numbers, and the type is Kubernetes' `Quantity`: an API server compares numbers
-/// only, and serde writes a text.
+/// Whether a keyword bounds numbers, and the type is Kubernetes' `Quantity`: an API server compares
+/// numbers only, and serde writes a text.
 fn is_bound_of_a_quantity(keyword: &str, ty: &syn::Type) -> bool {
     let is_bound = matches!(
         keyword,

@@ -99,7 +99,8 @@ fn follows(keyword: &str, source: &str) -> String {
     )
 }
 
-/// Checks the schema of elements, which takes the place of that of their type: it says the same type.
+/// Checks the schema of elements, which takes the place of that of their type: it says the same
+/// type.
 fn elements_fit(field: &Field, name: &LitStr, value: &TokenStream, errors: &mut Errors) {
     let keywords = keywords(value);
     let find = |wanted: &str| keywords.iter().find(|(keyword, _)| keyword == wanted);

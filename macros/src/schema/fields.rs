@@ -145,8 +145,8 @@ fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
     }
 }
 
-/// `default = expression`: of the field's type, or of the one inside its option. A text may be any type
-/// that is made of one.
+/// `default = expression`: of the field's type, or of the one inside its option. A text may be any
+/// type that is made of one.
 fn default_key(field: &Field, value: &Expr) -> TokenStream {
     let inner = if is_option(&field.ty) && !is_some(value) { peeled(&field.ty) } else { &field.ty };
     let text = matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. }));

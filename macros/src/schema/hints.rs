@@ -88,7 +88,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("description", "the description is the doc comment"),
 ];
 
-/// Returns the answer to a word that is no key here, if there is a better one than the list of keys.
+/// Returns the answer to a word that is no key here, if there is a better one than the list of
+/// keys.
 pub(super) fn hint(name: &str) -> Option<String> {
     let meant = meant(name)?;
     Some(format!("there is no key `{name}` here: {meant}"))
@@ -105,8 +106,8 @@ fn meant(name: &str) -> Option<String> {
     }
 }
 
-/// Returns the answer to a marker of kubebuilder in a line of a doc comment, `+kubebuilder:validation:Minimum=1`;
-/// `None` for other lines.
+/// Returns the answer to a marker of kubebuilder in a line of a doc comment,
+/// `+kubebuilder:validation:Minimum=1`; `None` for other lines.
 pub(super) fn marker(line: &str) -> Option<String> {
     let marker = line.trim().strip_prefix("+kubebuilder:")?;
     // What is set stands behind the first `=`, and arguments stand behind the name.

@@ -1,8 +1,8 @@
 //! `#[derive(Schema)]`.
 //!
 //! Unlike the other derives it stands beside serde's and follows serde's attributes: `serde` reads
-//! them, `attrs` reads `#[schema(…)]`, `model` holds both, `rules` checks CEL, `readable` what serde can
-//! read, `check` the rest, `expand` quotes.
+//! them, `attrs` reads `#[schema(…)]`, `model` holds both, `rules` checks CEL, `readable` what
+//! serde can read, `check` the rest, `expand` quotes.
 
 pub(crate) mod attrs;
 mod bounds;

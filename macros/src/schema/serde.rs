@@ -229,7 +229,8 @@ fn default(meta: &ParseNestedMeta<'_>) -> syn::Result<self::Default> {
     }
 }
 
-/// Reads `= "name"` or `(serialize = "name", deserialize = "name")`; two different names are a fault.
+/// Reads `= "name"` or `(serialize = "name", deserialize = "name")`; two different names are a
+/// fault.
 fn both_ways(meta: &ParseNestedMeta<'_>, errors: &mut Errors) -> syn::Result<Option<String>> {
     if !meta.input.peek(syn::token::Paren) {
         return text(meta).map(Some);

@@ -1,4 +1,5 @@
-//! Faults of the fixtures in `tests/ui/schema`, without a compiler: one mistake, at most one message.
+//! Faults of the fixtures in `tests/ui/schema`, without a compiler: one mistake, at most one
+//! message.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -109,7 +109,8 @@ fn run_due(
 ) -> Done {
     let zone = cron["spec"]["timeZone"].as_str();
     let text = cron["spec"]["schedule"].as_str().unwrap_or_default();
-    // The server checks schedules: what cannot be read here is a zone that this machine does not know.
+    // The server checks schedules: what cannot be read here is a zone that this machine does not
+    // know.
     let Some(schedule) = Schedule::parse(text, zone) else { return Ok(None) };
     let now = turn.clock.seconds();
     let last = status["lastScheduleTime"].as_str().and_then(clock::parse);

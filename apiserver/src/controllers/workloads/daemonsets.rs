@@ -63,7 +63,8 @@ pub(super) fn target(pod: &Value) -> Option<&str> {
     field["values"][0].as_str()
 }
 
-/// Creates the missing Pods, and deletes those that have failed, are too many, or of an old template.
+/// Creates the missing Pods, and deletes those that have failed, are too many, or of an old
+/// template.
 fn place(turn: &Turn<'_>, set: &Value, nodes: &[String]) -> Result<(), ApiError> {
     let held = objects::owned(turn, PODS, set);
     let hash = objects::hash(&set["spec"]["template"]);

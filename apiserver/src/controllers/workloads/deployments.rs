@@ -205,7 +205,8 @@ fn about(reason: &str) -> Note<'_> {
     Note { from, api_version, kind: "Deployment", level: "Normal", reason }
 }
 
-/// Returns the condition of a Deployment whose new `ReplicaSet`, or else an old one, cannot make its Pods.
+/// Returns the condition of a Deployment whose new `ReplicaSet`, or else an old one, cannot make
+/// its Pods.
 fn failure(new: Option<&Value>, old: &[Value]) -> Option<Value> {
     let mut held = new.into_iter().chain(old).filter_map(|set| objects::condition(set, FAILURE));
     let mut failure = held.next()?.clone();

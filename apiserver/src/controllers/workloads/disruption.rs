@@ -78,8 +78,8 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     Ok(again)
 }
 
-/// Returns the evicted Pods that are about to go, with the time of each, and the time at which the first
-/// of them counts again.
+/// Returns the evicted Pods that are about to go, with the time of each, and the time at which the
+/// first of them counts again.
 fn disrupted(budget: &Value, own: &[&Value], now: i64) -> (BTreeMap<String, Value>, Option<i64>) {
     let listed = &budget["status"]["disruptedPods"];
     let mut held = BTreeMap::new();

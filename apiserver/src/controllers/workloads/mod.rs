@@ -1,8 +1,8 @@
 //! Stand-ins for the controllers of workloads, for Endpoints and volumes, and for a kubelet.
 //!
-//! They write what kube-controller-manager writes, without nodes: the stand-in for a kubelet lets Pods
-//! run. Each object that may need work has a key in one queue; a key is worked off from what is stored
-//! then, so events only say where to look.
+//! They write what kube-controller-manager writes, without nodes: the stand-in for a kubelet lets
+//! Pods run. Each object that may need work has a key in one queue; a key is worked off from what
+//! is stored then, so events only say where to look.
 
 // DESIGN.md, 149: Stand-ins work off keys from what is stored
 
@@ -244,7 +244,8 @@ impl Workloads {
         });
     }
 
-    /// Waits for the answers for a key, and queues it; for ever if no webhook is asked. Cancel safe.
+    /// Waits for the answers for a key, and queues it; for ever if no webhook is asked. Cancel
+    /// safe.
     pub(super) async fn answered(&mut self) {
         match self.calls.join_next().await {
             Some(done) => self.take(done.ok()),

@@ -107,7 +107,8 @@ pub(super) fn remove(
     }
 }
 
-/// Changes an object, if it is still the given one. A change to what is stored already writes nothing.
+/// Changes an object, if it is still the given one. A change to what is stored already writes
+/// nothing.
 pub(super) fn change(
     core: &Core,
     resource: Resource,
@@ -188,8 +189,8 @@ pub(super) fn note(core: &Core, about: &Value, note: Note<'_>, message: &str) {
     write_note(core, about, note, message, &suffix);
 }
 
-/// Writes an event that may happen again and again: it is then counted, with its last message, and there is
-/// no further one. Messages differ: they name an object that has a new name each time.
+/// Writes an event that may happen again and again: it is then counted, with its last message, and
+/// there is no further one. Messages differ: they name an object that has a new name each time.
 pub(super) fn note_again(core: &Core, about: &Value, note: Note<'_>, message: &str) {
     let suffix = hash(&json!([about["metadata"]["uid"], note.reason]));
     let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
@@ -206,7 +207,8 @@ pub(super) fn note_again(core: &Core, about: &Value, note: Note<'_>, message: &s
     }
 }
 
-/// Returns the beginning of a message, as long as upstream's: a webhook may explain its refusal at any length.
+/// Returns the beginning of a message, as long as upstream's: a webhook may explain its refusal at
+/// any length.
 fn shortened(message: &str) -> String {
     message.chars().take(LONGEST_MESSAGE).collect()
 }

@@ -8,8 +8,9 @@ use crate::clock;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
-/// Most Pods that one look at an owner makes or deletes, as upstream's controllers; the events of these
-/// lead to the next look, and others have their turn in between. Less in tests, which go beyond it.
+/// Most Pods that one look at an owner makes or deletes, as upstream's controllers; the events of
+/// these lead to the next look, and others have their turn in between. Less in tests, which go
+/// beyond it.
 pub(super) const BURST: usize = if cfg!(test) { 20 } else { 500 };
 
 /// Returns a Pod from a template: with its labels, annotations and finalizers, and an owner.
@@ -75,7 +76,8 @@ pub(super) fn next_available<'a>(
     times.filter(|at| *at > now).min()
 }
 
-/// Returns the rank by which Pods are deleted first: those that are not placed, not ready, and younger.
+/// Returns the rank by which Pods are deleted first: those that are not placed, not ready, and
+/// younger.
 pub(super) fn deletion_rank(pod: &Value) -> (bool, bool, std::cmp::Reverse<String>) {
     let placed = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
     let made = meta::text(pod, "creationTimestamp").to_owned();

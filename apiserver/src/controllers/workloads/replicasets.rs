@@ -61,8 +61,8 @@ fn note(reason: &str) -> Note<'_> {
     Note { from, api_version, kind: "ReplicaSet", level: "Normal", reason }
 }
 
-/// Returns the condition of a set whose Pods cannot be created or deleted. Its first text stays until there
-/// is no failure any more, and while webhooks are asked.
+/// Returns the condition of a set whose Pods cannot be created or deleted. Its first text stays
+/// until there is no failure any more, and while webhooks are asked.
 fn failure(
     turn: &Turn<'_>,
     set: &Value,

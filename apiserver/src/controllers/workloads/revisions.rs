@@ -17,8 +17,8 @@ fn number(revision: &Value) -> i64 {
     revision["revision"].as_i64().unwrap_or(0)
 }
 
-/// Stores the revision of the present template, as the newest one; returns its name. A template that
-/// comes back, as by `kubectl rollout undo`, takes its old revision with a new number.
+/// Stores the revision of the present template, as the newest one; returns its name. A template
+/// that comes back, as by `kubectl rollout undo`, takes its old revision with a new number.
 pub(super) fn record(core: &Core, kind: &str, set: &Value) -> Result<String, ApiError> {
     let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
     let hash = objects::hash(&set["spec"]["template"]);

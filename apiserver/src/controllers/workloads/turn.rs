@@ -1,7 +1,8 @@
 //! One reconcile of a key: creations pass admission, whose webhooks the reconcile cannot wait for.
 //!
-//! A creation that needs a webhook's answer ends the reconcile. The questions are put meanwhile, and the next
-//! reconcile of the key makes the same object again and finds the answers in the session.
+//! A creation that needs a webhook's answer ends the reconcile. The questions are put meanwhile,
+//! and the next reconcile of the key makes the same object again and finds the answers in the
+//! session.
 
 // DESIGN.md, 151: Creations of stand-ins pass admission
 
@@ -77,8 +78,8 @@ impl<'a> Turn<'a> {
         made.map(|answer| answer.value)
     }
 
-    /// Writes the event about an object that could not be created: not while webhooks are asked, nor in a
-    /// namespace that is about to go.
+    /// Writes the event about an object that could not be created: not while webhooks are asked,
+    /// nor in a namespace that is about to go.
     pub(super) fn note_failure(&self, about: &Value, note: Note<'_>, error: &ApiError, text: &str) {
         let is_ending = error.causes().iter().any(|cause| cause.reason == "NamespaceTerminating");
         if !self.is_waiting() && !is_ending {

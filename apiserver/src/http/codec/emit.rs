@@ -1,7 +1,7 @@
 //! YAML answers, written as Go's `sigs.k8s.io/yaml` writes them: clients compare them as text.
 //!
-//! A text stands plain where a reader of YAML 1.1 takes it for a text, in quotes elsewhere, and over several
-//! lines if it has some. Lines are folded at spaces behind column 80.
+//! A text stands plain where a reader of YAML 1.1 takes it for a text, in quotes elsewhere, and
+//! over several lines if it has some. Lines are folded at spaces behind column 80.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;

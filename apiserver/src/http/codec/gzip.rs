@@ -16,7 +16,8 @@ const LEAST: usize = 128 * 1024;
 /// Bytes from which on a description of the API is compressed.
 const LEAST_OF_OPENAPI: usize = 1400;
 
-/// Compresses a reply if it is large and the client accepts it. Watches and sessions stay as they are.
+/// Compresses a reply if it is large and the client accepts it. Watches and sessions stay as they
+/// are.
 pub(in crate::http) fn compress(headers: &HeaderMap, path: &str, reply: &mut Reply) {
     let is_openapi = path == "/openapi/v2";
     if is_openapi {

@@ -60,8 +60,8 @@ pub(super) fn answer_watch(request: &Parts, session: Session) -> Reply {
     }
 }
 
-/// Answers the handshake of a session with channels: of the subprotocols that the client offers, the
-/// first known one is taken. No origin is needed.
+/// Answers the handshake of a session with channels: of the subprotocols that the client offers,
+/// the first known one is taken. No origin is needed.
 pub(super) fn answer_channels(
     request: &Parts,
     known: &[&str],

@@ -37,7 +37,8 @@ pub(super) fn is_wanted(_request: &Parts) -> bool {
     false
 }
 
-/// Leaves an answer as it is: a server may ignore the wish for another protocol, and a watch goes on over HTTP.
+/// Leaves an answer as it is: a server may ignore the wish for another protocol, and a watch goes
+/// on over HTTP.
 pub(super) fn upgrade(_asked: &DecodedRequest, reply: Reply) -> Reply {
     reply
 }

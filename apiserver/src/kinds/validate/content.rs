@@ -222,8 +222,8 @@ fn secret(object: &Value, causes: &mut Vec<Cause>) {
 fn subject_namespace(object: &Value, subject: &Value, causes: &mut Vec<Cause>) {
     let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
     let named = subject["namespace"].as_str().unwrap_or_default();
-    // Events about cluster-wide objects are in the default namespace. Those of the newer form are not
-    // compared with the namespace that they name.
+    // Events about cluster-wide objects are in the default namespace. Those of the newer form are
+    // not compared with the namespace that they name.
     let is_new = !is_empty(&object["eventTime"]);
     let fits = match named.is_empty() {
         true => own == "default" || is_new && own == "kube-system",

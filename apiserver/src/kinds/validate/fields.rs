@@ -114,7 +114,8 @@ pub(crate) fn invalid_selector(at: &str, selector: &Value, why: &str) -> Cause {
     cause("FieldValueInvalid", at, format!("Invalid value: {shown}{tail}"))
 }
 
-/// Prints a label selector with its fields in the order of the Go structure; empty ones are left out.
+/// Prints a label selector with its fields in the order of the Go structure; empty ones are left
+/// out.
 fn go_selector(selector: &Value) -> String {
     let mut parts = Vec::new();
     if !is_empty(&selector["matchLabels"]) {

@@ -56,7 +56,8 @@ pub(super) fn fill(before: Option<&Value>, spec: &mut Value) -> Vec<Cause> {
     causes
 }
 
-/// Adds the families of the addresses; returns the faults of a Service with more than its policy allows.
+/// Adds the families of the addresses; returns the faults of a Service with more than its policy
+/// allows.
 fn infer(policy: &str, spec: &Value, families: &mut Vec<String>) -> Vec<Cause> {
     let addresses = texts(&spec["clusterIPs"]);
     let mut causes = Vec::new();

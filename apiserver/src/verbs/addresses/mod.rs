@@ -1,7 +1,7 @@
 //! Addresses of Services: cluster IPs from 10.0.0.0/24 and node ports from 30000 to 32767.
 //!
-//! Allocation comes before validation, as in kube-apiserver: a fault that it finds is the only one of
-//! the answer.
+//! Allocation comes before validation, as in kube-apiserver: a fault that it finds is the only one
+//! of the answer.
 
 mod change;
 mod families;

@@ -58,7 +58,8 @@ struct Allocation {
 }
 
 impl Allocation {
-    /// Allocates a port, or says why not. A dry run does not look at the range, as in kube-apiserver.
+    /// Allocates a port, or says why not. A dry run does not look at the range, as in
+    /// kube-apiserver.
     fn take(&mut self, port: i64) -> Result<(), String> {
         if !self.dry_run && !(FIRST..=LAST).contains(&port) {
             return Err(format!(
@@ -110,8 +111,8 @@ fn refused(index: usize, port: i64, why: &str) -> Fault {
     Fault::Invalid(invalid_value(&format!("spec.ports[{index}].nodePort"), &json!(port), why))
 }
 
-/// Allocates the ports of a new Service: ports of one number, which differ in their protocols, share
-/// one node port.
+/// Allocates the ports of a new Service: ports of one number, which differ in their protocols,
+/// share one node port.
 fn create(allocation: &mut Allocation, spec: &mut Value) -> Result<(), Fault> {
     let allocates = needs(spec);
     let mut asked: BTreeMap<i64, i64> = BTreeMap::new();

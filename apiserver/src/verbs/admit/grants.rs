@@ -111,8 +111,8 @@ fn may(core: &Core, call: &Call, verb: &str, resource: &str, name: &str) -> bool
     core.authorizer().authorize(&call.user, &wanted).is_ok()
 }
 
-/// Most rights of a role that are compared with those of its writer. kube-apiserver has no such limit,
-/// and makes all of them.
+/// Most rights of a role that are compared with those of its writer. kube-apiserver has no such
+/// limit, and makes all of them.
 const MOST_RIGHTS: usize = 10_000;
 
 /// Returns the sentence about the rights of rules that the user lacks.

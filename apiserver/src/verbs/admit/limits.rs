@@ -44,8 +44,8 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
     Ok(())
 }
 
-/// Sets the defaults of containers, and returns the first broken bound. Adds to `set` the names of the
-/// resources that got a default.
+/// Sets the defaults of containers, and returns the first broken bound. Adds to `set` the names of
+/// the resources that got a default.
 fn containers(limit: &Value, object: &mut Value, set: &mut Vec<String>) -> Option<String> {
     let mut fault = None;
     for (list, word) in [("containers", "container"), ("initContainers", "init container")] {

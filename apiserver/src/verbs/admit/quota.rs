@@ -29,8 +29,8 @@ fn is_counted(call: &Call) -> bool {
     call.kind.served.namespaced && !call.kind.is("", "events")
 }
 
-/// Returns the lock under which an object of a namespace with quotas is counted and stored; `None` in
-/// a namespace without quotas.
+/// Returns the lock under which an object of a namespace with quotas is counted and stored; `None`
+/// in a namespace without quotas.
 ///
 /// The caller holds it until the object is stored: otherwise two requests could each find room for
 /// one object, and both take it.

@@ -64,9 +64,9 @@ pub(super) fn patched(
     out
 }
 
-/// Returns a strategic merge patch as its use leaves it: the merge takes directives, and the lists whose
-/// order they give, out of the maps that the object has; nulls out of maps that it does not have; and merges
-/// items of one key that the object does not have into the first of them.
+/// Returns a strategic merge patch as its use leaves it: the merge takes directives, and the lists
+/// whose order they give, out of the maps that the object has; nulls out of maps that it does not
+/// have; and merges items of one key that the object does not have into the first of them.
 fn used(table: &Table, id: Option<Id>, patch: &Value, held: &Value) -> Value {
     const ORDER: &str = "$setElementOrder/";
     let (Value::Object(map), Value::Object(_)) = (patch, held) else { return patch.clone() };
@@ -101,7 +101,8 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// Returns the items of a list in which new ones have got the fields of later ones with the same key.
+/// Returns the items of a list in which new ones have got the fields of later ones with the same
+/// key.
 fn joined(items: &[Value], held: &[Value], by: &str) -> Value {
     let mut all: Vec<Value> = items.to_vec();
     for (at, item) in items.iter().enumerate() {

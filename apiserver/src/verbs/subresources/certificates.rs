@@ -56,8 +56,8 @@ pub(crate) fn may_approve(core: &Core, call: &Call) -> Result<(), ApiError> {
     if allowed { Ok(()) } else { Err(ApiError::forbidden(call.about(), &why)) }
 }
 
-/// Checks the right to sign for the signer of the stored request, which writes of the certificate and
-/// of conditions need.
+/// Checks the right to sign for the signer of the stored request, which writes of the certificate
+/// and of conditions need.
 pub(crate) fn may_sign(core: &Core, call: &Call, old: &Value, new: &Value) -> Result<(), ApiError> {
     let same = |field: &str| old["status"][field] == new["status"][field];
     if !is_request(call)

@@ -1,8 +1,8 @@
 //! Subresources of Pods that reach a kubelet or the Pod itself: logs, commands, ports, the proxy.
 //!
 //! This server has neither. It answers like a cluster whose kubelets cannot be reached: with the
-//! faults of the request first, and then with the failure to connect. With the stand-in for a kubelet
-//! there are logs and sessions.
+//! faults of the request first, and then with the failure to connect. With the stand-in for a
+//! kubelet there are logs and sessions.
 
 use std::sync::atomic::Ordering;
 
@@ -56,8 +56,8 @@ pub(crate) enum PodSession {
     Unreachable {
         /// The failure over HTTP.
         error: ApiError,
-        /// The same inside of a session of the newest protocol, which is begun before the kubelet is
-        /// asked; `None` for sessions of ports.
+        /// The same inside of a session of the newest protocol, which is begun before the kubelet
+        /// is asked; `None` for sessions of ports.
         inside: Option<(Command, ApiError)>,
     },
 }
@@ -335,8 +335,8 @@ fn proxy(core: &Core, call: &Call) -> ApiError {
     ))
 }
 
-/// Whether a node's host is one that upstream's proxy connects to: of a name that is not resolved here, only
-/// that of this machine is known.
+/// Whether a node's host is one that upstream's proxy connects to: of a name that is not resolved
+/// here, only that of this machine is known.
 fn is_proxyable(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let ip = host.trim_matches(['[', ']']).parse();

@@ -82,8 +82,8 @@ fn remove(
     }
 }
 
-/// Sets the condition of a Pod that is being evicted, and returns its version; `None` if the Pod has
-/// changed and had to be in the judged state.
+/// Sets the condition of a Pod that is being evicted, and returns its version; `None` if the Pod
+/// has changed and had to be in the judged state.
 fn mark(
     core: &Core,
     main: &Call,

@@ -1,8 +1,8 @@
-//! A cron operator: each `CronJob` starts a Job at the times of its schedule. Two versions, defaults and
-//! rules by webhooks, and conversion.
+//! A cron operator: each `CronJob` starts a Job at the times of its schedule. Two versions,
+//! defaults and rules by webhooks, and conversion.
 //!
-//! `cargo run --bin cronjob` needs no cluster: it brings its own API server, which asks the webhooks over
-//! loopback, and a sample.
+//! `cargo run --bin cronjob` needs no cluster: it brings its own API server, which asks the
+//! webhooks over loopback, and a sample.
 
 mod schedule;
 mod v1;

@@ -5,7 +5,8 @@
 //! A [`Cluster`] is made once, given to the manager, which fills its caches, and kept by the
 //! controllers that use it. Its writes require the operator's one lease, as all writes do.
 //!
-//! Not included: clusters that come and go, and controllers whose reconciled kind is in another cluster.
+//! Not included: clusters that come and go, and controllers whose reconciled kind is in another
+//! cluster.
 //!
 //! Writes pass a gate (`ForwardingGate`) that all clones of the client share and that forwards to
 //! the gate of the current term; the manager sets that one, and removes it at the end of the term.
@@ -168,7 +169,8 @@ impl Cluster {
         *self.inner.gate.state.lock() = gate.map_or(GateState::Closed, GateState::Forwarding);
     }
 
-    /// As [`fence`](Self::fence) with a gate, until the answer is dropped: then the checks are as before.
+    /// As [`fence`](Self::fence) with a gate, until the answer is dropped: then the checks are as
+    /// before.
     pub(crate) fn fence_for_now(&self, gate: Arc<dyn WriteGate>) -> FencedForNow {
         let mut state = self.inner.gate.state.lock();
         let before = std::mem::replace(&mut *state, GateState::Forwarding(gate));

@@ -33,8 +33,8 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) retry: RetryPolicy,
     /// The finalizer, for a controller that has one.
     pub(super) finalizer: Option<Finalizer<C>>,
-    /// A finalizer that objects may have of an earlier version of the controller: never added, and removed after
-    /// its clean-ups when an object is deleted.
+    /// A finalizer that objects may have of an earlier version of the controller: never added, and
+    /// removed after its clean-ups when an object is deleted.
     pub(super) former: Vec<Finalizer<C>>,
     /// External resources that fields of graphs drive.
     pub(super) drives: Vec<DrivesFn<C>>,
@@ -82,8 +82,8 @@ impl<C: Reconciler> ControllerSpec<C> {
 /// A boxed clean-up future.
 pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// The function [`Finalize::cleanup`](super::Finalize::cleanup) or the clean-up of a graph, boxed so that controllers
-/// without a finalizer need not implement the trait.
+/// The function [`Finalize::cleanup`](super::Finalize::cleanup) or the clean-up of a graph, boxed
+/// so that controllers without a finalizer need not implement the trait.
 pub(super) type CleanupFn<C> =
     for<'a> fn(&'a C, &'a <C as Reconciler>::Object, &'a Context<C>) -> Cleanup<'a>;
 

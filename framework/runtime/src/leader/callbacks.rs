@@ -95,9 +95,9 @@ impl LeaderCallbacks {
     /// Creates callbacks from the two that every election has.
     ///
     /// `started` is the work of a leader: its arguments are the gate that its client's writes must
-    /// ask ([`Client::gated`](windlass_client::client::Client::gated)) and a token that is cancelled when the
-    /// work has to end. `stopped` is called at the end in every case, even when this process never
-    /// led.
+    /// ask ([`Client::gated`](windlass_client::client::Client::gated)) and a token that is
+    /// cancelled when the work has to end. `stopped` is called at the end in every case, even when
+    /// this process never led.
     pub fn new<W>(
         started: impl FnOnce(LeaseGate, CancellationToken) -> W + Send + 'static,
         stopped: impl FnOnce() + Send + 'static,

@@ -5,11 +5,12 @@
 //! does not use the gate. A `ValidatingAdmissionPolicy` can: it compares the Pod that a request's
 //! token is bound to with the holder that the Lease names. Tokens name the Pod that they belong to,
 //! so no object needs an annotation, and updates of a status, deletions and patches are fenced like
-//! all others: admission sees neither annotations of a status update nor any of a deletion. Dry runs are
-//! not fenced: they store nothing, and plans and shadows run beside a leader.
+//! all others: admission sees neither annotations of a status update nor any of a deletion. Dry
+//! runs are not fenced: they store nothing, and plans and shadows run beside a leader.
 //!
-//! Not included: distinguishing two processes of one Pod, or two Pods of one name; users that are not the
-//! service account of a Pod; a server whose own copy of the Lease is behind, for as long as it is.
+//! Not included: distinguishing two processes of one Pod, or two Pods of one name; users that are
+//! not the service account of a Pod; a server whose own copy of the Lease is behind, for as long as
+//! it is.
 
 // DESIGN.md, 44: The API server's fence compares Pods, not terms
 

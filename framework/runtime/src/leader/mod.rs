@@ -23,8 +23,8 @@
 //!
 //! A process that creates the lock keeps it for a lease duration before it leads: the lock may have
 //! been deleted while its holder hangs. Only the first election on a server that this process
-//! started itself need not wait. Not included: protection against other implementations that recreate a
-//! deleted lock and work at once, sharding.
+//! started itself need not wait. Not included: protection against other implementations that
+//! recreate a deleted lock and work at once, sharding.
 //!
 //! Files: `decision` is the protocol without I/O, which the simulation tests; `elector` runs
 //! campaigns and `term` a term with it; `gate` decides about each write; `lock` has the stores of

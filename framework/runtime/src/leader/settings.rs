@@ -205,8 +205,8 @@ impl LeaderElection {
     /// Sets the name of this process in the Lease; no two processes may share one. Default: the
     /// Pod's or machine's name and a random suffix.
     ///
-    /// client-go's `ResourceLockConfig.Identity`. Two processes of one identity take each other's record
-    /// for their own and may both lead.
+    /// client-go's `ResourceLockConfig.Identity`. Two processes of one identity take each other's
+    /// record for their own and may both lead.
     #[must_use]
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
@@ -276,8 +276,8 @@ impl LeaderElection {
     /// Sets the time that others wait before they take over an unrenewed Lease; whole seconds,
     /// default 15 s.
     ///
-    /// client-go's `LeaseDuration`; the default of Kubernetes' components. The time for which no replica works after the
-    /// leader crashed.
+    /// client-go's `LeaseDuration`; the default of Kubernetes' components. The time for which no
+    /// replica works after the leader crashed.
     #[must_use]
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.timing.lease_duration = duration;
@@ -286,7 +286,8 @@ impl LeaderElection {
 
     /// Sets the time that a leader tries to renew before it gives up; default 10 s.
     ///
-    /// client-go's `RenewDeadline`; the default of Kubernetes' components. Counted from the last successful renewal.
+    /// client-go's `RenewDeadline`; the default of Kubernetes' components. Counted from the last
+    /// successful renewal.
     #[must_use]
     pub fn renew_deadline(mut self, duration: Duration) -> Self {
         self.timing.renew_deadline = duration;
@@ -295,8 +296,8 @@ impl LeaderElection {
 
     /// Sets the time between two attempts, stretched by up to 20 %; default 2 s.
     ///
-    /// client-go's `RetryPeriod`; the default of Kubernetes' components. One request in each period by the leader and by
-    /// each candidate.
+    /// client-go's `RetryPeriod`; the default of Kubernetes' components. One request in each period
+    /// by the leader and by each candidate.
     #[must_use]
     pub fn retry_period(mut self, duration: Duration) -> Self {
         self.timing.retry_period = duration;

@@ -1,9 +1,9 @@
 //! A term of leadership: renewed in the background, from the moment it was won to the moment it is
 //! given back.
 //!
-//! When a term ends, another process may lead. So its gate closes before any listener is
-//! notified of the end, and the lease is given back only when all work has ended and no write that
-//! was made under it can still be executed. Not included: winning a term, which is the campaign's part.
+//! When a term ends, another process may lead. So its gate closes before any listener is notified
+//! of the end, and the lease is given back only when all work has ended and no write that was made
+//! under it can still be executed. Not included: winning a term, which is the campaign's part.
 
 use std::sync::Arc;
 

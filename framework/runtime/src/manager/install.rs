@@ -127,8 +127,8 @@ pub(super) enum PlannedInstall {
 /// would be written.
 ///
 /// # Errors
-/// [`ErrorKind::Config`] when the definition is not installed, or could not be; any error of the API
-/// server.
+/// [`ErrorKind::Config`] when the definition is not installed, or could not be; any error of the
+/// API server.
 pub(super) async fn planned(
     client: &Client,
     definition: &CustomResourceDefinition,
@@ -313,8 +313,8 @@ async fn create_or_update(
     }
 }
 
-/// Returns a definition whose webhook is that of the stored one: the types do not know where the operator
-/// runs, and the webhook server keeps that part.
+/// Returns a definition whose webhook is that of the stored one: the types do not know where the
+/// operator runs, and the webhook server keeps that part.
 fn with_client_of(
     own: &CustomResourceDefinition,
     stored: Option<&CustomResourceDefinition>,

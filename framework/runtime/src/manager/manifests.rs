@@ -93,8 +93,8 @@ impl ManifestOptions {
 /// Prints the manifests of `manager` as YAML documents.
 ///
 /// # Errors
-/// [`ErrorKind::Config`] for a name, an image or an address that [`check`] refuses; otherwise the error of a
-/// definition.
+/// [`ErrorKind::Config`] for a name, an image or an address that [`check`] refuses; otherwise the
+/// error of a definition.
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
     let builder = checked(manager, options)?;
     if let Some(why) = &builder.attached.problem {
@@ -181,7 +181,8 @@ fn check_conversions(documents: &[Value], conversions: &[(String, Value)]) -> Re
     Ok(())
 }
 
-/// Checks for names that an API server would refuse, for an image without a name, and for addresses that no kubelet could reach.
+/// Checks for names that an API server would refuse, for an image without a name, and for addresses
+/// that no kubelet could reach.
 fn check(
     manager: &Manager,
     (name, image): (&str, Option<&str>),

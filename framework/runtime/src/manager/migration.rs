@@ -1,12 +1,12 @@
-//! Storage migration: objects that are stored in an older version are written once more, so that the
-//! definition can lose that version.
+//! Storage migration: objects that are stored in an older version are written once more, so that
+//! the definition can lose that version.
 //!
-//! An API server stores an object in the storage version of its definition when somebody writes it, and
-//! remembers in `status.storedVersions` every version that may still be stored. A patch without a
-//! change is such a write.
+//! An API server stores an object in the storage version of its definition when somebody writes it,
+//! and remembers in `status.storedVersions` every version that may still be stored. A patch without
+//! a change is such a write.
 //!
-//! Invariant: a version leaves `storedVersions` only after every object was written since the moment
-//! at which the definition was read, and if the definition stores the same version still. A
+//! Invariant: a version leaves `storedVersions` only after every object was written since the
+//! moment at which the definition was read, and if the definition stores the same version still. A
 //! migration that is dropped leaves objects of both versions, and the next one begins anew.
 
 // DESIGN.md, 223: A storage migration writes every object once, and then trims the stored versions
@@ -25,7 +25,8 @@ use windlass_core::crd::CustomResource;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{DynamicObject, ResourceExt, ResourceInfo, Scope};
 
-/// Time in which API servers learn of a new storage version by their watches, before objects are written.
+/// Time in which API servers learn of a new storage version by their watches, before objects are
+/// written.
 const LEARNED: Duration = Duration::from_secs(5);
 /// Objects of a page.
 const PAGE: u32 = 500;
@@ -39,8 +40,9 @@ const RBAC: &str = "rbac.authorization.k8s.io/v1";
 /// A storage migration: the objects of these kinds are stored in the storage versions of their
 /// definitions, and `status.storedVersions` names no other.
 ///
-/// As a runnable it works on the leader, once at the start of each term; a kind without older stored versions
-/// costs one request. The command line has it as `migrate`, for all kinds of the operator.
+/// As a runnable it works on the leader, once at the start of each term; a kind without older
+/// stored versions costs one request. The command line has it as `migrate`, for all kinds of the
+/// operator.
 ///
 /// ```no_run
 /// # extern crate windlass_runtime as windlass;
@@ -126,9 +128,10 @@ impl StorageMigration {
     /// Migrates the kinds, one after the other.
     ///
     /// # Errors
-    /// Those of the API server; [`ErrorKind::Conflict`] when a definition changes its storage version
-    /// meanwhile, and [`ErrorKind::Invalid`] for an object that the API server does not take back, such as
-    /// one that breaks a newer rule. Kinds before it are done, and a further run does the rest.
+    /// Those of the API server; [`ErrorKind::Conflict`] when a definition changes its storage
+    /// version meanwhile, and [`ErrorKind::Invalid`] for an object that the API server does not
+    /// take back, such as one that breaks a newer rule. Kinds before it are done, and a further run
+    /// does the rest.
     /// # Cancel safety
     /// Safe: objects that were written stay so.
     pub async fn run(&self, client: &Client) -> Result<Vec<MigratedKind>, Error> {
@@ -221,7 +224,8 @@ async fn migrate(client: &Client, name: &str) -> Result<MigratedKind, Error> {
     Ok(done)
 }
 
-/// Writes an object without a change. One that somebody else wrote or deleted meanwhile is read anew.
+/// Writes an object without a change. One that somebody else wrote or deleted meanwhile is read
+/// anew.
 async fn write(
     client: &Client,
     all: &Api<DynamicObject>,
@@ -314,8 +318,8 @@ fn stored_versions(definition: &CustomResourceDefinition) -> Vec<String> {
     status.and_then(|status| status.stored_versions.clone()).unwrap_or_default()
 }
 
-/// Returns the kind in the storage version, or in another one that is served: an API server stores each
-/// write in the storage version.
+/// Returns the kind in the storage version, or in another one that is served: an API server stores
+/// each write in the storage version.
 fn resource(definition: &CustomResourceDefinition, storage: &str) -> Result<ResourceInfo, Error> {
     let spec = &definition.spec;
     let mut served = spec.versions.iter().filter(|version| version.served);

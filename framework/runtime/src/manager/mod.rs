@@ -6,8 +6,8 @@
 //! background.
 //!
 //! Order of the start: probe and metrics servers, runnables that come before caches (the server of
-//! webhooks is one), caches, runnables, leadership, custom resource definitions, controllers and the
-//! runnables beside them. Without an election definitions are installed before the caches fill;
+//! webhooks is one), caches, runnables, leadership, custom resource definitions, controllers and
+//! the runnables beside them. Without an election definitions are installed before the caches fill;
 //! with one the leader does it, under its lease. Replicas that do not lead keep their caches warm
 //! and are ready. On the first SIGTERM or SIGINT readiness falls and no reconcile starts any more;
 //! running ones get the drain time; the lease is given back only if all of them ended; the rest
@@ -16,9 +16,9 @@
 //!
 //! Not included: sharding.
 //!
-//! Files: `run` has the stages, `planning` the plan in their place, `runnable` the user's own work, `install` the definitions,
-//! `foreign` the comparison with definitions of others, `endpoints` the servers, `manifests` the
-//! YAML, `signals` and `exit` the two ends of the process.
+//! Files: `run` has the stages, `planning` the plan in their place, `runnable` the user's own work,
+//! `install` the definitions, `foreign` the comparison with definitions of others, `endpoints` the
+//! servers, `manifests` the YAML, `signals` and `exit` the two ends of the process.
 
 mod endpoints;
 mod exit;
@@ -444,9 +444,9 @@ impl Manager {
     /// write is a dry run, and it reports where its writes would differ from the state that the
     /// running operator leaves. For a new version beside the old one.
     ///
-    /// A difference is logged at the level warn, once, when a reconcile at least `settle_time` later
-    /// (10 s are usual) finds the same one: until then the running operator may be about to write.
-    /// `windlass_shadow_differences` counts the objects whose reported differences stand.
+    /// A difference is logged at the level warn, once, when a reconcile at least `settle_time`
+    /// later (10 s are usual) finds the same one: until then the running operator may be about to
+    /// write. `windlass_shadow_differences` counts the objects whose reported differences stand.
     /// Differences of times alone do not count.
     ///
     /// Like a [plan](Self::plan) it needs a manager that was built with [`Client::dry_run`], and
@@ -560,8 +560,9 @@ impl Manager {
         rbac::merge(controllers.chain(self.cache_rules()))
     }
 
-    /// Returns the rights to fill the caches that have options, and to report objects of theirs that
-    /// cannot be decoded. No controller need use such a kind: informers of it are asked for by name.
+    /// Returns the rights to fill the caches that have options, and to report objects of theirs
+    /// that cannot be decoded. No controller need use such a kind: informers of it are asked for by
+    /// name.
     fn cache_rules(&self) -> impl Iterator<Item = Rule> {
         let read = self.caches.iter().flat_map(|(info, _)| rbac::watched_rules(info));
         let events = if self.caches.is_empty() { Vec::new() } else { rbac::event_rules() };
@@ -586,8 +587,8 @@ impl Manager {
         self
     }
 
-    /// Adapts the defaults to a developer's machine: no probes, and metrics, debug page and webhooks on
-    /// free ports, so that several operators can run at once. Explicit settings stay.
+    /// Adapts the defaults to a developer's machine: no probes, and metrics, debug page and
+    /// webhooks on free ports, so that several operators can run at once. Explicit settings stay.
     #[doc(hidden)]
     pub fn on_free_ports(mut self) -> Self {
         if matches!(self.health, Bind::Default(_)) {

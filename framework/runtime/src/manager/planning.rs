@@ -27,14 +27,15 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PlanOptions {
-    /// Kind of the objects to plan, by its name, its plural, or `plural.group`; in any case. Default:
-    /// the kinds of all controllers.
+    /// Kind of the objects to plan, by its name, its plural, or `plural.group`; in any case.
+    /// Default: the kinds of all controllers.
     pub kind: Option<String>,
-    /// Objects of the kind, as `NAMESPACE/NAME`, or `NAME` for one without a namespace. Default: all
-    /// objects that the operator would reconcile at its start.
+    /// Objects of the kind, as `NAMESPACE/NAME`, or `NAME` for one without a namespace. Default:
+    /// all objects that the operator would reconcile at its start.
     pub objects: Vec<String>,
     /// Number of objects of one controller that are reconciled at once. Default: 1, which gives the
-    /// same plan each time. Reconciles that run at once may see each other's dry runs in the caches.
+    /// same plan each time. Reconciles that run at once may see each other's dry runs in the
+    /// caches.
     pub concurrency: usize,
     /// Longest time of one reconcile, if that of its controller is not shorter. Default: 60 s.
     pub reconcile_timeout: Duration,
@@ -86,11 +87,12 @@ impl Manager {
     /// admission, and stores none. Within a reconcile the caches show the answers, so that later
     /// steps see earlier ones; later reconciles do not see them.
     ///
-    /// The manager must be built with [`Client::dry_run`](windlass_client::client::Client::dry_run), so that reconcilers that keep a client
-    /// write nothing either. Another cluster needs such a client, too: its writes are refused
-    /// otherwise, and are not in the plan in either case. Leader election, runnables, triggers,
-    /// tasks of objects, Events and servers play no part. Calls of systems outside of Kubernetes are
-    /// made, unless the reconciler asks
+    /// The manager must be built with
+    /// [`Client::dry_run`](windlass_client::client::Client::dry_run), so that reconcilers that keep
+    /// a client write nothing either. Another cluster needs such a client, too: its writes are
+    /// refused otherwise, and are not in the plan in either case. Leader election, runnables,
+    /// triggers, tasks of objects, Events and servers play no part. Calls of systems outside of
+    /// Kubernetes are made, unless the reconciler asks
     /// [`note_external_call`](crate::controller::note_external_call) first.
     ///
     /// Needs the rights of a run. The command line has it as `plan`.

@@ -306,14 +306,15 @@ impl Runnable {
     }
 
     /// Makes the caches, and all that comes after them, wait until the work has called
-    /// [`RunContext::started`], for at most 10 s. For a runnable [before caches](Self::before_caches).
+    /// [`RunContext::started`], for at most 10 s. For a runnable [before
+    /// caches](Self::before_caches).
     pub fn awaited(mut self) -> Self {
         self.awaited = true;
         self
     }
 
-    /// Adds checks to the readiness of the operator. `checks` is called for each probe: it reads state,
-    /// and does not wait.
+    /// Adds checks to the readiness of the operator. `checks` is called for each probe: it reads
+    /// state, and does not wait.
     ///
     /// controller-runtime's `mgr.AddReadyzCheck`.
     ///

@@ -42,7 +42,8 @@ impl Listen for TcpListener {
 pub struct WebhookAccess {
     /// `https://` and the host, with its port unless that is 443.
     pub url: String,
-    /// Connections of an API server in this process, without TLS; `None`: by TLS at the host's port.
+    /// Connections of an API server in this process, without TLS; `None`: by TLS at the host's
+    /// port.
     pub in_process: Option<Arc<dyn Listen>>,
     /// Client that may write the configurations; `None` for the operator's own.
     pub client: Option<Client>,

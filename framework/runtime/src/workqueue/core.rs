@@ -395,8 +395,8 @@ impl<T: Eq + Clone> Core<T> {
         Some(now.saturating_sub(since))
     }
 
-    /// Ends the work on a key; `reasons` are for its next attempt, if the completion leads to one. `None`
-    /// when the key was not in work.
+    /// Ends the work on a key; `reasons` are for its next attempt, if the completion leads to one.
+    /// `None` when the key was not in work.
     #[inline]
     pub(super) fn finish(
         &mut self,

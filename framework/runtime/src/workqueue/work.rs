@@ -13,8 +13,8 @@ use super::Priority;
 use super::core::{Claim, Completion, Nanos};
 use super::queue::{CompletedKey, Shared};
 
-/// A key in work. The worker ends it with a completion; dropping it without one (a panic, a cancelled
-/// task) counts as a failure.
+/// A key in work. The worker ends it with a completion; dropping it without one (a panic, a
+/// cancelled task) counts as a failure.
 #[must_use = "dropping it counts as a failure"]
 pub struct Work<T: Hash + Eq + Clone> {
     /// Boxed, so that successive keys share one allocation: a future moves this value often, right
@@ -47,8 +47,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.inner.claim.info.failures
     }
 
-    /// Returns the priority of this attempt: the highest of all adds. A completion that requeues the key
-    /// keeps it.
+    /// Returns the priority of this attempt: the highest of all adds. A completion that requeues
+    /// the key keeps it.
     pub fn priority(&self) -> Priority {
         self.inner.claim.info.priority
     }
@@ -93,8 +93,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self
     }
 
-    /// Passes the completion to the queue, and takes the next key if one is ready; `now` is a recent
-    /// reading of the clock.
+    /// Passes the completion to the queue, and takes the next key if one is ready; `now` is a
+    /// recent reading of the clock.
     pub(crate) fn finish_then_next(self, now: Instant) -> Option<Self> {
         let now = self.inner.queue.at(now);
         self.finish_then_next_at(now)
@@ -122,8 +122,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.finish(Completion::Gone);
     }
 
-    /// Sets the completion to [`gone`](Self::gone). The queue receives it when this value is dropped,
-    /// or by [`finish_then_next`](Self::finish_then_next).
+    /// Sets the completion to [`gone`](Self::gone). The queue receives it when this value is
+    /// dropped, or by [`finish_then_next`](Self::finish_then_next).
     pub(crate) fn with_gone(mut self) -> Self {
         self.inner.completion = Some(Completion::Gone);
         self

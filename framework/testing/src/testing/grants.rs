@@ -28,8 +28,8 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const EVALUATED: Duration = Duration::from_secs(10);
 /// Time between two looks at that.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Most distinct requests that one operator's record keeps; of further ones only those that differ by
-/// more than the name of the object.
+/// Most distinct requests that one operator's record keeps; of further ones only those that differ
+/// by more than the name of the object.
 const KEPT: usize = 4096;
 /// Most requests that it keeps altogether.
 const KEPT_AT_ALL: usize = 2 * KEPT;
@@ -37,8 +37,9 @@ const KEPT_AT_ALL: usize = 2 * KEPT;
 /// Use of an operator's grants in a test, from
 /// [`RunningOperator::grant_report`](super::RunningOperator::grant_report).
 ///
-/// Only grants of `can(…)` are reported as unused: those of owned and watched kinds belong together.
-/// A test uses only a part of an operator; [`and`](Self::and) combines the reports of several.
+/// Only grants of `can(…)` are reported as unused: those of owned and watched kinds belong
+/// together. A test uses only a part of an operator; [`and`](Self::and) combines the reports of
+/// several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrantReport {

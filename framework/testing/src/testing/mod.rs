@@ -9,8 +9,8 @@
 //! Functions here panic with an explanation where a test could only fail anyway; those that return
 //! a `Result` are named `try_…`.
 //!
-//! [`explore`] makes a workload again and again, each time with another crash, lost answer or late event;
-//! [`simulate`] with seeded latencies and faults.
+//! [`explore`] makes a workload again and again, each time with another crash, lost answer or late
+//! event; [`simulate`] with seeded latencies and faults.
 //!
 //! Not included: a controller manager beside the real server.
 //!
@@ -107,8 +107,8 @@ pub struct TestClusterBuilder {
 
 /// A cluster for one test: its own namespace on an API server.
 ///
-/// Clusters on the real server share it: objects of cluster-scoped kinds are visible to all of them,
-/// and each has namespaces of its own, which stay until that server ends.
+/// Clusters on the real server share it: objects of cluster-scoped kinds are visible to all of
+/// them, and each has namespaces of its own, which stay until that server ends.
 #[derive(Debug)]
 pub struct TestCluster {
     /// Client of the administrator.
@@ -400,9 +400,9 @@ impl TestCluster {
     /// user. [`spawn_unrestricted`](Self::spawn_unrestricted) leaves it the administrator's rights.
     ///
     /// Its webhooks are asked by the API server: the embedded one reaches them through memory, also
-    /// under a paused clock, and asks until the cluster ends; the real one at a loopback port, for the
-    /// namespaces that this cluster has when the operator starts, and until it stops. The configurations
-    /// are written by the administrator.
+    /// under a paused clock, and asks until the cluster ends; the real one at a loopback port, for
+    /// the namespaces that this cluster has when the operator starts, and until it stops. The
+    /// configurations are written by the administrator.
     ///
     /// The operator ends when the returned handle is [stopped](RunningOperator::stop) or dropped.
     ///

@@ -184,8 +184,8 @@ fn release_all(core: &Core, job: &Value) -> Result<(), ApiError> {
     held.iter().try_for_each(|pod| release(core, pod))
 }
 
-/// Removes the finalizer from the Pods of a Job that is gone: nobody counts them any more. Another one of
-/// its name, with the `uid`, keeps its own.
+/// Removes the finalizer from the Pods of a Job that is gone: nobody counts them any more. Another
+/// one of its name, with the `uid`, keeps its own.
 fn release_orphans(core: &Core, namespace: &str, name: &str, uid: &str) -> Result<(), ApiError> {
     let all = objects::list(core, PODS, namespace);
     let is_its = |pod: &Value| {

@@ -1,9 +1,9 @@
 //! A stand-in for scheduler and kubelet: Pods get a node and run, without containers.
 //!
-//! Annotations of a Pod say how it runs: `windlass.dev/pod-state` (`Running`, `NotReady`, `Pending`,
-//! `Failed`, `Succeeded`), `windlass.dev/run-seconds` and `windlass.dev/exit-code`. Without them a Pod
-//! that is restarted always is ready at once, and any other one succeeds at once. A value that is none of
-//! these is ignored, and an event of the Pod says so.
+//! Annotations of a Pod say how it runs: `windlass.dev/pod-state` (`Running`, `NotReady`,
+//! `Pending`, `Failed`, `Succeeded`), `windlass.dev/run-seconds` and `windlass.dev/exit-code`.
+//! Without them a Pod that is restarted always is ready at once, and any other one succeeds at
+//! once. A value that is none of these is ignored, and an event of the Pod says so.
 
 mod events;
 mod node;

@@ -37,7 +37,8 @@ fn restarts(pod: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of the selector of a Job, which is made of its uid unless it is given by hand.
+/// Appends the faults of the selector of a Job, which is made of its uid unless it is given by
+/// hand.
 fn selection(job: &Value, causes: &mut Vec<Cause>) {
     let spec = &job["spec"];
     let selector = &spec["selector"];
@@ -291,8 +292,8 @@ fn success_rule(rule: &Value, completions: i64, at: &str, causes: &mut Vec<Cause
     }
 }
 
-/// Returns the number of indexes that a text such as `0-2,4` names; the error is the reason in the server's
-/// words.
+/// Returns the number of indexes that a text such as `0-2,4` names; the error is the reason in the
+/// server's words.
 fn number_of_indexes(text: &str, completions: i64) -> Result<i64, String> {
     let read = |part: &str| -> Result<i64, String> {
         let number: i64 = part

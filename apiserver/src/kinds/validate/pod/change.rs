@@ -78,8 +78,8 @@ fn take_mutable(old: &Value, spec: &mut Value) {
     }
 }
 
-/// Appends the faults of a new node selector and node affinity of a Pod that is not scheduled yet: both
-/// may only become narrower. The new spec gets the old values.
+/// Appends the faults of a new node selector and node affinity of a Pod that is not scheduled yet:
+/// both may only become narrower. The new spec gets the old values.
 fn placement(old: &Value, spec: &mut Value, causes: &mut Vec<Cause>) {
     let selector = "nodeSelector";
     let mut held = old[selector].as_object().into_iter().flatten();
@@ -147,7 +147,8 @@ fn deadline(old: &Value, new: &Value) -> Option<Cause> {
     Some(invalid_value(field, &new["spec"]["activeDeadlineSeconds"], why))
 }
 
-/// Appends the faults of changes of lists: tolerations are only added, scheduling gates only removed.
+/// Appends the faults of changes of lists: tolerations are only added, scheduling gates only
+/// removed.
 fn added(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let list = |pod: &Value, name: &str| pod["spec"][name].as_array().cloned().unwrap_or_default();
     let timeless = |mut toleration: Value| {

@@ -1,4 +1,5 @@
-//! Checks of what says on which nodes a Pod may run: tolerations, affinities, and how Pods are spread.
+//! Checks of what says on which nodes a Pod may run: tolerations, affinities, and how Pods are
+//! spread.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Checks of security contexts of Pods and containers, of a Pod's operating system, names and namespaces.
+//! Checks of security contexts of Pods and containers, of a Pod's operating system, names and
+//! namespaces.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +67,8 @@ fn profile(
     }
 }
 
-/// Appends the faults of the security context of a Pod, and of what shares namespaces with its node.
+/// Appends the faults of the security context of a Pod, and of what shares namespaces with its
+/// node.
 pub(super) fn pod(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
     let context = &spec["securityContext"];
     let at_context = format!("{at}.securityContext");

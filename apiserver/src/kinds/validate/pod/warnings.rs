@@ -1,4 +1,5 @@
-//! Warnings about pod specs, and about objects that make Pods: what is valid, and probably a mistake.
+//! Warnings about pod specs, and about objects that make Pods: what is valid, and probably a
+//! mistake.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! Enforcement of admission policies. `ValidatingAdmissionPolicy` is judged after validation, before anything is stored.
+//! Enforcement of admission policies. `ValidatingAdmissionPolicy` is judged after validation,
+//! before anything is stored.
 //!
 //! As in kube-apiserver, the resources of admission policies themselves and reviews are exempt.
 //! There is no audit log: audit annotations go to the log of the program.
@@ -25,8 +26,9 @@ use crate::verbs::{Call, scale};
 
 /// Group of admission policies.
 const GROUP: &str = "admissionregistration.k8s.io";
-/// Cost that the evaluations of all policies may have together for one request. Each of them has a budget
-/// as upstream; upstream does not bound their number, which is that of the parameters a binding selects.
+/// Cost that the evaluations of all policies may have together for one request. Each of them has a
+/// budget as upstream; upstream does not bound their number, which is that of the parameters a
+/// binding selects.
 const BUDGET: u64 = 40_000_000;
 /// Cost of an evaluation besides its expressions: it copies parts of the request.
 const START: u64 = 10_000;

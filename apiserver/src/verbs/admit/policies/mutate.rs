@@ -1,7 +1,8 @@
-//! Enforcement of `MutatingAdmissionPolicy`: before the mutating webhooks, and once more after them.
+//! Enforcement of `MutatingAdmissionPolicy`: before the mutating webhooks, and once more after
+//! them.
 //!
-//! As in kube-apiserver the policies that a request concerns are those of the object as it came; each of them
-//! sees the object that the one before it has left.
+//! As in kube-apiserver the policies that a request concerns are those of the object as it came;
+//! each of them sees the object that the one before it has left.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -80,7 +81,8 @@ impl<'a> Mutations<'a> {
         self.is_patched
     }
 
-    /// Lets all policies that concern the request patch the object; returns it if they have changed it.
+    /// Lets all policies that concern the request patch the object; returns it if they have changed
+    /// it.
     pub(in crate::verbs::admit) fn first(&mut self) -> Result<Option<Value>, ApiError> {
         self.round(None, None)
     }

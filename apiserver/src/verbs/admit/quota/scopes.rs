@@ -44,7 +44,8 @@ fn matches_pod(scope: &str, term: &Value, pod: &Value) -> bool {
     }
 }
 
-/// Whether a term selects one of the values of an object; a scope without a term asks for any value.
+/// Whether a term selects one of the values of an object; a scope without a term asks for any
+/// value.
 fn selects(term: &Value, values: &[&Value]) -> bool {
     let held: Vec<&str> =
         values.iter().filter_map(|value| value.as_str()).filter(|text| !text.is_empty()).collect();

@@ -149,8 +149,8 @@ fn is_extended(name: &str) -> bool {
         || name.starts_with("deviceclass.resource.kubernetes.io/")
 }
 
-/// Returns what a Pod requests or is limited to: its containers with those that run beside them, or an
-/// initialization that needs more than these.
+/// Returns what a Pod requests or is limited to: its containers with those that run beside them, or
+/// an initialization that needs more than these.
 fn total(spec: &Value, part: &str) -> Amounts {
     let add = |sums: &mut Amounts, more: &Amounts| {
         for (name, amount) in more {

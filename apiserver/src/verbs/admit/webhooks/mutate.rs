@@ -1,4 +1,5 @@
-//! Mutating admission: policies, and then webhooks, one after another, each with the object that the one before it has left.
+//! Mutating admission: policies, and then webhooks, one after another, each with the object that
+//! the one before it has left.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::verbs::admit::policies::mutate::Mutations;
 use crate::verbs::suspend::convert;
 use crate::verbs::{Call, decode, scale};
 
-/// Lets mutating policies and webhooks change the object of a request; returns it if one of them did.
+/// Lets mutating policies and webhooks change the object of a request; returns it if one of them
+/// did.
 pub(crate) fn mutate(
     core: &Core,
     call: &Call,
@@ -151,8 +153,8 @@ impl Chain<'_> {
     }
 }
 
-/// Returns a patched object in its kind's form, with defaults. If `is_strict`, fields that the kind does not
-/// have are a fault.
+/// Returns a patched object in its kind's form, with defaults. If `is_strict`, fields that the kind
+/// does not have are a fault.
 pub(in crate::verbs::admit) fn settled(
     call: &Call,
     kind: &Arc<Kind>,

@@ -29,10 +29,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Runs a handler before the reconciler when a field differs from the last successful
-    /// reconcile of the object, by `is_same`; `field` names it in the text of a failure. Handlers
-    /// run one after the other, in the order of the calls. A failed handler fails the reconcile, and
-    /// runs again at the next attempt, whether or not the field has changed once more.
+    /// Runs a handler before the reconciler when a field differs from the last successful reconcile
+    /// of the object, by `is_same`; `field` names it in the text of a failure. Handlers run one
+    /// after the other, in the order of the calls. A failed handler fails the reconcile, and runs
+    /// again at the next attempt, whether or not the field has changed once more.
     ///
     /// The derive writes it as `on_change(spec.host = rehost)`, with a method of the controller.
     ///
@@ -88,8 +88,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// | has panicked, or was dropped at the deadline of the reconcile | unknown, `HandlerNotFinished` |
     /// | was not reached, because one before it failed | as before |
     ///
-    /// A condition of `stalled_on(…)`, which is true in a bad state, shows the failures that only a change of the object
-    /// helps against:
+    /// A condition of `stalled_on(…)`, which is true in a bad state, shows the failures that only a
+    /// change of the object helps against:
     ///
     /// | handler | condition of `stalled_on(…)` |
     /// |---|---|
@@ -98,10 +98,11 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// | waits | absent |
     /// | has failed otherwise, has panicked, was dropped, or was not reached | as before |
     ///
-    /// It is written with all others at the end of the reconcile, and `Ready` follows if the condition is one of
-    /// `ready(all(…))`. Several handlers may share a condition: the last one that ran counts, and one that fails
-    /// is the last. What the reconciler sets afterwards in the same condition takes the place of the outcome. A
-    /// controller whose handler has a condition that the controller does not keep does not start.
+    /// It is written with all others at the end of the reconcile, and `Ready` follows if the
+    /// condition is one of `ready(all(…))`. Several handlers may share a condition: the last one
+    /// that ran counts, and one that fails is the last. What the reconciler sets afterwards in the
+    /// same condition takes the place of the outcome. A controller whose handler has a condition
+    /// that the controller does not keep does not start.
     ///
     /// The derive writes it as `on_change(spec.host = rehost, condition = HostReady)`.
     pub fn change_condition<T: ConditionSet>(mut self, condition: &T) -> Self

@@ -9,8 +9,8 @@ use windlass_core::rbac::{self, Rule};
 use windlass_core::resource::{Resource, ResourceInfo, Scope};
 
 impl<C: Reconciler> ControllerBuilder<C> {
-    /// As [`owns`](Self::owns), for a kind that the API server may not serve: the operator starts and is
-    /// ready without it, and all objects are reconciled when the kind appears.
+    /// As [`owns`](Self::owns), for a kind that the API server may not serve: the operator starts
+    /// and is ready without it, and all objects are reconciled when the kind appears.
     #[track_caller]
     pub(crate) fn owns_optional<K: Resource>(mut self, has_marks: bool) -> Self {
         let info = static_info::<K>();
@@ -23,8 +23,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Reconciles all objects when the kind appears, of which each may have failed for its absence and be waiting for a
-    /// retry.
+    /// Reconciles all objects when the kind appears, of which each may have failed for its absence
+    /// and be waiting for a retry.
     #[track_caller]
     pub(crate) fn noticing<K: Resource>(mut self) -> Self {
         self.notices::<K>(&static_info::<K>(), false);
@@ -52,29 +52,34 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Runs a clean-up for each object that is deleted, after that of [`finalizer`](Self::finalizer). A controller
-    /// without a finalizer gets one: of that name, or of its own name.
+    /// Runs a clean-up for each object that is deleted, after that of
+    /// [`finalizer`](Self::finalizer). A controller without a finalizer gets one: of that name, or
+    /// of its own name.
     pub(crate) fn cleans_up(mut self, name: Option<&str>, cleanup: CleanupFn<C>) -> Self {
         self.graph_cleanups.push((name.map(str::to_owned), cleanup));
         self
     }
 
-    /// Runs a clean-up for each object that is deleted and has the finalizer of a graph of an earlier version.
+    /// Runs a clean-up for each object that is deleted and has the finalizer of a graph of an
+    /// earlier version.
     pub(crate) fn cleans_up_former(mut self, cleanup: CleanupFn<C>) -> Self {
         self.former_cleanups.push(cleanup);
         self
     }
 
-    /// Names the external resources that the fields of a graph drive, by the suffixes of their records.
+    /// Names the external resources that the fields of a graph drive, by the suffixes of their
+    /// records.
     pub(crate) fn drives(mut self, drives: DrivesFn<C>) -> Self {
         self.drives.push(drives);
         self
     }
 
-    /// Returns the finalizer of the controller, and those that an earlier version of it may have left on objects.
+    /// Returns the finalizer of the controller, and those that an earlier version of it may have
+    /// left on objects.
     ///
-    /// A graph's own finalizer is named after the controller. Without it, objects that have it could not be
-    /// deleted any more once the graph, or a `finalizer` of another name, has made it needless.
+    /// A graph's own finalizer is named after the controller. Without it, objects that have it
+    /// could not be deleted any more once the graph, or a `finalizer` of another name, has made it
+    /// needless.
     pub(super) fn finalizers(&mut self) -> (Option<Finalizer<C>>, Vec<Finalizer<C>>) {
         let own = format!("windlass.dev/{}", self.name);
         let graphs = std::mem::take(&mut self.graph_cleanups);
@@ -103,7 +108,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
         watches::Owners { kind: self.info.clone(), has_marks }
     }
 
-    /// Watches the children of kind `K` that an earlier version of the operator made, to delete them.
+    /// Watches the children of kind `K` that an earlier version of the operator made, to delete
+    /// them.
     #[track_caller]
     pub(crate) fn retires<K: Resource>(mut self) -> Self {
         let info = static_info::<K>();
@@ -126,8 +132,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 }
 
-/// Returns the source of a kind that the controller can do without. Another controller that shares the
-/// cache may need it: that one waits for the first list.
+/// Returns the source of a kind that the controller can do without. Another controller that shares
+/// the cache may need it: that one waits for the first list.
 fn dispensable(source: Source) -> Source {
     Box::new(move |at| Ok(source(at)?.into_iter().map(Registration::dispensable).collect()))
 }

@@ -81,9 +81,11 @@ pub struct ControllerBuilder<C: Reconciler> {
     retry: RetryPolicy,
     /// The finalizer and its clean-up.
     finalizer: Option<Finalizer<C>>,
-    /// Clean-ups of graphs, which follow that of the finalizer; each with the name of its finalizer, if it needs one.
+    /// Clean-ups of graphs, which follow that of the finalizer; each with the name of its
+    /// finalizer, if it needs one.
     graph_cleanups: Vec<(Option<String>, CleanupFn<C>)>,
-    /// Clean-ups of graphs that need no finalizer, for objects that have that of an earlier version.
+    /// Clean-ups of graphs that need no finalizer, for objects that have that of an earlier
+    /// version.
     former_cleanups: Vec<CleanupFn<C>>,
     /// Finalizers of earlier versions.
     former_finalizers: Vec<String>,
@@ -321,7 +323,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     ///
     /// The finalizer is a patch of its own, before the first reconcile of an object. Removing this
     /// setting from a deployed controller leaves the finalizer on existing objects, which then
-    /// cannot be deleted: name it by [`former_finalizer`](Self::former_finalizer) until none carries it.
+    /// cannot be deleted: name it by [`former_finalizer`](Self::former_finalizer) until none
+    /// carries it.
     pub fn finalizer(mut self, name: impl Into<String>) -> Self
     where
         C: Finalize,
@@ -330,11 +333,13 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Removes a finalizer that an earlier version of the controller used from objects that are deleted.
-    /// Nothing is cleaned up for it; external resources whose field left a graph hold their objects.
+    /// Removes a finalizer that an earlier version of the controller used from objects that are
+    /// deleted. Nothing is cleaned up for it; external resources whose field left a graph hold
+    /// their objects.
     ///
-    /// For the name of a [`finalizer`](Self::finalizer), or of a graph's external field, that this version
-    /// lacks: objects that carry it could not be deleted otherwise. Default: `windlass.dev/<controller>`.
+    /// For the name of a [`finalizer`](Self::finalizer), or of a graph's external field, that this
+    /// version lacks: objects that carry it could not be deleted otherwise. Default:
+    /// `windlass.dev/<controller>`.
     pub fn former_finalizer(mut self, name: impl Into<String>) -> Self {
         self.former_finalizers.push(name.into());
         self

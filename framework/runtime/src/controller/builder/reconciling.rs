@@ -48,12 +48,14 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Maintains a condition of type `type_` (`Ready`, `Reconciled`) in each object's status. After
     /// a failure the condition is false, its message is the error, and its reason is
     /// `ReconcileFailed`, `ReconcileGaveUp` or `TerminalError`; after a success it is true with the
-    /// reason `Reconciled`. While the object [waits](crate::controller::Action::wait_for) it is false with the reason
-    /// `Waiting` or `Terminating`. A condition of this type that the reconciler itself sets at a success
-    /// is left alone. Written when it changes; retries of the same failure write nothing.
+    /// reason `Reconciled`. While the object [waits](crate::controller::Action::wait_for) it is
+    /// false with the reason `Waiting` or `Terminating`. A condition of this type that the
+    /// reconciler itself sets at a success is left alone. Written when it changes; retries of the
+    /// same failure write nothing.
     ///
-    /// The kind's status needs `conditions` ([`Conditions`](windlass_core::conditions::Conditions)). For a
-    /// kind that is cached as a projection, the status is read before each such comparison.
+    /// The kind's status needs `conditions`
+    /// ([`Conditions`](windlass_core::conditions::Conditions)). For a kind that is cached as a
+    /// projection, the status is read before each such comparison.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -75,9 +77,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Keeps the conditions of the enum `T` in each object's status, and computes its root `Ready` at the end of
-    /// each reconcile, with `Reconciling` and `Stalled` as kstatus reads them and, if the status has the
-    /// field, `observedGeneration`. Takes the place of [`outcome_condition`](Self::outcome_condition).
+    /// Keeps the conditions of the enum `T` in each object's status, and computes its root `Ready`
+    /// at the end of each reconcile, with `Reconciling` and `Stalled` as kstatus reads them and, if
+    /// the status has the field, `observedGeneration`. Takes the place of
+    /// [`outcome_condition`](Self::outcome_condition).
     ///
     /// | outcome | `Ready` | beside it | kstatus |
     /// |---|---|---|---|
@@ -90,14 +93,15 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// | a clean-up that waits | false | `Reconciling`: `Terminating` | `Terminating` |
     /// | paused | as before; unknown if the spec changed | `Paused`; `Reconciling` if the spec changed | as before; `InProgress` |
     ///
-    /// All conditions of a reconcile are one write, and none when nothing changed; conditions of others
-    /// stay as they are. Each change of a status is counted by `windlass_condition_transitions_total` and,
-    /// but for `Reconciling`, reported by an Event. Of several controllers of one kind one has the root
-    /// `Ready`; the others name another root. A manager whose controllers of one kind keep a condition of the
-    /// same type does not start.
+    /// All conditions of a reconcile are one write, and none when nothing changed; conditions of
+    /// others stay as they are. Each change of a status is counted by
+    /// `windlass_condition_transitions_total` and, but for `Reconciling`, reported by an Event. Of
+    /// several controllers of one kind one has the root `Ready`; the others name another root. A
+    /// manager whose controllers of one kind keep a condition of the same type does not start.
     ///
-    /// The kind's status needs `conditions` ([`Conditions`](struct@windlass_core::conditions::Conditions)):
-    /// without it the operator does not start. The schema of a kind may not prune them.
+    /// The kind's status needs `conditions`
+    /// ([`Conditions`](struct@windlass_core::conditions::Conditions)): without it the operator does
+    /// not start. The schema of a kind may not prune them.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -127,13 +131,15 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Logs each write of a reconcile: its reasons, the object, and the paths that it changed. Default:
-    /// [`ChangeLog::Off`]. [`Manager::change_log`](crate::manager::Manager::change_log) sets it for all controllers.
+    /// Logs each write of a reconcile: its reasons, the object, and the paths that it changed.
+    /// Default: [`ChangeLog::Off`]. [`Manager::change_log`](crate::manager::Manager::change_log)
+    /// sets it for all controllers.
     ///
-    /// Covered are creates, applies, patches, updates and deletions through the context, statuses and
-    /// finalizers; not requests by [`Context::client`](crate::controller::Context::client), evictions, deletions of
-    /// collections, Events and Leases. The state before a write is that of the cache: for a kind without one, and
-    /// for projections, the whole object counts as new. Values of Secrets are masked.
+    /// Covered are creates, applies, patches, updates and deletions through the context, statuses
+    /// and finalizers; not requests by [`Context::client`](crate::controller::Context::client),
+    /// evictions, deletions of collections, Events and Leases. The state before a write is that of
+    /// the cache: for a kind without one, and for projections, the whole object counts as new.
+    /// Values of Secrets are masked.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;

@@ -30,7 +30,8 @@ impl<C: Reconciler> Context<C> {
     /// and [`watched`](Self::watched) read caches without a request.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API server.
+    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API
+    /// server.
     /// # Cancel safety
     /// Dropping the future cancels the request; nothing is written.
     pub fn get<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, K>
@@ -84,8 +85,8 @@ impl<C: Reconciler> Context<C> {
     /// [`expectations`](Self::expectations) until the watch has shown it.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`](windlass_core::ErrorKind::AlreadyExists), and any error of the API
-    /// server.
+    /// [`ErrorKind::AlreadyExists`](windlass_core::ErrorKind::AlreadyExists), and any error of the
+    /// API server.
     /// # Cancel safety
     /// Dropping the future cancels the request; the object may have been created.
     pub fn create<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
@@ -103,8 +104,8 @@ impl<C: Reconciler> Context<C> {
     /// version under it is known.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](windlass_core::ErrorKind::Conflict) when another client wrote since, and any
-    /// error of the API server.
+    /// [`ErrorKind::Conflict`](windlass_core::ErrorKind::Conflict) when another client wrote since,
+    /// and any error of the API server.
     /// # Cancel safety
     /// Dropping the future cancels the request; the write may have been executed.
     pub fn replace<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
@@ -161,7 +162,8 @@ impl<C: Reconciler> Context<C> {
     /// avoids that.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API server.
+    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API
+    /// server.
     /// # Cancel safety
     /// Dropping the future cancels the request; the patch may have been executed.
     pub fn patch<'a, K: Resource>(&'a self, name: &'a str, patch: Patch) -> ApiFuture<'a, K>
@@ -229,7 +231,8 @@ impl<C: Reconciler> Context<C> {
             && object.namespace().is_none_or(|namespace| Some(namespace) == self.key.namespace())
     }
 
-    /// Returns the key of an object, in the namespace that [`api`](Self::api) uses if it names none.
+    /// Returns the key of an object, in the namespace that [`api`](Self::api) uses if it names
+    /// none.
     pub(super) fn key_of<K: Resource>(&self, object: &K) -> ObjectKey {
         match object.namespace() {
             Some(namespace) => {

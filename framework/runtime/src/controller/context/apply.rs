@@ -12,9 +12,10 @@
 //! to the next assumption. So no round can overwrite an object that appeared between the read and
 //! the request.
 //!
-//! No request is sent when it would change nothing: when the same intent was applied before and nobody has changed
-//! the fields that were applied, or when the child has all fields of the intent and the controller owns exactly
-//! those. The first needs the memory of this process, the second only what the cache keeps.
+//! No request is sent when it would change nothing: when the same intent was applied before and
+//! nobody has changed the fields that were applied, or when the child has all fields of the intent
+//! and the controller owns exactly those. The first needs the memory of this process, the second
+//! only what the cache keeps.
 
 // DESIGN.md, 14: `apply_owned` creates or owns a child; adoption is explicit
 // DESIGN.md, 168: A child is compared with its intent by the fields that were applied
@@ -113,8 +114,8 @@ impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
         self
     }
 
-    /// Lets the child be cluster-scoped, or in the namespace that it names: it carries a mark instead of an owner
-    /// reference, and no garbage collection deletes it.
+    /// Lets the child be cluster-scoped, or in the namespace that it names: it carries a mark
+    /// instead of an owner reference, and no garbage collection deletes it.
     pub(crate) fn marked(mut self) -> Self {
         self.is_marked = true;
         self
@@ -172,7 +173,8 @@ impl Version {
 enum Sent<K> {
     /// The child as it was answered. Boxed, because the other variant is small.
     Whole(Box<K>),
-    /// The answer lacks an empty object or list of the intent: the same apply upon this version makes it.
+    /// The answer lacks an empty object or list of the intent: the same apply upon this version
+    /// makes it.
     InPart(Version),
 }
 
@@ -303,8 +305,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         self.needs_nothing(found, || comparable(live), || applied_in(live, manager))
     }
 
-    /// Whether an apply would change nothing; else keeps the difference. `state` and `fields` return the
-    /// child and the fields that were applied to it, and are called when its version is not known.
+    /// Whether an apply would change nothing; else keeps the difference. `state` and `fields`
+    /// return the child and the fields that were applied to it, and are called when its version is
+    /// not known.
     fn needs_nothing(
         &mut self,
         found: ChildVersion<'_>,
@@ -325,7 +328,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         if last != Some(hashes) {
             let fields = fields();
             hashes.owned = fields.as_ref().map(|fields| owned_content(fields, &state));
-            // What was applied is as the API server answered it then, whatever a webhook made of the intent.
+            // What was applied is as the API server answered it then, whatever a webhook made of
+            // the intent.
             let is_untouched =
                 hashes.owned.is_some() && last.is_some_and(|last| last.owned == hashes.owned);
             path = match fields {
@@ -335,7 +339,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             };
         }
         match path {
-            // Only looks like it: the state may be the answer to an earlier dry run, which nothing is stored of.
+            // Only looks like it: the state may be the answer to an earlier dry run, which nothing
+            // is stored of.
             None if cx.is_dry_run() => {}
             // Remembers the version: its next check needs no comparison.
             None => applied.note(&cx.key, &self.child, (self.hashes, hashes), found),
@@ -377,7 +382,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     /// left out of the child. A foreign object is never overwritten, because the version keeps it
     /// from being touched.
     ///
-    /// With `may_lose` the answer may lack an empty object or list of the intent, and is then no whole one.
+    /// With `may_lose` the answer may lack an empty object or list of the intent, and is then no
+    /// whole one.
     async fn send(&mut self, upon: Option<Version>, may_lose: bool) -> Result<Sent<K>, Error> {
         let what = if upon.is_none() { WriteEffect::Created } else { WriteEffect::Changed };
         let metadata = &mut self.intent["metadata"];
@@ -408,8 +414,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         })
     }
 
-    /// Remembers an answer to the apply, for later ones to be compared with. Returns whether nothing is left to be
-    /// applied: if something is, and the next request fails or is not made, another apply must find it.
+    /// Remembers an answer to the apply, for later ones to be compared with. Returns whether
+    /// nothing is left to be applied: if something is, and the next request fails or is not made,
+    /// another apply must find it.
     fn note(&self, child: &K, state: &Value, may_lose: bool) -> bool {
         let (cx, applied) = (self.cx, &self.cx.shared.memory.applied);
         let fields = applied_in(child, &cx.shared.controller);
@@ -425,8 +432,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         true
     }
 
-    /// Reports what an apply has set back: by the child before and after it, since neither the API server nor the
-    /// comparison says which values were changed.
+    /// Reports what an apply has set back: by the child before and after it, since neither the API
+    /// server nor the comparison says which values were changed.
     fn report(&self, different: &Different, after: &Value) {
         let (cx, (info, key)) = (self.cx, &self.child);
         let before = Some(&different.state);
@@ -470,7 +477,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                 Err(self.taken(&format!("it is controlled by {name}; choose another name")))
             }
             (Some(may), _) if may(&live) => self.adopt(&live).await,
-            // Nothing deletes it: its clean-up was left out, as by a finalizer that was removed by hand.
+            // Nothing deletes it: its clean-up was left out, as by a finalizer that was removed by
+            // hand.
             (_, Some(holder)) if holder.is_marked => Err(self.taken(
                 "it belongs to an earlier object of the same name, whose clean-up has not deleted it; delete it, \
                  or let it be adopted",
@@ -489,13 +497,15 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         }
     }
 
-    /// Returns the owner that controls an object, by an owner reference or by a mark, if it has one.
+    /// Returns the owner that controls an object, by an owner reference or by a mark, if it has
+    /// one.
     fn holder(&self, live: &K) -> Option<Holder> {
         let (info, key) = (&self.cx.shared.info, &self.cx.key);
         let mut references = live.metadata().owner_references.iter().flatten();
         if let Some(holder) = references.find(|owner| owner.controller == Some(true)) {
             let group = holder.api_version.split_once('/').map_or("", |(group, _)| group);
-            // A reference leads to an owner in the namespace of the object, or to a cluster-scoped one.
+            // A reference leads to an owner in the namespace of the object, or to a cluster-scoped
+            // one.
             let is_near = key.namespace().is_none() || key.namespace() == live.namespace();
             let is_kind = holder.kind == info.kind && group == info.group;
             let is_earlier = is_near && is_kind && holder.name == key.name();
@@ -514,7 +524,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     /// Makes the object a child, in exactly the version that was checked, before any other field is
     /// changed.
     async fn adopt(&self, live: &K) -> Result<Option<Version>, Error> {
-        // The reference to an earlier object of the same name goes; a child of two could be deleted for either.
+        // The reference to an earlier object of the same name goes; a child of two could be deleted
+        // for either.
         let others = live.metadata().owner_references.iter().flatten();
         let others = others.filter(|owner| owner.controller != Some(true));
         let ours = match &self.owner {

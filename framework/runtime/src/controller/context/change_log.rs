@@ -24,8 +24,8 @@ pub(super) struct PendingChange {
 }
 
 impl<C: Reconciler> Context<C> {
-    /// Notes the state before a write, if writes are logged. Called before the request, because the watch may
-    /// show its result before the answer comes. Boxed: most controllers log nothing.
+    /// Notes the state before a write, if writes are logged. Called before the request, because the
+    /// watch may show its result before the answer comes. Boxed: most controllers log nothing.
     pub(super) fn before_write<K: Resource>(
         &self,
         verb: &'static str,
@@ -54,8 +54,8 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Keeps a record of fields of a child that others had changed and an apply has set back; also when writes are
-    /// not logged. Returns the fields as a text.
+    /// Keeps a record of fields of a child that others had changed and an apply has set back; also
+    /// when writes are not logged. Returns the fields as a text.
     pub(super) fn set_back(
         &self,
         (info, key): (&ResourceInfo, &ObjectKey),
@@ -78,8 +78,8 @@ impl<C: Reconciler> Context<C> {
         text
     }
 
-    /// Names the children that others change again and again in the message of a success. Returns the time after
-    /// which the first of these fights is over, unless it goes on.
+    /// Names the children that others change again and again in the message of a success. Returns
+    /// the time after which the first of these fights is over, unless it goes on.
     pub(in crate::controller) fn remark_fights(&self) -> Option<Duration> {
         let now = self.shared.environment.clock.now();
         let fights = self.shared.memory.fights.of(&self.key, now);
@@ -90,8 +90,8 @@ impl<C: Reconciler> Context<C> {
         rests.min()
     }
 
-    /// Returns a function that logs a call whose effect is not compared, once it is answered; `None` when
-    /// writes are not logged. `part` is a subresource.
+    /// Returns a function that logs a call whose effect is not compared, once it is answered;
+    /// `None` when writes are not logged. `part` is a subresource.
     pub(super) fn log_of_call<K: Resource>(
         &self,
         verb: &'static str,

@@ -62,8 +62,9 @@ impl<C: Reconciler> Context<C> {
     /// apply fails until garbage collection has deleted it.
     ///
     /// Costs no request when it would change nothing: also after a restart, and when others have
-    /// changed fields that `child` does not name. Fields that others changed since this process applied
-    /// them are set back, and named in the log, on the debug page and in an Event `DriftCorrected`.
+    /// changed fields that `child` does not name. Fields that others changed since this process
+    /// applied them are set back, and named in the log, on the debug page and in an Event
+    /// `DriftCorrected`.
     ///
     /// Leave out fields that another controller decides on, as an autoscaler on `spec.replicas`:
     /// every field that a child names is reset whenever others change it.
@@ -330,8 +331,9 @@ impl<C: Reconciler> Context<C> {
         owners.any(|owner| owner.controller && owner.uid == self.object.uid())
     }
 
-    /// Whether the cached object is a child: by an owner reference, or by the mark of this very object. A mark means
-    /// nothing on an object that an owner reference controls: an object has one owner.
+    /// Whether the cached object is a child: by an owner reference, or by the mark of this very
+    /// object. A mark means nothing on an object that an owner reference controls: an object has
+    /// one owner.
     pub(super) fn holds<K: Resource>(&self, child: &Cached<K>) -> bool {
         let metadata = child.metadata();
         match metadata.owners().find(|owner| owner.controller) {
@@ -370,8 +372,8 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Returns the key and the complete value to apply for `child`, and its ownership: with `is_marked` by a
-    /// mark, which reaches beyond owner references.
+    /// Returns the key and the complete value to apply for `child`, and its ownership: with
+    /// `is_marked` by a mark, which reaches beyond owner references.
     pub(super) fn intent<K: Resource>(
         &self,
         mut intent: Value,
@@ -406,8 +408,8 @@ impl<C: Reconciler> Context<C> {
         Ok(((info, key), intent, owner))
     }
 
-    /// Refuses a marked child in a namespace that the cache does not cover: it would be neither watched nor found
-    /// when it has to go.
+    /// Refuses a marked child in a namespace that the cache does not cover: it would be neither
+    /// watched nor found when it has to go.
     fn ensure_seen<K: Resource>(&self, info: &ResourceInfo, key: &ObjectKey) -> Result<(), Error> {
         if self.shared.informers.pinned::<K>().covers(key.namespace()) {
             return Ok(());
@@ -421,13 +423,14 @@ impl<C: Reconciler> Context<C> {
         Err(Error::usage(text))
     }
 
-    /// Returns the cached children of kind `K` that the object controls, in the order of their keys.
+    /// Returns the cached children of kind `K` that the object controls, in the order of their
+    /// keys.
     pub(crate) fn cached_children<K: Resource>(&self) -> Vec<Cached<K>> {
         self.cached_children_but(&|_| false)
     }
 
-    /// Returns the cached children of kind `K` that the object controls, in the order of their keys, but for
-    /// those that `is_left_out` names.
+    /// Returns the cached children of kind `K` that the object controls, in the order of their
+    /// keys, but for those that `is_left_out` names.
     pub(crate) fn cached_children_but<K: Resource>(
         &self,
         is_left_out: &dyn Fn(&ObjectKey) -> bool,
@@ -438,7 +441,8 @@ impl<C: Reconciler> Context<C> {
         children
     }
 
-    /// Returns the cached children of kind `K` that carry the mark of the object, in the order of their keys.
+    /// Returns the cached children of kind `K` that carry the mark of the object, in the order of
+    /// their keys.
     pub(crate) fn cached_marked_children<K: Resource>(&self) -> Vec<Cached<K>> {
         let store = self.shared.informers.pinned::<K>().store();
         let mut children = store.by_index(marked_index::<K>(), self.object.uid());
@@ -504,8 +508,8 @@ fn complete(intent: &mut Value, info: &ResourceInfo, namespace: Option<String>, 
     }
 }
 
-/// Moves `stringData` of a Secret into `data`, as the API server does. It keeps no `stringData`, so that neither a change of
-/// these values by others would show nor their removal from the intent.
+/// Moves `stringData` of a Secret into `data`, as the API server does. It keeps no `stringData`, so
+/// that neither a change of these values by others would show nor their removal from the intent.
 fn encode_texts(secret: &mut Map<String, Value>) {
     let Some(Value::Object(texts)) = secret.remove("stringData") else { return };
     for (key, text) in texts {

@@ -44,7 +44,8 @@ impl<C: Reconciler> Context<C> {
         self.attempt.cancel.collected().add(change);
     }
 
-    /// Adds a text to the condition that shows the success of this reconcile; of no effect on other outcomes.
+    /// Adds a text to the condition that shows the success of this reconcile; of no effect on other
+    /// outcomes.
     pub(crate) fn remark(&self, text: String) {
         self.attempt.cancel.collected().remark(text);
     }
@@ -60,8 +61,8 @@ impl<C: Reconciler> Context<C> {
         PartCondition::of(type_, declared)
     }
 
-    /// Returns the condition as the API server accepts it: all conditions are one write, so that a refused
-    /// one would keep the whole status, and the failure itself, from being shown.
+    /// Returns the condition as the API server accepts it: all conditions are one write, so that a
+    /// refused one would keep the whole status, and the failure itself, from being shown.
     fn accepted(&self, condition: Condition) -> Condition {
         let (condition, refused) = summary::accepted(condition);
         if let Some(reason) = refused
@@ -80,8 +81,8 @@ impl<C: Reconciler> Context<C> {
         condition
     }
 
-    /// Takes a condition that the controller declares, which is written at the end of the reconcile. Returns one
-    /// of another type.
+    /// Takes a condition that the controller declares, which is written at the end of the
+    /// reconcile. Returns one of another type.
     pub(super) fn collected(&self, condition: Condition) -> Result<Option<Condition>, Error> {
         let Some(kept) = &self.shared.conditions else { return Ok(Some(condition)) };
         if kept.declared.contains(&condition.type_) {
@@ -99,8 +100,8 @@ impl<C: Reconciler> Context<C> {
         Ok(Some(condition))
     }
 
-    /// Writes the conditions after a reconcile with that outcome, if they differ from those of the object, and
-    /// reports transitions. No effect for a controller that keeps no conditions.
+    /// Writes the conditions after a reconcile with that outcome, if they differ from those of the
+    /// object, and reports transitions. No effect for a controller that keeps no conditions.
     pub(in crate::controller) async fn write_conditions(
         &self,
         outcome: &Outcome,

@@ -1,8 +1,10 @@
-//! Children that are known to be as a graph describes them, without a look into the intent or the child.
+//! Children that are known to be as a graph describes them, without a look into the intent or the
+//! child.
 //!
-//! A description is hashed as its type writes it, together with all else that the intent is made of. An apply
-//! notes the hash beside that of the intent. While it is the same, and the cached child has the uid and the
-//! resourceVersion of then, an apply would find that nothing is to be done.
+//! A description is hashed as its type writes it, together with all else that the intent is made
+//! of. An apply notes the hash beside that of the intent. While it is the same, and the cached
+//! child has the uid and the resourceVersion of then, an apply would find that nothing is to be
+//! done.
 
 // DESIGN.md, 206: A child at rest is recognized by its description and its version
 
@@ -17,8 +19,8 @@ use windlass_cache::store::Cached;
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, Whole};
 
 impl<C: Reconciler> Context<C> {
-    /// Returns the key of a child of a graph, which has the object's name and namespace if it names none itself. That
-    /// of a child that an apply refuses is of no object.
+    /// Returns the key of a child of a graph, which has the object's name and namespace if it names
+    /// none itself. That of a child that an apply refuses is of no object.
     pub(crate) fn child_key<K: Resource>(&self, child: &K) -> ObjectKey {
         let name = Some(child.name()).filter(|name| !name.is_empty());
         let namespace = child.namespace().or_else(|| self.key.namespace());
@@ -26,9 +28,9 @@ impl<C: Reconciler> Context<C> {
         ObjectKey::new(namespace, name.unwrap_or(self.key.name())).in_cluster(self.key.cluster())
     }
 
-    /// Returns the hash of a child's description: equal ones lead to equal intents, within a process and for one
-    /// parent. `place` says what else goes into it, and `is_marked` is set for one without an owner reference.
-    /// `None` when the child cannot be turned into JSON.
+    /// Returns the hash of a child's description: equal ones lead to equal intents, within a
+    /// process and for one parent. `place` says what else goes into it, and `is_marked` is set for
+    /// one without an owner reference. `None` when the child cannot be turned into JSON.
     pub(crate) fn description<K: Whole>(
         &self,
         child: &K,
@@ -38,8 +40,8 @@ impl<C: Reconciler> Context<C> {
         hash(child, (self.object.uid(), place, is_marked))
     }
 
-    /// Returns the cached child at that key if the same description was applied to this very version of it, and
-    /// whether it is known to be ready.
+    /// Returns the cached child at that key if the same description was applied to this very
+    /// version of it, and whether it is known to be ready.
     pub(crate) fn described_child<K: Whole>(
         &self,
         key: &ObjectKey,
@@ -56,8 +58,9 @@ impl<C: Reconciler> Context<C> {
         Some((cached, is_ready))
     }
 
-    /// Notes that a child from [`described_child`](Self::described_child) is ready by the rule of its kind, and as
-    /// long as its version is the same: no such rule calls an object ready for a time.
+    /// Notes that a child from [`described_child`](Self::described_child) is ready by the rule of
+    /// its kind, and as long as its version is the same: no such rule calls an object ready for a
+    /// time.
     pub(crate) fn note_ready<K: Whole>(&self, child: &Cached<K>, description: u64) {
         let applied = &self.shared.memory.applied;
         applied.note_ready(&self.key, child.key(), description, version_of(child));
@@ -82,8 +85,8 @@ fn hash<K: Whole>(child: &K, added: (&str, impl Hash, bool)) -> Option<u64> {
 /// Bytes that are hashed at once.
 const BLOCK: usize = 256;
 
-/// Hashes what is written. In blocks, since JSON is written a few bytes at a time. Nothing of the text is kept: it
-/// may be a Secret's.
+/// Hashes what is written. In blocks, since JSON is written a few bytes at a time. Nothing of the
+/// text is kept: it may be a Secret's.
 struct HashedText {
     hasher: DefaultHasher,
     block: [u8; BLOCK],

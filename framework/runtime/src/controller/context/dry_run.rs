@@ -1,8 +1,8 @@
 //! A reconcile whose writes are dry runs: its answers are shown to itself, and remembered nowhere.
 //!
 //! The memory of writes (applied children, expectations, versions of own writes) is compared with
-//! changes that the watch delivers. Nothing is stored by a dry run, so an entry would wait for ever,
-//! or hide that a write is still due.
+//! changes that the watch delivers. Nothing is stored by a dry run, so an entry would wait for
+//! ever, or hide that a write is still due.
 
 // DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 

@@ -116,8 +116,8 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
         let mut pending = cx.before_write::<K>("patch", &key);
         self.patcher
             .send_with_callback(|from, written, answer| {
-                // The patcher may send a patch of the object and one of its status. The cache has shown the first
-                // of them by the time of the second.
+                // The patcher may send a patch of the object and one of its status. The cache has
+                // shown the first of them by the time of the second.
                 let before = || cx.before_write::<K>("patch", &key);
                 cx.after_write(pending.take().or_else(before), answer);
                 match from {

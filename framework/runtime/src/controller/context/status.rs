@@ -51,8 +51,9 @@ impl<C: Reconciler> Context<C> {
     /// stamped with the reconciled generation (unless it names one), and with the time of its last
     /// transition, which moves only when its status changes. Writes nothing when nothing changes.
     ///
-    /// A condition that the controller declares by `conditions(…)` is written at the end of the reconcile, together
-    /// with the others; a reason of it that the API server would refuse is moved to its message.
+    /// A condition that the controller declares by `conditions(…)` is written at the end of the
+    /// reconcile, together with the others; a reason of it that the API server would refuse is
+    /// moved to its message.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -72,8 +73,8 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::NotFound`] when the object is gone, or has no status subresource;
     /// [`ErrorKind::Invalid`] when the condition does not fit the schema (an empty reason, say);
-    /// [`ErrorKind::Conflict`] when others keep writing; [`ErrorKind::Usage`] for a condition that the controller
-    /// computes.
+    /// [`ErrorKind::Conflict`] when others keep writing; [`ErrorKind::Usage`] for a condition that
+    /// the controller computes.
     /// # Cancel safety
     /// Dropping the future cancels the request under way; a write may have been executed.
     pub async fn set_condition(&self, condition: Condition) -> Result<(), Error> {
@@ -108,9 +109,9 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Replaces the status by `status`, of the type of the kind's field `status` or a reference to
-    /// it. Conditions stay as they are unless `status` contains some; so does an `observedGeneration` that the
-    /// controller keeps by `conditions(…)`.
-    /// Writes nothing when nothing changes.
+    /// it. Conditions stay as they are unless `status` contains some; so does an
+    /// `observedGeneration` that the controller keeps by `conditions(…)`. Writes nothing when
+    /// nothing changes.
     ///
     /// Writing the same status again costs no request. Fields that the given status lacks are
     /// removed; [`patch_status`](Self::patch_status) leaves them.
@@ -161,8 +162,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Merges `patch` into the status (RFC 7386: `null` removes, lists are replaced): a `Value`, or
-    /// the apply configuration of the status, whose names and types are checked. Writes nothing when
-    /// nothing changes.
+    /// the apply configuration of the status, whose names and types are checked. Writes nothing
+    /// when nothing changes.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;

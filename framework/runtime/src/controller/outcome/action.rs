@@ -86,19 +86,21 @@ impl Action {
         Self { requeue_after: Some(delay), wait: None }
     }
 
-    /// The object is not ready, and nothing has failed: a rollout, a certificate, a disk that is being made.
+    /// The object is not ready, and nothing has failed: a rollout, a certificate, a disk that is
+    /// being made.
     ///
-    /// A wait is neither an error nor a success. It is not counted among the errors, not logged as one, and has
-    /// no retries to use up; the failures in a row end with it. The condition of
-    /// [`outcome_condition`](crate::controller::ControllerBuilder::outcome_condition) is false with the
-    /// reason `Waiting` (`Terminating` for an object that is being deleted), and its message begins with
-    /// `reason`. The gauge `windlass_waiting_objects` and the debug page show it.
+    /// A wait is neither an error nor a success. It is not counted among the errors, not logged as
+    /// one, and has no retries to use up; the failures in a row end with it. The condition of
+    /// [`outcome_condition`](crate::controller::ControllerBuilder::outcome_condition) is false with
+    /// the reason `Waiting` (`Terminating` for an object that is being deleted), and its message
+    /// begins with `reason`. The gauge `windlass_waiting_objects` and the debug page show it.
     ///
     /// `reason` is one word in `CamelCase`, `text` says how far it is: `"2 of 3 ready"`.
     ///
-    /// The object is reconciled when something changes, and is checked after 1 s, then 2 s, 4 s and so on up to 60 s
-    /// for as long as reason and text stay the same; see [`check_after`](Self::check_after). The task of an object
-    /// starts, and changes are counted, after a reconcile without a wait.
+    /// The object is reconciled when something changes, and is checked after 1 s, then 2 s, 4 s and
+    /// so on up to 60 s for as long as reason and text stay the same; see
+    /// [`check_after`](Self::check_after). The task of an object starts, and changes are counted,
+    /// after a reconcile without a wait.
     ///
     /// A clean-up, and a function that returns another type, waits by
     /// [`Failure::wait_for`](crate::controller::Failure::wait_for).
@@ -120,15 +122,16 @@ impl Action {
         Self { requeue_after: None, wait: Some(Box::new(wait)) }
     }
 
-    /// As [`wait_for`](Self::wait_for), for an object that needs help: its conditions show that it is stalled. It is
-    /// checked as while it waits, because help may come from where no watch sees it.
+    /// As [`wait_for`](Self::wait_for), for an object that needs help: its conditions show that it
+    /// is stalled. It is checked as while it waits, because help may come from where no watch sees
+    /// it.
     pub(crate) fn stalled(reason: impl Into<Cow<'static, str>>, text: String) -> Self {
         let wait = Wait { is_stalled: true, ..Wait::new(reason, text) };
         Self { requeue_after: None, wait: Some(Box::new(wait)) }
     }
 
-    /// Sets the delay of the next check of a [wait](Self::wait_for), which then has no backoff; no effect on
-    /// other actions.
+    /// Sets the delay of the next check of a [wait](Self::wait_for), which then has no backoff; no
+    /// effect on other actions.
     pub fn check_after(mut self, delay: Duration) -> Self {
         if let Some(wait) = &mut self.wait {
             wait.check_after = Some(delay);

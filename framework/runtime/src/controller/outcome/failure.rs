@@ -114,10 +114,12 @@ impl Failure {
         Self::new(source.into(), Retry::After(delay))
     }
 
-    /// Ends a reconcile or a clean-up that waits, from any depth: [`Action::wait_for`](crate::controller::Action::wait_for) for
-    /// functions that return no action.
+    /// Ends a reconcile or a clean-up that waits, from any depth:
+    /// [`Action::wait_for`](crate::controller::Action::wait_for) for functions that return no
+    /// action.
     ///
-    /// It is neither counted nor logged as an error, and no [`OnFailure`](crate::controller::OnFailure) is called.
+    /// It is neither counted nor logged as an error, and no
+    /// [`OnFailure`](crate::controller::OnFailure) is called.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -157,7 +159,8 @@ impl Failure {
         self.wait.as_ref().map(|wait| &*wait.reason)
     }
 
-    /// Returns the wait, with the attempted operations in its text; the failure itself if it is one.
+    /// Returns the wait, with the attempted operations in its text; the failure itself if it is
+    /// one.
     pub(crate) fn into_wait(mut self) -> Result<Box<Wait>, Self> {
         match self.wait.take() {
             Some(mut wait) => {

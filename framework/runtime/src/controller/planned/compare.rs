@@ -135,8 +135,9 @@ impl Comparison<'_> {
         }
     }
 
-    /// Removes the differences of earlier updates at the paths that `write` names. Each write is based on the
-    /// stored object, so the later one decides there, also when it leaves the stored value.
+    /// Removes the differences of earlier updates at the paths that `write` names. Each write is
+    /// based on the stored object, so the later one decides there, also when it leaves the stored
+    /// value.
     fn take_back(&mut self, write: &AnsweredDryRun, new: &PlannedChange) {
         let Some(place) = self.changes.iter().position(|old| is_same_object(old, new)) else {
             return;
@@ -204,8 +205,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Returns the stored object that a write changes, in the version that the answer is based on if
-    /// possible.
+    /// Returns the stored object that a write changes, in the version that the answer is based on
+    /// if possible.
     async fn before(
         &mut self,
         write: &AnsweredDryRun,
@@ -277,7 +278,8 @@ fn named(write: &AnsweredDryRun) -> Vec<String> {
     changes.map(|change| change.path).collect()
 }
 
-/// Returns an object with the member that a pointer of a JSON patch names; `None` for items of lists.
+/// Returns an object with the member that a pointer of a JSON patch names; `None` for items of
+/// lists.
 fn nested(pointer: &str) -> Option<Value> {
     let mut value = Value::Null;
     for name in pointer.strip_prefix('/')?.rsplit('/') {
@@ -322,8 +324,8 @@ impl PlannedChange {
     }
 }
 
-/// Leaves parts out that others have changed between the dry run and the read of the state before, and those
-/// that an answer with metadata alone does not have.
+/// Leaves parts out that others have changed between the dry run and the read of the state before,
+/// and those that an answer with metadata alone does not have.
 fn with_equal_parts(write: &AnsweredDryRun, mut before: Value, mut after: Value) -> (Value, Value) {
     if after["kind"] == "PartialObjectMetadata" {
         for state in [&mut before, &mut after] {

@@ -7,7 +7,8 @@
 //! runs without a record, because nothing says for which object they are sent.
 //! The state before is read after the reconcile, because nothing was stored meanwhile.
 //!
-//! Not included: the decision which objects are reconciled (`run/planning.rs`), and the presentation.
+//! Not included: the decision which objects are reconciled (`run/planning.rs`), and the
+//! presentation.
 
 // DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 
@@ -55,7 +56,8 @@ pub enum PlannedOutcome {
     Waiting(String),
     /// The object is not reconciled, because an annotation pauses it.
     Paused,
-    /// The object was named, and is not reconciled, because the controller's predicate leaves it out.
+    /// The object was named, and is not reconciled, because the controller's predicate leaves it
+    /// out.
     NotSelected,
     /// The reconcile failed, with the text of the error.
     Failed(String),
@@ -104,7 +106,8 @@ pub struct PlannedChange {
     pub fields: Vec<PlannedField>,
     /// Number of further differences, beyond 512.
     pub more_fields: usize,
-    /// A remark: the reason for which the state before is not known, or that the updated object is being deleted.
+    /// A remark: the reason for which the state before is not known, or that the updated object is
+    /// being deleted.
     pub note: Option<String>,
 }
 

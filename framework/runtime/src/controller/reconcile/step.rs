@@ -343,7 +343,8 @@ impl<C: Reconciler> ObjectStep<C> {
             let condition = handler.condition.as_deref().map(|type_| cx.part_condition(type_));
             let show = |change: Option<_>| change.into_iter().for_each(|change| cx.collect(change));
             if is_same {
-                // The field was handled before the last success; the condition is about this generation, too.
+                // The field was handled before the last success; the condition is about this
+                // generation, too.
                 show(condition.map(PartCondition::succeeded));
                 continue;
             }

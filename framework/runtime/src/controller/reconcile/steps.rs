@@ -95,7 +95,8 @@ impl From<()> for Flow {
 }
 
 impl From<Action> for Flow {
-    /// The sequence continues, and the object is reconciled again as the action says; a wait ends the sequence.
+    /// The sequence continues, and the object is reconciled again as the action says; a wait ends
+    /// the sequence.
     fn from(action: Action) -> Self {
         if action.wait.is_some() {
             return Self::Stop(action);
@@ -191,14 +192,15 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     }
 
     /// Shows the outcome of the last added step in a condition that the controller declares
-    /// ([`conditions`](crate::controller::ControllerBuilder::conditions)): true when it succeeded, false when it
-    /// failed (`StepFailed`, with the error), waits (with the reason of the wait) or stopped (`Waiting`). It is
-    /// written with all others at the end of the reconcile, and `Ready` follows if it is one of
-    /// `ready(all(…))`.
+    /// ([`conditions`](crate::controller::ControllerBuilder::conditions)): true when it succeeded,
+    /// false when it failed (`StepFailed`, with the error), waits (with the reason of the wait) or
+    /// stopped (`Waiting`). It is written with all others at the end of the reconcile, and `Ready`
+    /// follows if it is one of `ready(all(…))`.
     ///
-    /// For a step that is not reached, and for one that panics, the condition stays as it is. A condition of
-    /// `stalled_on(…)` is true after a [terminal](Failure::terminal) failure of the step, with the error, and goes when
-    /// the step succeeds, waits or stops; another failure leaves it as it is.
+    /// For a step that is not reached, and for one that panics, the condition stays as it is. A
+    /// condition of `stalled_on(…)` is true after a [terminal](Failure::terminal) failure of the
+    /// step, with the error, and goes when the step succeeds, waits or stops; another failure
+    /// leaves it as it is.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -355,7 +357,8 @@ async fn all_ended(group: &mut [NamedStep<'_>]) -> Vec<Result<Flow>> {
     ends.into_iter().flatten().collect()
 }
 
-/// Returns the change of a declared condition after a step; `None` if its end says nothing about it.
+/// Returns the change of a declared condition after a step; `None` if its end says nothing about
+/// it.
 fn change(part: PartCondition<'_>, end: &Result<Flow>) -> Option<Change> {
     match end {
         _ if !part.is_stalling => Some(Change::Set(condition(part.type_, end))),
@@ -377,7 +380,8 @@ fn condition(type_: &str, end: &Result<Flow>) -> Condition {
     }
 }
 
-/// Merges the flows of a group: a stop wins, a stall or else the first wait, and the earlier of two times.
+/// Merges the flows of a group: a stop wins, a stall or else the first wait, and the earlier of two
+/// times.
 fn merged(a: Flow, b: Flow) -> Flow {
     let is_stop = matches!(a, Flow::Stop(_)) || matches!(b, Flow::Stop(_));
     let action = |flow| match flow {

@@ -74,12 +74,13 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// lost and won.
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
 
-    /// Makes the controller the shadow of a running one; called before it runs, with a client for dry
-    /// runs. Ignored by default.
+    /// Makes the controller the shadow of a running one; called before it runs, with a client for
+    /// dry runs. Ignored by default.
     #[doc(hidden)]
     fn follow(&self, _settle_time: Duration) {}
 
-    /// Returns the reconciled kind of a controller that can be [planned](Self::plan). Default: none.
+    /// Returns the reconciled kind of a controller that can be [planned](Self::plan). Default:
+    /// none.
     #[doc(hidden)]
     fn planned_kind(&self) -> Option<&ResourceInfo> {
         None
@@ -107,7 +108,8 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// [`attach`](Self::attach). Ignored by default.
     fn limit_workers(&self, _workers: usize) {}
 
-    /// Overrides the detail in which writes are logged; called before the controller runs. Ignored by default.
+    /// Overrides the detail in which writes are logged; called before the controller runs. Ignored
+    /// by default.
     fn log_changes(&self, _detail: ChangeLog) {}
 
     /// Returns the current state in detail, for the debug page: an object, each list in it with at

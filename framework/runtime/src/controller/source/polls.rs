@@ -2,8 +2,8 @@
 //!
 //! A [`Poll`] calls your function every interval, keeps the returned values, and enqueues the
 //! objects whose value appeared, changed or disappeared. A reconcile reads the values from the
-//! [`PollHandle`] without a request: a thousand objects cost the external system one request
-//! per interval. Not included: writes to the system, and values of single objects fetched one by one.
+//! [`PollHandle`] without a request: a thousand objects cost the external system one request per
+//! interval. Not included: writes to the system, and values of single objects fetched one by one.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -236,7 +236,8 @@ pub fn field_changed<K: Resource>(path: &'static [&'static str]) -> Predicate<K>
     differs_at(format!("field_changed({})", path.join(".")), path)
 }
 
-/// As [`field_changed`], at a path that the compiler checks: `path_changed(path!(Website: spec.host))?`.
+/// As [`field_changed`], at a path that the compiler checks:
+/// `path_changed(path!(Website: spec.host))?`.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] when a name of the path is not known in JSON

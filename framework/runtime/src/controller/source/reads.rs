@@ -1,8 +1,8 @@
 //! Reads that become watches: changes of objects that reconciles have read wake the readers.
 //!
-//! Each read type has a source: a listener at the cache of its kind, and the indexes by whose values
-//! it was read. A source exists while a read of it is registered, or is being made; the cache runs
-//! for as long as a source or anybody else uses it.
+//! Each read type has a source: a listener at the cache of its kind, and the indexes by whose
+//! values it was read. A source exists while a read of it is registered, or is being made; the
+//! cache runs for as long as a source or anybody else uses it.
 
 // DESIGN.md, 155: Reads are registered before the cache is asked
 
@@ -166,8 +166,8 @@ impl<K: Resource> ReadSource<K> {
 
     /// Returns the target for the objects of a namespace, or of all, that a selector matches.
     pub(crate) fn selection_target(&self, namespace: Option<&str>, labels: Selector) -> ReadTarget {
-        // Before the registration: a change that is delivered without its labels is older than it, and
-        // visible to the read.
+        // Before the registration: a change that is delivered without its labels is older than it,
+        // and visible to the read.
         self.reads_labels.store(true, Ordering::SeqCst);
         ReadTarget::Selection(Arc::new(Selection { namespace: namespace.map(Into::into), labels }))
     }
@@ -190,8 +190,8 @@ impl<K: Resource> ReadSource<K> {
     }
 }
 
-/// Returns the change of an event, with the index values before and after it, and the labels if they are read;
-/// `None` for an event without a change.
+/// Returns the change of an event, with the index values before and after it, and the labels if
+/// they are read; `None` for an event without a change.
 fn change<'a>(
     event: &'a Event,
     probes: &[IndexProbe],

@@ -5,8 +5,8 @@
 //! operator is busy, and for work that only one source makes necessary; correct results follow from
 //! the objects.
 //!
-//! Each reason is a bit, and adds of one key merge by `or`: remembering them costs nothing. Not included:
-//! the single events, and their order.
+//! Each reason is a bit, and adds of one key merge by `or`: remembering them costs nothing. Not
+//! included: the single events, and their order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -130,8 +130,8 @@ impl ReasonNames {
 /// - `started`: the object existed when the controller started; `changed`: it was created or
 ///   changed; `deleted`: it was deleted before it was created again; `resync`: its period is over.
 /// - `requeue`: the last reconcile asked for it; `retry`: the last reconcile failed;
-///   `asked by another reconcile`: [`Context::requeue`](crate::controller::Context::requeue); `namespace`: an
-///   awaited namespace was created or deleted.
+///   `asked by another reconcile`: [`Context::requeue`](crate::controller::Context::requeue);
+///   `namespace`: an awaited namespace was created or deleted.
 /// - `reads Secret shop/tls`: that object, which the last reconcile read by
 ///   [`Context::watch`](crate::controller::Context::watch), has changed; `reads` stands for all of
 ///   them. At most four are named.

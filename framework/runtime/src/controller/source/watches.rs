@@ -163,7 +163,8 @@ pub(crate) fn owned<K: Resource>(
         if parent.has_marks {
             informer.store().ensure_index(marked_index::<K>())?;
         }
-        // Children are compared with their intents by the fields that were applied; a projection is never applied.
+        // Children are compared with their intents by the fields that were applied; a projection is
+        // never applied.
         if K::projection().is_none() {
             informer.keep_applied_fields(at.controller);
         }

@@ -24,7 +24,8 @@ const MAX_CHILDREN: usize = 4096;
 /// predicate on children keeps from being reconciled.
 const MAX_UNCHECKED_PARENTS: usize = 65_536;
 
-/// A child: its key and its `plural.group`. The key first: a child whose kind is not at hand is found by it.
+/// A child: its key and its `plural.group`. The key first: a child whose kind is not at hand is
+/// found by it.
 type Child = (ObjectKey, String);
 
 /// Hashes keys, in the same way in every run.
@@ -79,8 +80,8 @@ pub(crate) enum Recalled {
 pub(crate) struct IntentHashes {
     /// Of the body of the request, by [`fingerprint`].
     pub(crate) intent: u64,
-    /// Of the description that it was made of, if it is one of a graph. Equal ones of one child lead to
-    /// equal intents.
+    /// Of the description that it was made of, if it is one of a graph. Equal ones of one child
+    /// lead to equal intents.
     pub(crate) description: Option<u64>,
 }
 
@@ -109,8 +110,9 @@ struct UncheckedParents {
 }
 
 impl ApplyCache {
-    /// Compares the last apply to this child with an intent, and with the child as found. A description that turns
-    /// out to lead to the same intent is remembered in place of the last one.
+    /// Compares the last apply to this child with an intent, and with the child as found. A
+    /// description that turns out to lead to the same intent is remembered in place of the last
+    /// one.
     pub(crate) fn recall(
         &self,
         parent: &ObjectKey,
@@ -135,9 +137,9 @@ impl ApplyCache {
         }
     }
 
-    /// Whether the child as found is the one to which this description was applied last, with nothing left to be
-    /// done: if so, whether it was found ready since. Needs neither the intent nor the child's kind: a
-    /// description stands for both, and a uid is that of one object.
+    /// Whether the child as found is the one to which this description was applied last, with
+    /// nothing left to be done: if so, whether it was found ready since. Needs neither the intent
+    /// nor the child's kind: a description stands for both, and a uid is that of one object.
     pub(crate) fn recall_described(
         &self,
         parent: &ObjectKey,
@@ -147,8 +149,8 @@ impl ApplyCache {
     ) -> Option<bool> {
         let parents = self.parents.lock();
         let children = parents.get(parent)?.range((child.clone(), String::new())..);
-        // By the description first, which is a number: the names of other kinds' children are often the same.
-        // The search ends with the entries of the name: others may be thousands.
+        // By the description first, which is a number: the names of other kinds' children are often
+        // the same. The search ends with the entries of the name: others may be thousands.
         let mut own =
             children.take_while(|((key, _), last)| last.is_of(description, found) || key == child);
         let ((key, _), last) = own.find(|(_, last)| last.is_of(description, found))?;
@@ -197,7 +199,8 @@ impl ApplyCache {
         children.insert(child, last);
     }
 
-    /// Notes that an intent was applied in part: the next apply compares the child anew, whatever its intent.
+    /// Notes that an intent was applied in part: the next apply compares the child anew, whatever
+    /// its intent.
     pub(crate) fn note_partial(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
         let mut parents = self.parents.lock();
         let last = parents.get_mut(parent).and_then(|children| children.get_mut(&id(child)));

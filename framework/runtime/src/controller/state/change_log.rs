@@ -1,9 +1,10 @@
-//! Log of the writes of a controller's reconciles: what was written, for which object, for which reasons, and
-//! by how much it differs from before.
+//! Log of the writes of a controller's reconciles: what was written, for which object, for which
+//! reasons, and by how much it differs from before.
 //!
-//! Off by default: the state before a write is read from the caches and compared with the answer, which costs more
-//! than the rest of a reconcile that writes. Everything is bounded: the records that are kept, the paths of one
-//! record, the text of a value. Values of Secrets never leave this module.
+//! Off by default: the state before a write is read from the caches and compared with the answer,
+//! which costs more than the rest of a reconcile that writes. Everything is bounded: the records
+//! that are kept, the paths of one record, the text of a value. Values of Secrets never leave this
+//! module.
 
 // DESIGN.md, 157: Writes are logged where their answers arrive
 
@@ -37,8 +38,9 @@ const ITEM_NAMES: [&str; 2] = ["name", "type"];
 
 /// Detail in which the writes of a controller are logged.
 ///
-/// The lines have the level info and the target `windlass::changes`, inside of the span of the reconcile, which
-/// names the controller, the object and the reasons. The debug page shows the last 256.
+/// The lines have the level info and the target `windlass::changes`, inside of the span of the
+/// reconcile, which names the controller, the object and the reasons. The debug page shows the
+/// last 256.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeLog {
     /// Nothing is logged. The default.
@@ -46,7 +48,8 @@ pub enum ChangeLog {
     Off,
     /// Each write with the paths that differ from before.
     Summary,
-    /// As `Summary`, with the values before and after. Values of Secrets are masked; others may be confidential, too.
+    /// As `Summary`, with the values before and after. Values of Secrets are masked; others may be
+    /// confidential, too.
     Full,
 }
 
@@ -82,7 +85,8 @@ pub(crate) struct Change {
 /// The last writes of a controller.
 #[derive(Debug, Default)]
 pub(crate) struct Changelog {
-    /// A [`ChangeLog`] as a number. Set before the controller runs, so the order of accesses does not matter.
+    /// A [`ChangeLog`] as a number. Set before the controller runs, so the order of accesses does
+    /// not matter.
     detail: AtomicU8,
     records: Mutex<VecDeque<ChangeRecord>>,
 }
@@ -158,8 +162,8 @@ impl ChangeRecord {
     }
 }
 
-/// Returns the differences of two states of an object of that kind, at most [`PATHS`], and the number of
-/// further ones.
+/// Returns the differences of two states of an object of that kind, at most [`PATHS`], and the
+/// number of further ones.
 pub(crate) fn differences(
     info: &ResourceInfo,
     (before, after): (Option<&Value>, &Value),

@@ -5,8 +5,8 @@
 //! it ([`ControllerBuilder::track_changes`](crate::controller::ControllerBuilder::track_changes))
 //! keeps the last reconciled state of each object, within a bound.
 //!
-//! Not included: durable memory. After a restart, after a change of leaders, and for objects that did not
-//! fit, nothing is known, and everything has to be treated as changed.
+//! Not included: durable memory. After a restart, after a change of leaders, and for objects that
+//! did not fit, nothing is known, and everything has to be treated as changed.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};

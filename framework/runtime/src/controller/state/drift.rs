@@ -1,12 +1,13 @@
 //! Comparison of a child with its intent, by the fields that the controller has applied.
 //!
-//! An apply of an intent changes nothing when the controller owns exactly the fields that the intent names, and
-//! the child has the values of the intent there. Both are read from the child and from the controller's entry
-//! in its `managedFields`, without a schema: the entry says where a list is compared by keys (`k:`), as a set
-//! (`v:`) or as a whole, and which keys tell its items apart.
+//! An apply of an intent changes nothing when the controller owns exactly the fields that the
+//! intent names, and the child has the values of the intent there. Both are read from the child and
+//! from the controller's entry in its `managedFields`, without a schema: the entry says where a
+//! list is compared by keys (`k:`), as a set (`v:`) or as a whole, and which keys tell its items
+//! apart.
 //!
-//! The comparison may find a difference where there is none, which costs a request; it must not overlook one.
-//! So everything that it does not understand is a difference.
+//! The comparison may find a difference where there is none, which costs a request; it must not
+//! overlook one. So everything that it does not understand is a difference.
 
 // DESIGN.md, 168: A child is compared with its intent by the fields that were applied
 // DESIGN.md, 191: An apply that lost an empty object of the intent is sent once more
@@ -42,8 +43,8 @@ pub(crate) fn applied_in<K: Resource>(object: &K, manager: &str) -> Option<Field
     Some(FieldTree { api_version: entry.api_version.clone()?, fields })
 }
 
-/// Returns the path of a difference between an intent and a child; `None` when an apply of the intent would
-/// change nothing.
+/// Returns the path of a difference between an intent and a child; `None` when an apply of the
+/// intent would change nothing.
 pub(crate) fn difference(
     info: &ResourceInfo,
     intent: &Value,
@@ -68,8 +69,9 @@ pub(crate) fn difference(
     outcome.err()
 }
 
-/// Whether an apply has lost an empty object or list of the intent: where the controller had applied something before, the
-/// API server removes that, and with it what is then empty. The same apply once more brings it back.
+/// Whether an apply has lost an empty object or list of the intent: where the controller had
+/// applied something before, the API server removes that, and with it what is then empty. The same
+/// apply once more brings it back.
 pub(crate) fn has_lost(
     info: &ResourceInfo,
     intent: &Value,
@@ -79,8 +81,8 @@ pub(crate) fn has_lost(
     is_lost(is_builtin(&info.group), ("", intent), Some(live), Some(&applied.fields))
 }
 
-/// Whether a part of the intent is lost. Empty lists whose items have owners of their own are in no entry, and neither
-/// are objects with nothing but such lists: `fields` is `None` for them.
+/// Whether a part of the intent is lost. Empty lists whose items have owners of their own are in no
+/// entry, and neither are objects with nothing but such lists: `fields` is `None` for them.
 fn is_lost(
     is_builtin: bool,
     (name, intent): (&str, &Value),
@@ -128,8 +130,8 @@ fn is_hollow(value: &Value) -> bool {
     }
 }
 
-/// Returns a hash of the applied fields and of their values in a child: while it stays the same, nobody has
-/// changed what the controller applied.
+/// Returns a hash of the applied fields and of their values in a child: while it stays the same,
+/// nobody has changed what the controller applied.
 pub(crate) fn owned_content(applied: &FieldTree, live: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     applied.api_version.hash(&mut hasher);
@@ -182,7 +184,8 @@ impl<'a> Place<'a> {
 
 /// A comparison of one child.
 struct Comparison {
-    /// Whether the kind is one of Kubernetes' own, whose values the API server spells in its own way.
+    /// Whether the kind is one of Kubernetes' own, whose values the API server spells in its own
+    /// way.
     is_builtin: bool,
 }
 

@@ -381,8 +381,8 @@ impl ExpectationTracker {
             expected.unclaimed.clear();
             expected.opened = None;
         }
-        // Under the parent's lock, so that each kind is counted once. `SeqCst` pairs with the load in
-        // `observe_new`: a create whose counter was raised here is sent only afterwards, so the
+        // Under the parent's lock, so that each kind is counted once. `SeqCst` pairs with the load
+        // in `observe_new`: a create whose counter was raised here is sent only afterwards, so the
         // event of its child finds a counter above zero.
         match (was_open, expected.is_open()) {
             (false, true) => drop(self.open.fetch_add(1, Ordering::SeqCst)),

@@ -1,4 +1,5 @@
-//! Children whose fields others change again and again, so that the status of their owner can say so.
+//! Children whose fields others change again and again, so that the status of their owner can say
+//! so.
 
 // DESIGN.md, 211: A field that is taken back again and again is the message of a success
 
@@ -11,11 +12,13 @@ use tokio::time::Instant;
 
 use windlass_core::resource::ObjectKey;
 
-/// Longest time between two corrections of one fight, and from the last one until the fight is over.
+/// Longest time between two corrections of one fight, and from the last one until the fight is
+/// over.
 const QUIET: Duration = Duration::from_secs(600);
 /// Corrections from which on it is a fight: one or two are an error of a person.
 const FIGHT: u32 = 3;
-/// Most children that are remembered, per controller. Those beyond are in the log and the metrics alone.
+/// Most children that are remembered, per controller. Those beyond are in the log and the metrics
+/// alone.
 const MOST: usize = 1024;
 
 /// Name of a child in texts, by which it is told from others of its owner.
@@ -26,7 +29,8 @@ type ChildName = String;
 struct Corrections {
     count: u32,
     last: Instant,
-    /// The fields of the correction that made it a fight: others follow without a change of the status.
+    /// The fields of the correction that made it a fight: others follow without a change of the
+    /// status.
     fields: String,
 }
 
@@ -75,7 +79,8 @@ impl Fights {
 
     /// Returns the fights about children of an owner, in the order of their names.
     pub(crate) fn of(&self, owner: &ObjectKey, now: Instant) -> Vec<Fight> {
-        // `Relaxed`: a correction of this owner was noted by this worker, or before it got the owner's key.
+        // `Relaxed`: a correction of this owner was noted by this worker, or before it got the
+        // owner's key.
         if self.count.load(Ordering::Relaxed) == 0 {
             return Vec::new();
         }

@@ -185,7 +185,8 @@ impl LastErrors {
 
     /// Records a successful reconcile of `key`.
     pub(crate) fn succeeded(&self, key: &ObjectKey) {
-        // As in `given_up`: a zero that is read without the lock may miss failures of other keys only.
+        // As in `given_up`: a zero that is read without the lock may miss failures of other keys
+        // only.
         if self.failing.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -199,7 +200,8 @@ impl LastErrors {
 
     /// Forgets an object that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
-        // Relaxed: the flag is set by the worker of this key, or it is set for another key and does not matter.
+        // Relaxed: the flag is set by the worker of this key, or it is set for another key and does
+        // not matter.
         if self.is_used.load(Ordering::Relaxed) {
             let mut inner = self.inner.lock();
             inner.streaks.remove(key);

@@ -138,7 +138,8 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let mut registered = self.all.registered.lock();
         registered.remove(&self.key);
-        // Under the lock, so that the count of a later registration is not overwritten by an earlier one.
+        // Under the lock, so that the count of a later registration is not overwritten by an
+        // earlier one.
         self.all.count.store(registered.len(), Ordering::SeqCst);
     }
 }

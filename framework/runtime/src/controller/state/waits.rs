@@ -1,8 +1,9 @@
-//! Objects that wait: reason, text and time of each, for the delay of the next check, for reports, and for
-//! debug dumps.
+//! Objects that wait: reason, text and time of each, for the delay of the next check, for reports,
+//! and for debug dumps.
 //!
-//! An entry is kept from the first reconcile that waits to the next one that does not. Texts are kept of as many
-//! objects as a debug dump shows; of the others a hash, so that a repeated text is known.
+//! An entry is kept from the first reconcile that waits to the next one that does not. Texts are
+//! kept of as many objects as a debug dump shows; of the others a hash, so that a repeated text is
+//! known.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -102,8 +103,8 @@ impl Waits {
         WaitRecord { is_new, is_first, bound: bound(checks) }
     }
 
-    /// Records a failed reconcile of `key`. It does not end the wait: an object that fails and waits in turn would
-    /// be checked at the shortest delay for ever.
+    /// Records a failed reconcile of `key`. It does not end the wait: an object that fails and
+    /// waits in turn would be checked at the shortest delay for ever.
     pub(crate) fn failed(&self, key: &ObjectKey) {
         if self.waiting.load(Ordering::Acquire) > 0
             && let Some(streak) = self.inner.lock().streaks.get_mut(key)

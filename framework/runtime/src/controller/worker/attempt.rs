@@ -83,8 +83,8 @@ impl AttemptCancel {
         self.shared.generation.store(generation.unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// Takes the version, the generation and the conditions of another attempt, whose outcome this one
-    /// reports.
+    /// Takes the version, the generation and the conditions of another attempt, whose outcome this
+    /// one reports.
     pub(crate) fn report_of(&self, other: &Self) {
         let (to, from) = (&self.shared, &other.shared);
         to.start_version.store(from.start_version.load(Ordering::Relaxed), Ordering::Relaxed);

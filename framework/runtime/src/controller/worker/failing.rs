@@ -158,8 +158,8 @@ impl Worker {
         }
     }
 
-    /// Reports a failure or a wait; returns whether the conditions of the object show it. Errors, panics and
-    /// delays of the report are logged.
+    /// Reports a failure or a wait; returns whether the conditions of the object show it. Errors,
+    /// panics and delays of the report are logged.
     pub(super) async fn report<'a>(
         &self,
         work: &Work<ObjectKey>,

@@ -4,8 +4,9 @@
 //! must not be used too often for one object, however often the object changes, such as a system
 //! that bills each call.
 //!
-//! Not included: a limit over all objects of a controller. The number of workers is such a limit, and so
-//! are the client's requests per second; `windlass::fifo` has rate limiters for other queues.
+//! Not included: a limit over all objects of a controller. The number of workers is such a limit,
+//! and so are the client's requests per second; `windlass::fifo` has rate limiters for other
+//! queues.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -243,8 +243,9 @@ impl LoopGuardState {
     /// Whether the object is slowed down.
     fn is_throttled(&self, key: &ObjectKey) -> bool {
         let is_throttled = |recent: &RecentRuns| recent.throttled_at.is_some();
-        // The atomic keeps workers off the lock while no object is slowed down. Relaxed: the counter of
-        // a key is changed by the worker that holds this key, and the queue orders its attempts.
+        // The atomic keeps workers off the lock while no object is slowed down. Relaxed: the
+        // counter of a key is changed by the worker that holds this key, and the queue orders its
+        // attempts.
         self.throttled.load(Ordering::Relaxed) > 0
             && self.keys.lock().get(key).is_some_and(is_throttled)
     }

@@ -202,8 +202,8 @@ impl Worker {
         }
     }
 
-    /// Returns the next key after an attempt that ended at `now`. `finished` is work whose completion
-    /// is still to be given: one pass through the queue's lock is enough for both.
+    /// Returns the next key after an attempt that ended at `now`. `finished` is work whose
+    /// completion is still to be given: one pass through the queue's lock is enough for both.
     async fn next_after(
         &self,
         finished: Option<Work<ObjectKey>>,

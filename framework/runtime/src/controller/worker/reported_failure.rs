@@ -40,8 +40,8 @@ impl ReportedFailure<'_> {
     }
 }
 
-/// Returns the condition of that type for a wait. The reason of the wait is in the message, because a reason of
-/// its own would look as if the reconciler had set the condition.
+/// Returns the condition of that type for a wait. The reason of the wait is in the message, because
+/// a reason of its own would look as if the reconciler had set the condition.
 pub(crate) fn waiting(wait: &Wait, type_: &str, is_terminating: bool) -> Condition {
     let reason = if is_terminating { TERMINATING } else { WAITING };
     unmet(type_, reason, format!("{}: {}", wait.reason, wait.text))

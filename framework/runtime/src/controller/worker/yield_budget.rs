@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 /// Most attempts in a row: with a paused clock, as in tests, the time never ends them.
 const MAX_ATTEMPTS: u32 = 4096;
-/// An attempt that begins later than this exhausts the budget. A tenth of the time slice of a goroutine
-/// in Go.
+/// An attempt that begins later than this exhausts the budget. A tenth of the time slice of a
+/// goroutine in Go.
 const MAX_TIME: Duration = Duration::from_millis(1);
 
 /// Number of polls of a worker's task. A new poll means that the task has waited, and other tasks

@@ -43,8 +43,8 @@ pub type LockListener<'a> = &'a (dyn Fn(ObservedRecord) + Send + Sync);
 /// A lock of your own must refuse a write whose version is not the stored one, or two may lead.
 ///
 /// The answers of all methods decide who leads, so a write that may have succeeded must not be
-/// reported as refused: any error but those of a conflict, an existing and a missing object makes the
-/// election read the lock again.
+/// reported as refused: any error but those of a conflict, an existing and a missing object makes
+/// the election read the lock again.
 pub trait ResourceLock: Debug + Send + Sync + 'static {
     /// Returns the name of this process in the record.
     fn identity(&self) -> &str;
@@ -91,7 +91,8 @@ pub trait ResourceLock: Debug + Send + Sync + 'static {
     fn record_event(&self, note: String) -> LockFuture<'_, ()>;
 }
 
-/// Kind of lock that an election uses, by client-go's names, those of `--leader-elect-resource-lock`.
+/// Kind of lock that an election uses, by client-go's names, those of
+/// `--leader-elect-resource-lock`.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

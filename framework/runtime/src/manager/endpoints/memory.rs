@@ -5,8 +5,8 @@
 //! which caches fill its memory. The budget is the limit of its control group, which is the
 //! container's, or the number that the program gives.
 //!
-//! Not included: any countermeasure. A cache that left objects out would show a cluster that does not
-//! exist.
+//! Not included: any countermeasure. A cache that left objects out would show a cluster that does
+//! not exist.
 
 use std::fmt::Write;
 use std::time::Duration;

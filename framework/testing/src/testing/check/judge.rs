@@ -122,9 +122,9 @@ async fn refused(target: &Target<'_>, value: &Value, refusal: &str, tally: &mut 
     }
 }
 
-/// Whether a warning names the place that serde refuses or the one that was changed, or one above or
-/// below it. Of an enum without a tag serde says no more than "none of its variants": then a warning
-/// about a place at which there is a value counts.
+/// Whether a warning names the place that serde refuses or the one that was changed, or one above
+/// or below it. Of an enum without a tag serde says no more than "none of its variants": then a
+/// warning about a place at which there is a value counts.
 fn is_warned(target: &Target<'_>, changed: &[String], reason: &str, stored: &Value) -> bool {
     let refused = place_of(reason);
     let is_near = |place: &[String], found: &[String]| {

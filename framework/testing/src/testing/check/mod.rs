@@ -34,12 +34,12 @@ const SEED: u64 = 1;
 /// Checks a kind: its definition against an API server, its values against serde and the server.
 ///
 /// The definition is installed on the embedded server, or on the real one with
-/// `WINDLASS_TEST_SERVER=real`. Then 200 objects are generated from its schema by a fixed seed, one half
-/// of which fits it and the other half has one change, and each is written as a dry run. An object that
-/// the server stores must be one that the type reads, with the server's defaults in it, and must come
-/// back unchanged when the type writes it. A status is tried in the same way, 200 times, by updates of an
-/// object that was stored. Objects of a kind with several versions are converted from each version to each
-/// other one and back, and must come back unchanged.
+/// `WINDLASS_TEST_SERVER=real`. Then 200 objects are generated from its schema by a fixed seed, one
+/// half of which fits it and the other half has one change, and each is written as a dry run. An
+/// object that the server stores must be one that the type reads, with the server's defaults in it,
+/// and must come back unchanged when the type writes it. A status is tried in the same way, 200
+/// times, by updates of an object that was stored. Objects of a kind with several versions are
+/// converted from each version to each other one and back, and must come back unchanged.
 ///
 /// The report lists the places that serde checks and the server does not, and the size of the
 /// definition; print it, or compare it in a test.
@@ -63,11 +63,11 @@ pub async fn check<K: CustomResource>() -> CheckReport {
     check_from::<K>([]).await
 }
 
-/// Checks a kind as [`check`] does, with objects and statuses that are made from `examples` beside the
-/// generated ones: for rules that hardly any generated object fits.
+/// Checks a kind as [`check`] does, with objects and statuses that are made from `examples` beside
+/// the generated ones: for rules that hardly any generated object fits.
 ///
-/// The server must accept each example as it is. The generated objects have the metadata of the first
-/// one.
+/// The server must accept each example as it is. The generated objects have the metadata of the
+/// first one.
 ///
 /// # Panics
 /// As [`check`], and when the server refuses an example.
@@ -81,8 +81,8 @@ pub async fn check_from<K: CustomResource>(examples: impl IntoIterator<Item = K>
 /// Checks a kind as [`check`] does.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] with the differences, or when the server stored no object, or no status; the
-/// error of the definition; errors of the server.
+/// [`ErrorKind::Usage`] with the differences, or when the server stored no object, or no status;
+/// the error of the definition; errors of the server.
 pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
     try_check_from::<K>([]).await
 }
@@ -110,7 +110,8 @@ pub async fn try_check_from<K: CustomResource>(
     let api = api(&cluster, &info);
     let mut head = json!({ "apiVersion": info.api_version(), "kind": info.kind });
     examples::accepted(&api, &examples, &head).await?;
-    // Rules may name the metadata: the objects that are made from examples have that of the first one.
+    // Rules may name the metadata: the objects that are made from examples have that of the first
+    // one.
     if let Some(metadata) = examples.first().and_then(|it| it.get("metadata")) {
         head["metadata"] = metadata.clone();
     }
@@ -150,7 +151,8 @@ fn alone<K: CustomResource>(
     alone
 }
 
-/// The schema of what users write: without metadata, which the server checks, and without the status.
+/// The schema of what users write: without metadata, which the server checks, and without the
+/// status.
 fn schema_of(definition: &CustomResourceDefinition, version: &str) -> Value {
     without(whole_schema(definition, version), &["apiVersion", "kind", "metadata", "status"])
 }

@@ -64,8 +64,8 @@ impl CheckReport {
         (!shown.is_empty()).then(|| Error::new(ErrorKind::Usage, message))
     }
 
-    /// Returns the number of objects that were converted to another version and back, and of those that
-    /// had no equal there. Zero for a kind with one version.
+    /// Returns the number of objects that were converted to another version and back, and of those
+    /// that had no equal there. Zero for a kind with one version.
     pub fn converted(&self) -> (usize, usize) {
         self.versions.as_ref().map_or((0, 0), |tally| (tally.converted, tally.refused))
     }

@@ -26,7 +26,8 @@ pub(super) enum StatusTally {
     Tried(Tally),
 }
 
-/// Tries values of the status of `K`, if it is a subresource; a part of them is made from `examples`.
+/// Tries values of the status of `K`, if it is a subresource; a part of them is made from
+/// `examples`.
 pub(super) async fn judge_status<K: CustomResource>(
     api: &Api<DynamicObject>,
     definition: &CustomResourceDefinition,
@@ -97,8 +98,9 @@ async fn stored_object(
     Ok(None)
 }
 
-/// Whether a list stands where the schema describes a text with a format. An API server stores it, and the
-/// schema of a status has no bounds against that: the operator's types alone write a status.
+/// Whether a list stands where the schema describes a text with a format. An API server stores it,
+/// and the schema of a status has no bounds against that: the operator's types alone write a
+/// status.
 fn has_list_for_text(schema: &Value, status: &Value) -> bool {
     match status {
         Value::Array(_) if schema["type"] == "string" => schema.get("format").is_some(),

@@ -50,7 +50,8 @@ pub(super) struct Values<'a> {
 }
 
 impl<'e> Values<'e> {
-    /// Returns a generator whose values follow from `rng`, half of them from `examples` if there are any.
+    /// Returns a generator whose values follow from `rng`, half of them from `examples` if there
+    /// are any.
     pub(super) fn new(rng: Rng, examples: &'e [Value]) -> Self {
         Self { rng, examples }
     }
@@ -77,8 +78,8 @@ impl<'e> Values<'e> {
         found
     }
 
-    /// A value with one change that the schema may forbid, and the changed position; without a position
-    /// if no value was found that is readable before the change.
+    /// A value with one change that the schema may forbid, and the changed position; without a
+    /// position if no value was found that is readable before the change.
     pub(super) fn near_miss(
         &self,
         schema: &Value,

@@ -506,8 +506,9 @@ impl World {
         let doubt = self.nodes[node].doubt_until;
         let is_held = self.nodes[node].handover.machine.held().is_some();
         if is_careful && doubt > at {
-            // A write that is uncertain for a short time is waited for; otherwise the lease is left to expire, since a
-            // release would let the next leader write beside the unanswered write.
+            // A write that is uncertain for a short time is waited for; otherwise the lease is left
+            // to expire, since a release would let the next leader write beside the unanswered
+            // write.
             if doubt <= at + WRITE_DRAIN.as_micros() as u64 {
                 return self.push(doubt, node, EventKind::Release);
             }

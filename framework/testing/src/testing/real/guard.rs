@@ -11,9 +11,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// Source of the shell, run as `sh -c SCRIPT guard FOLDER PROGRAM ARGUMENT…`.
 ///
 /// The program's standard input is empty, and its output is appended to `log`, so that a second
-/// start keeps the log of the first. `INT` has an empty handler: Ctrl-C in a terminal reaches the whole
-/// process group, and the shell must outlive the test process to clean up. Each word is answered by
-/// `done` once it was obeyed.
+/// start keeps the log of the first. `INT` has an empty handler: Ctrl-C in a terminal reaches the
+/// whole process group, and the shell must outlive the test process to clean up. Each word is
+/// answered by `done` once it was obeyed.
 const SCRIPT: &str = r#"folder="$1"; shift
 trap : INT
 child=

@@ -3,8 +3,8 @@
 //!
 //! The server takes 3 s to start, so tests share one per process, and only those that stop or
 //! replace it start their own. Its clients authenticate by client certificates, tokens of a file,
-//! and tokens of service accounts. Not included: controllers (no process acts on stored objects), and
-//! kubelets.
+//! and tokens of service accounts. Not included: controllers (no process acts on stored objects),
+//! and kubelets.
 
 mod guard;
 mod pki;

@@ -98,7 +98,8 @@ impl<'a, C: Reconciler, K: Resource> IntoFuture for WatchRead<'a, C, K> {
 
 /// The future of a [`WatchRead`].
 ///
-/// It is ready at once, without an allocation, when the former reconcile has read the same state of the object.
+/// It is ready at once, without an allocation, when the former reconcile has read the same state of
+/// the object.
 pub struct WatchFuture<'a, K>(WatchState<'a, K>);
 
 enum WatchState<'a, K> {
@@ -152,21 +153,22 @@ impl<C: Reconciler> Context<C> {
     /// Reads an object of kind `K` from the cache, and watches it: when it appears, changes or
     /// disappears, this object is reconciled again, for the reason `reads KIND NAMESPACE/NAME`.
     /// `name` is that of an object in this object's namespace, or of a cluster-scoped one; for
-    /// another namespace see [`in_namespace`](WatchRead::in_namespace). `None` when there is no such
-    /// object; its appearance is watched, too.
+    /// another namespace see [`in_namespace`](WatchRead::in_namespace). `None` when there is no
+    /// such object; its appearance is watched, too.
     ///
     /// Only readers are woken, and only by objects that they read. The reads of a successful
     /// reconcile replace those of earlier ones; a reconcile that fails or waits adds to them. They
-    /// end with the object, with this process's leadership and with the process: the first reconcile
-    /// afterwards registers them again.
+    /// end with the object, with this process's leadership and with the process: the first
+    /// reconcile afterwards registers them again.
     ///
     /// The first read of a kind starts its cache, if nobody else did, and waits up to 10 s until it
     /// is filled; the cache stops with its last reader. Own writes are visible at once, and do not
     /// wake a reader that has read them. The grant is `can(list watch K)`, or `owns(K)`, or
     /// `watches(K, …)`.
     ///
-    /// An object may have 1000 such reads, and those of one controller together 250 000; beyond that
-    /// a reader is woken by every change of the kind, which `windlass_reads_widened_total` counts.
+    /// An object may have 1000 such reads, and those of one controller together 250 000; beyond
+    /// that a reader is woken by every change of the kind, which `windlass_reads_widened_total`
+    /// counts.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -192,8 +194,9 @@ impl<C: Reconciler> Context<C> {
     ///
     /// # Errors
     /// [`ErrorKind::Timeout`](windlass_core::ErrorKind::Timeout) when the cache is not filled after
-    /// 10 s, with the reason; [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when this object
-    /// has no namespace and `K` is namespaced, or when the operator does not read the namespace.
+    /// 10 s, with the reason; [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when this
+    /// object has no namespace and `K` is namespaced, or when the operator does not read the
+    /// namespace.
     /// # Cancel safety
     /// Safe: the object stays watched until the next successful reconcile.
     /// # Panics
@@ -226,7 +229,8 @@ impl<C: Reconciler> Context<C> {
         Err(Error::new(ErrorKind::Usage, format!("cannot watch {name:?}: {fault}")))
     }
 
-    /// Returns the source of a read type. The first one is kept for the reconcile, because most read one kind.
+    /// Returns the source of a read type. The first one is kept for the reconcile, because most
+    /// read one kind.
     fn read_source<K: Resource>(&self) -> Arc<ReadSource<K>> {
         let kept = self.read_source.get().and_then(|kept| Arc::clone(kept).downcast().ok());
         kept.unwrap_or_else(|| {

@@ -80,9 +80,9 @@ impl<'a> Items<'a> {
         intent.iter().filter_map(|item| self.identity(item)).collect()
     }
 
-    /// Returns identity and fields of an item of the intent, which may lack keys that have defaults; it is none of
-    /// those that the intent has `named` by all keys, as no two items may be equal. `None` when it is not
-    /// owned, or could be one of several.
+    /// Returns identity and fields of an item of the intent, which may lack keys that have
+    /// defaults; it is none of those that the intent has `named` by all keys, as no two items may
+    /// be equal. `None` when it is not owned, or could be one of several.
     pub(super) fn wanted(
         &self,
         item: &Value,
@@ -103,7 +103,8 @@ impl<'a> Items<'a> {
         fitting.next().is_none().then_some((identity.as_str(), *fields))
     }
 
-    /// Returns the places of a child's items by identity; `None` when two are equal or one has no identity.
+    /// Returns the places of a child's items by identity; `None` when two are equal or one has no
+    /// identity.
     pub(super) fn places(&self, live: &[Value]) -> Option<BTreeMap<String, usize>> {
         let mut places = BTreeMap::new();
         for (place, item) in live.iter().enumerate() {

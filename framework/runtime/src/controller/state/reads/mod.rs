@@ -2,13 +2,13 @@
 //! the way back from a change to the readers.
 //!
 //! Each read is registered before the cache is asked, and carries the number of its run. A run that
-//! succeeds removes the reads of earlier runs; a run that fails, or is dropped, removes none, so the
-//! union of both is kept. A read holds its source, and thereby the cache: with the last read of a
-//! kind its cache stops. Sources are dropped outside of the lock, because their end runs code of the
-//! cache.
+//! succeeds removes the reads of earlier runs; a run that fails, or is dropped, removes none, so
+//! the union of both is kept. A read holds its source, and thereby the cache: with the last read of
+//! a kind its cache stops. Sources are dropped outside of the lock, because their end runs code of
+//! the cache.
 //!
-//! Bounds: an object with too many reads, or one that comes when all objects together have too many,
-//! reads the whole kind instead: each change of the kind then wakes it.
+//! Bounds: an object with too many reads, or one that comes when all objects together have too
+//! many, reads the whole kind instead: each change of the kind then wakes it.
 
 // DESIGN.md, 155: Reads are registered before the cache is asked
 
@@ -101,8 +101,8 @@ pub(crate) struct ReadChange<'a> {
     pub(crate) new: Option<&'a str>,
     /// Values before and after the change, with the numbers of their indexes.
     pub(crate) values: Vec<(usize, String)>,
-    /// Labels before and after the change, of the states that existed; not read for a source without
-    /// selections.
+    /// Labels before and after the change, of the states that existed; not read for a source
+    /// without selections.
     pub(crate) labels: [Option<Labels<'a>>; 2],
 }
 

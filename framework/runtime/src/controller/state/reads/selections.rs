@@ -1,7 +1,7 @@
 //! Readers of whole namespaces and of label selectors, found by the labels of a changed object.
 //!
-//! A selector with an equality is found by that label alone, so that a change is compared with the selectors that
-//! may match, and not with all.
+//! A selector with an equality is found by that label alone, so that a change is compared with the
+//! selectors that may match, and not with all.
 
 // DESIGN.md, 175: `watch_by` takes the way to read as a value, and labels are one
 
@@ -74,8 +74,8 @@ impl Selections {
         }
     }
 
-    /// Calls `each` with the readers of all selections that match a state before or after a change of the object
-    /// `key`; a state that is `None` did not exist.
+    /// Calls `each` with the readers of all selections that match a state before or after a change
+    /// of the object `key`; a state that is `None` did not exist.
     pub(super) fn concerned(
         &self,
         key: &ObjectKey,

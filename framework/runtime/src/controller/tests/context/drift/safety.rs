@@ -1,9 +1,9 @@
-//! Random intents and foreign edits: whenever the comparison finds nothing to do, a forced apply changes nothing but
-//! owners.
+//! Random intents and foreign edits: whenever the comparison finds nothing to do, a forced apply
+//! changes nothing but owners.
 //!
 //! `WINDLASS_DRIFT_CASES` sets the number of objects per kind, `WINDLASS_DRIFT_SEED` the seed.
-//! `WINDLASS_DRIFT_NEEDLESS` prints applies that would not be needed. The ignored test takes a server of its own:
-//! `WINDLASS_DRIFT_KUBECONFIG`.
+//! `WINDLASS_DRIFT_NEEDLESS` prints applies that would not be needed. The ignored test takes a
+//! server of its own: `WINDLASS_DRIFT_KUBECONFIG`.
 
 mod choices;
 mod custom;
@@ -144,8 +144,8 @@ impl<K: Resource> Walk<'_, K> {
         drop(outcome);
     }
 
-    /// Compares the intent with the object, as decoded and as cached. `last` is the hash of the fields of the last
-    /// apply, if that was of the same intent: the memory of a process.
+    /// Compares the intent with the object, as decoded and as cached. `last` is the hash of the
+    /// fields of the last apply, if that was of the same intent: the memory of a process.
     fn difference(&self, live: &K, intent: &Value, last: Option<u64>) -> Compared {
         let direct = applied_in(live, US);
         let bytes = serde_json::to_vec(live).expect("it encodes");
@@ -249,8 +249,9 @@ fn is_refusal_of_nothing(error: &str, intent: &Value) -> bool {
     is_broken || is_frozen && intent["data"] == json!({})
 }
 
-/// Removes what the API server derived from fields of others at our last apply: the types of a policy that the intent
-/// has as an empty list. They are as that apply left them, and what others do since makes no drift of them.
+/// Removes what the API server derived from fields of others at our last apply: the types of a
+/// policy that the intent has as an empty list. They are as that apply left them, and what others
+/// do since makes no drift of them.
 fn without_derived(intent: &Value, mut state: Value) -> Value {
     if intent["spec"]["policyTypes"] == json!([]) {
         state["spec"]["policyTypes"].take();

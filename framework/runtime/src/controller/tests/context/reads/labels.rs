@@ -6,7 +6,8 @@ use windlass_core::resource::{Requirement, Selector};
 
 const BECAUSE: &str = "[reads ConfigMap shop/app]";
 
-/// Makes the read that a word says: `tier:web` is a label, `!tier:web` its absence, and nothing is everything.
+/// Makes the read that a word says: `tier:web` is a label, `!tier:web` its absence, and nothing is
+/// everything.
 pub(super) async fn read(what: &str, labels: &str, cx: &Context<Reader>) -> Result<Vec<ObjectKey>> {
     let selector = match labels.trim_start_matches('!').split_once(':') {
         None => Selector::everything(),
