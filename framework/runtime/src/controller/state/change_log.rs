@@ -1,9 +1,9 @@
-//! Log of the writes of a controller's reconciles: what was written, for which object, for which
-//! reasons, and by how much it differs from before.
+//! Log of the writes of a controller's reconciles: the write, the object, the reasons, and the
+//! differences from the state before.
 //!
 //! Off by default: the state before a write is read from the caches and compared with the answer,
 //! which costs more than the rest of a reconcile that writes. Everything is bounded: the records
-//! that are kept, the paths of one record, the text of a value. Values of Secrets never leave this
+//! that are kept, the paths of a record, the text of a value. Values of Secrets never leave this
 //! module.
 
 // DESIGN.md, 157: Writes are logged where their answers arrive
@@ -21,7 +21,7 @@ use windlass_core::text::shorten;
 
 /// Most records that are kept.
 const RECORDS: usize = 256;
-/// Most paths of one record.
+/// Most paths of a record.
 const PATHS: usize = 32;
 /// Most bytes of a value's text.
 const VALUE_LIMIT: usize = 128;
@@ -33,7 +33,7 @@ const MASK: &str = "***";
 /// Members of `metadata` that the API server writes.
 const SERVER_METADATA: [&str; 6] =
     ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"];
-/// Members by which the items of a list are told apart, in this order.
+/// Members by which the items of a list are distinguished, in this order.
 const ITEM_NAMES: [&str; 2] = ["name", "type"];
 
 /// Detail in which the writes of a controller are logged.
@@ -53,7 +53,7 @@ pub enum ChangeLog {
     Full,
 }
 
-/// One write.
+/// A write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChangeRecord {
     pub(crate) at: Timestamp,
@@ -65,7 +65,7 @@ pub(crate) struct ChangeRecord {
     /// Group and resource of the written object.
     pub(crate) resource: String,
     pub(crate) key: ObjectKey,
-    /// Differences; all of the object when it was not there or is not cached.
+    /// Differences; all of the object when the object did not exist or is not cached.
     pub(crate) changes: Vec<Change>,
     /// Number of further differences.
     pub(crate) more: usize,
@@ -73,7 +73,7 @@ pub(crate) struct ChangeRecord {
     pub(crate) is_compared: bool,
 }
 
-/// A difference at one path.
+/// A difference at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) path: String,
@@ -111,7 +111,7 @@ impl Changelog {
         }
     }
 
-    /// Logs a record, and keeps it.
+    /// Logs a record, and keeps the record.
     pub(crate) fn add(&self, record: ChangeRecord) {
         let object = format!("{} {}", record.resource, record.key);
         tracing::info!(target: "windlass::changes", verb = record.verb, object, "{}", record.text());
@@ -134,7 +134,7 @@ impl Changelog {
 }
 
 impl ChangeRecord {
-    /// The differences in one line.
+    /// The differences in a line.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for change in &self.changes {
@@ -163,7 +163,7 @@ impl ChangeRecord {
 }
 
 /// Returns the differences of two states of an object of that kind, at most [`PATHS`], and the
-/// number of further ones.
+/// number of further differences.
 pub(crate) fn differences(
     info: &ResourceInfo,
     (before, after): (Option<&Value>, &Value),
@@ -256,7 +256,7 @@ impl Found {
         }
     }
 
-    /// Compares two lists item by item: by name where every item has one, else by place.
+    /// Compares two lists item by item: by name where every item has a name, else by place.
     fn lists(&mut self, path: &str, before: &[Value], after: &[Value]) {
         let named = |member: &str| {
             let names: BTreeSet<&str> =
@@ -299,7 +299,7 @@ impl Found {
     }
 }
 
-/// One step of a path; names with other characters than those of identifiers in brackets.
+/// A step of a path; names with other characters than those of identifiers in brackets.
 pub(super) fn step(name: &str) -> String {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if is_plain { format!(".{name}") } else { format!("[\"{}\"]", name.escape_default()) }

@@ -18,8 +18,8 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::CanCache;
 use windlass_core::resource::{Resource, Selector};
 
-/// A way to read objects by a value of the type `Q`, for [`Context::watch_by`]: an [`Index`] by one
-/// of its values, or [`WatchScope`] by a [`Selector`]. Sealed.
+/// A way to read objects by a value of the type `Q`, for [`Context::watch_by`]: an [`Index`] by a
+/// value of the index, or [`WatchScope`] by a [`Selector`]. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` reads no objects by a value of the type `{Q}`",
     label = "expected an index and a value of it, or `WatchScope` and a `Selector`",
@@ -205,7 +205,7 @@ impl<K: Resource> sealed::TargetRead<Selector> for WatchScope<'_, K> {
             );
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        // All namespaces of an operator are those that it reads.
+        // All namespaces of an operator are the namespaces that it reads.
         if let Some(namespace) = namespace {
             super::check_covered(source, Some(namespace), &format_args!("{namespace}/{labels}"))?;
         }
@@ -218,15 +218,15 @@ impl<K: Resource> sealed::TargetRead<Selector> for WatchScope<'_, K> {
 }
 
 impl<C: Reconciler> Context<C> {
-    /// Reads objects from the cache, by an index and a value of it in all namespaces of the
+    /// Reads objects from the cache, by an index and a value of the index in all namespaces of the
     /// operator, or by [`WatchScope`] and a [`Selector`], and watches them: when an object changes
     /// that matches before or after the change, appears or disappears, this object is reconciled
-    /// again. In everything else as [`watch`](Self::watch); one value, and one selector, counts as
-    /// one read. Returned in key order.
+    /// again. In everything else as [`watch`](Self::watch); a value, or a selector, counts as a
+    /// single read. Returned in key order.
     ///
     /// A write of this reconcile to an object that matches, this object included, wakes this object
-    /// once more: what was read is older than the write, so that a number of ready objects, say,
-    /// would miss this one. The next reconcile reads what was written, and the wakes end with a
+    /// once more: the read state is older than the write, so that a number of ready objects, say,
+    /// would miss this object. The next reconcile reads the written state, and the wakes end with a
     /// reconcile that writes nothing.
     ///
     /// # Errors
