@@ -1,7 +1,7 @@
 //! External resources of fields that a graph of this controller had in an earlier version.
 //!
-//! Only the field's driver can delete its resource. Without it the object stays under its
-//! finalizer, and says why, until the field is back or a person decides.
+//! Only the field's driver can delete the field's resource. Without the driver the object stays
+//! under the finalizer, and says why, until the field is back or a person decides.
 
 // DESIGN.md, 210: The resource of an external field that left its graph holds its object, with a reason
 
@@ -25,7 +25,7 @@ pub(crate) mod records {
     pub(crate) const EXTERNAL_DRIVER: &str = "windlass.dev/external-driver";
 }
 
-/// Restrictions with which a resource outlives its object.
+/// Restrictions with which a resource outlives the object.
 const KEEPING: [&str; 2] = ["no-delete", "observe-only"];
 
 /// An external resource that no field drives any more.
@@ -61,7 +61,7 @@ fn left<'a, K: Resource>(
     records.collect()
 }
 
-/// Returns the id of a recorded resource, or the token of a creation that may have made one.
+/// Returns the id of a recorded resource, or the token of a creation that may have made a resource.
 fn recorded<'a, K: Resource>(object: &'a K, suffix: &str) -> Option<&'a str> {
     let value =
         |base: &str| object.annotation(&format!("{base}{suffix}")).filter(|it| !it.is_empty());

@@ -1,4 +1,4 @@
-//! Limit on attempts that a worker runs in a row before it yields to the other tasks of its thread.
+//! Limit on attempts that a worker runs in a row before yielding to the other tasks of its thread.
 //!
 //! Reconciles that never wait would keep a thread for themselves. tokio's budget demands a yield
 //! after 128 operations; each yield makes tokio wake an idle thread for which there is no work, and
@@ -27,7 +27,7 @@ const MAX_TIME: Duration = Duration::from_millis(1);
 pub(super) struct PollCount(AtomicU32);
 
 impl PollCount {
-    /// Runs `task`, and counts its polls.
+    /// Runs `task`, and counts the polls.
     pub(super) async fn count<F: Future>(&self, task: F) -> F::Output {
         let mut task = pin!(task);
         poll_fn(|context| {

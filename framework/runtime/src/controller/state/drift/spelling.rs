@@ -27,8 +27,8 @@ const GROUPS: [&str; 16] = [
     "storage.k8s.io",
 ];
 
-/// Text defaults within values that are owned as a whole: the field above, the field, its default.
-/// A value that equals the default is never lost by an apply that leaves it out.
+/// Text defaults within values that are owned as a whole: the field above, the field, the default.
+/// A value that equals the default is never lost by an apply that leaves the field out.
 const DEFAULTS: [(&str, &str, &str); 11] = [
     ("fieldRef", "apiVersion", "v1"),
     ("onPodConditions", "status", "True"),
@@ -42,7 +42,7 @@ const DEFAULTS: [(&str, &str, &str); 11] = [
     ("volumeClaimTemplates", "apiVersion", "v1"),
     ("volumeClaimTemplates", "kind", "PersistentVolumeClaim"),
 ];
-/// Fields whose values are maps wherever they stand: an empty one is left out.
+/// Fields whose values are maps wherever they stand: an empty map is left out.
 const MAPS: [&str; 9] = [
     "annotations",
     "binaryData",
@@ -103,8 +103,7 @@ pub(super) fn is_zero(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether the API server fills in this value of a field, below the field `above`, when it is
-/// absent.
+/// Whether the API server fills in this value of a field, below the field `above`, when absent.
 pub(super) fn is_default(above: &str, name: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => DEFAULTS.contains(&(above, name, text)),
@@ -129,8 +128,8 @@ pub(super) fn is_same_amount((above, name): (&str, &str), intent: &str, live: &s
     is_amount && spelled(intent).is_some_and(|intent| intent == live)
 }
 
-/// Returns the API server's spelling of a quantity: the largest suffix of its family that loses
-/// nothing. `None` for texts that are no quantities, have an exponent, or are very long.
+/// Returns the API server's spelling of a quantity: the largest suffix of the same family that
+/// loses nothing. `None` for texts that are no quantities, have an exponent, or are very long.
 fn spelled(text: &str) -> Option<String> {
     let (sign, text) = match text.strip_prefix('-') {
         Some(text) => (-1, text),

@@ -19,7 +19,7 @@ pub(crate) struct Selection {
     pub(crate) labels: Selector,
 }
 
-/// Labels of one state of an object, keys and values.
+/// Labels of a state of an object, keys and values.
 pub(crate) type Labels<'a> = Vec<(&'a str, &'a str)>;
 
 impl Selection {
@@ -40,7 +40,7 @@ pub(super) struct Selections {
     namespaces: BTreeMap<Box<str>, Scope>,
 }
 
-/// Readers of the selections of one namespace, or of all.
+/// Readers of the selections of a namespace, or of all.
 #[derive(Default)]
 struct Scope {
     /// By key and value of a label that every selected object has.
@@ -146,7 +146,7 @@ impl Scope {
     }
 }
 
-/// Removes a reader of a selection, and the selection with its last reader.
+/// Removes a reader of a selection, and the selection with the last reader.
 fn remove_from(all: &mut Readers, selection: &Selection, reader: &ObjectKey) {
     if let Some(readers) = all.get_mut(selection) {
         readers.remove(reader);

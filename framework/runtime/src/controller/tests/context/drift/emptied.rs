@@ -1,5 +1,5 @@
 //! An object of the intent that becomes empty is there after the apply, though the API server
-//! removes it first.
+//! removes the empty object first.
 
 use k8s_openapi::api::apps::v1::Deployment;
 
