@@ -46,7 +46,7 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     }
 }
 
-/// A type as it is written, without the spaces of tokens.
+/// A type as written, without the spaces of tokens.
 fn plain(ty: &syn::Type) -> String {
     ty.to_token_stream().to_string().replace(' ', "")
 }
@@ -63,7 +63,7 @@ fn of_type(model: &Model, errors: &mut Errors) {
     }
 }
 
-/// Checks the fields of which one is set.
+/// Checks the fields of a `one_of` group.
 fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &mut Errors) {
     if matches!(model.data, Data::Enum(_)) {
         errors.at(key.span, "an enum is one of its variants already");
@@ -119,7 +119,7 @@ fn is_always_set(field: &Field) -> bool {
         && !field.remarks.has(is_default)
 }
 
-/// Checks that no two fields have one name in JSON.
+/// Checks that no two fields share a name in JSON.
 fn names_differ(fields: &[Field], errors: &mut Errors) {
     let described: Vec<_> =
         fields.iter().filter(|it| it.is_described() && it.serde.flatten.is_none()).collect();

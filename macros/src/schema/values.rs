@@ -252,7 +252,7 @@ fn each(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
     })
 }
 
-/// Reads a pattern, and refuses what the API server's regular expressions do not have.
+/// Reads a pattern, and refuses constructs that the API server's regular expressions lack.
 fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let text = keys::text(key, input)?;
     let Err(error) = windlass_cel::library::regex::Pattern::parse(&text.value) else {
@@ -278,7 +278,7 @@ fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> 
     Err(syn::Error::new(text.span, format!("the API server refuses this pattern: {error}")))
 }
 
-/// Formats that the API server checks; it ignores others.
+/// Formats that the API server checks while it ignores others.
 const FORMATS: &[&str] = &[
     "bsonobjectid",
     "byte",

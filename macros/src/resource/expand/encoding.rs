@@ -42,8 +42,8 @@ pub(super) fn serialize(model: &ResourceModel) -> TokenStream {
     }
 }
 
-/// Generates a visitor that knows the fields by number; reading one is a call. Values that were
-/// read are variables by number, too: a field may have the name of a constant.
+/// Generates a visitor that knows the fields by number; the read of a field is a call. Values that
+/// were read are variables by number, too: a field may have the name of a constant.
 pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;
@@ -123,8 +123,8 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
 }
 
 /// Returns the values for absent fields of a status of that type. The presence of a `Default` is
-/// found by method resolution: the method of `Of<T>`, if there is one, comes before that of
-/// `&Of<T>`.
+/// found by method resolution: the method of `Of<T>` comes first, if present, that is before that
+/// of `&Of<T>`.
 pub(super) fn missing(status: &Type) -> TokenStream {
     let p = private();
     quote!({
