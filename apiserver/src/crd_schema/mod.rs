@@ -35,12 +35,12 @@ use windlass_cel::rules::{Validator, Violation};
 use crate::served::Cause;
 use node::Node;
 
-/// The compiled schema of one version of a custom resource.
+/// The compiled schema of a version of a custom resource.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// The compiled schema of the object.
     root: Node,
-    /// The schema as it was written.
+    /// The schema as written.
     source: Arc<Value>,
     /// The compiled rules, of `source`.
     rules: Arc<OnceLock<Validator>>,
@@ -85,7 +85,7 @@ impl Schema {
         prune::default(object, &self.root);
     }
 
-    /// Validates an object against the schema and its rules.
+    /// Validates an object against the schema and the rules.
     ///
     /// With `old`, the object's stored state, invalid values that did not change are tolerated.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> ValidationResult {
@@ -101,7 +101,7 @@ impl Schema {
         old: Option<&Value>,
     ) -> ValidationResult {
         let mut causes = validate::validate(&self.root, new, old);
-        // These checks are not part of JSON schema, and follow it.
+        // These checks are not part of JSON schema, and follow those of JSON schema.
         lists::embedded(new, &self.root, "", &mut causes);
         // Lists that already had duplicates are tolerated as well.
         let mut before = Vec::new();
@@ -127,7 +127,7 @@ impl Schema {
         ValidationResult { causes, tolerated }
     }
 
-    /// Calls `visit` with each embedded resource and its path.
+    /// Calls `visit` with each embedded resource and the path.
     pub(crate) fn each_embedded(
         &self,
         object: &mut Value,
@@ -145,7 +145,7 @@ impl Schema {
     }
 }
 
-/// Returns the formats that a definition's schemas name and nobody checks, sorted.
+/// Returns the formats that a definition's schemas name without a check, sorted.
 pub(crate) fn unknown_formats(crd: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
@@ -154,7 +154,7 @@ pub(crate) fn unknown_formats(crd: &Value) -> BTreeSet<String> {
     found
 }
 
-/// Adds the unknown formats of a schema and of those below it.
+/// Adds the unknown formats of a schema and of all schemas below.
 fn collect_formats(schema: &Value, found: &mut BTreeSet<String>) {
     let Some(map) = schema.as_object() else { return };
     if let Some(format) = node::text(map, "format").filter(|format| !format.is_empty()) {

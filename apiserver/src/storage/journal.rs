@@ -1,8 +1,8 @@
 //! Writes that are not in the data file yet.
 //!
-//! The store adds each write under its lock; one thread takes all that have gathered and commits
+//! The store adds each write under the lock; a single thread takes all gathered writes and commits
 //! them together, so that many clients share the wait for the disk. Only the last state of a key is
-//! kept: the file holds the present, and the journal is never larger than what is stored.
+//! kept: the file holds the present, and the journal is never larger than the stored data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use super::{Backup, Object};
 use crate::signal::Signal;
 
-/// Key of an object in the file: its resource and its key there.
+/// Key of an object in the file: the resource and the key within.
 pub(crate) type Place = (String, Arc<str>);
 
 /// Writes that are committed together.
@@ -87,11 +87,11 @@ impl Journal {
 
     /// Waits for writes and takes all of them; `None` once the journal is closed and empty.
     ///
-    /// Blocks its thread.
+    /// Blocks the thread.
     pub(crate) fn next(&self) -> Option<Batch> {
         let mut state = self.state.lock();
         loop {
-            // A ticket without writes is the empty batch after the last one that was taken.
+            // A ticket without writes is the empty batch after the last taken batch.
             if state.waiting.ticket > self.durable.load(Ordering::SeqCst) {
                 return Some(std::mem::take(&mut state.waiting));
             }
@@ -120,7 +120,7 @@ impl Journal {
         self.progress.notify();
     }
 
-    /// Returns the failure of the file, if there was one.
+    /// Returns the failure of the file, if any.
     pub(crate) fn failure(&self) -> Option<String> {
         self.state.lock().failure.clone()
     }
