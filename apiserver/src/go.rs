@@ -58,7 +58,7 @@ fn quoted(c: char, mark: char) -> String {
     }
 }
 
-/// Returns a parse error in Go's words, as far as its causes can be distinguished.
+/// Returns a parse error in Go's words, as far as the causes can be distinguished.
 pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
     if error.is_eof() || bytes.is_empty() {
         return "unexpected end of JSON input".to_owned();
@@ -148,12 +148,12 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Returns the walk over a value below this one.
+    /// Returns the walk over a value below this value.
     fn below(&self, path: String) -> Fields<'_> {
         Fields { path, wanted: self.wanted, found: self.found }
     }
 
-    /// Notes a complaint, if it is one of the wanted.
+    /// Notes a complaint, if wanted.
     fn note(&self, what: &str, path: &str) {
         let complaint = format!("{what} field {path:?}");
         if self.wanted.contains(&complaint) {
@@ -252,7 +252,7 @@ pub(crate) fn large_numbers(value: &mut Value) {
 }
 
 /// Turns numbers without a fraction into integers: Go's encoder writes a `float64` of 20 as `20`,
-/// and `20.0` of a request never comes back as it was sent.
+/// and `20.0` of a request never comes back as sent.
 pub(crate) fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {

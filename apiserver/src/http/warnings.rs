@@ -33,7 +33,7 @@ pub(super) fn headers(texts: Vec<String>) -> Vec<String> {
     values
 }
 
-/// Returns the value of the header for a text, which is one quoted line.
+/// Returns the value of the header for a text, as a single quoted line.
 fn value(text: &str) -> String {
     let quoted = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
     format!("299 - \"{quoted}\"")

@@ -16,7 +16,7 @@ pub(super) enum Head {
     Object,
     /// A list of objects.
     List,
-    /// An object inside of another one.
+    /// An object inside of another object.
     Embedded,
 }
 
@@ -90,8 +90,8 @@ fn add_embedded(map: &mut Map<String, Value>) {
     }
 }
 
-/// Writes what definitions may leave out: the two types of numbers that may be texts, and the head
-/// of embedded objects.
+/// Writes parts that definitions may leave out: the two types of numbers that may be texts, and the
+/// head of embedded objects.
 pub(super) fn complete(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     if map.get("x-kubernetes-embedded-resource") == Some(&json!(true)) {

@@ -24,7 +24,7 @@ pub(super) fn pem(pkcs8: &[u8]) -> Option<String> {
     Some(out)
 }
 
-/// Takes the inner key out of its envelope, and adds the name of the curve, which stands only
+/// Takes the inner key out of the envelope, and adds the name of the curve, which stands only
 /// outside.
 fn convert(pkcs8: &[u8]) -> ASN1Result<Vec<u8>> {
     let inner = yasna::parse_der(pkcs8, |reader| {

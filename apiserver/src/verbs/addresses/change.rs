@@ -50,7 +50,7 @@ pub(super) fn carry_over(before: Option<&Value>, spec: &mut Value) {
     }
     let is_same_list = before["clusterIPs"] == spec["clusterIPs"] || is_empty(&spec["clusterIPs"]);
     if has_changed && is_same_list {
-        // Clients of one address know the older field only.
+        // Clients of a single address know the older field only.
         if is_unset(&spec["clusterIP"]) {
             remove(spec, "clusterIPs");
         } else {
@@ -132,8 +132,8 @@ pub(super) fn drop_needless(before: &Value, spec: &mut Value) {
     }
 }
 
-/// Returns the faults of a change of a Service's addresses, which stay unless it is or becomes a
-/// name in DNS.
+/// Returns the faults of a change of a Service's addresses, which stay unless the Service is or
+/// becomes a name in DNS.
 pub(crate) fn check(old: &Value, new: &Value) -> Vec<Cause> {
     let (old, new) = (&old["spec"], &new["spec"]);
     let lists = [&old["clusterIPs"], &new["clusterIPs"]];

@@ -51,7 +51,7 @@ fn containers(limit: &Value, object: &mut Value, set: &mut Vec<String>) -> Optio
     for (list, word) in [("containers", "container"), ("initContainers", "init container")] {
         let items = object["spec"].get_mut(list).and_then(Value::as_array_mut);
         for container in items.into_iter().flatten().filter(|item| item.is_object()) {
-            // What the container asks for counts before the defaults of the limit.
+            // The container's own values count before the defaults of the limit.
             let given = container["resources"]["limits"].clone();
             let limits = fill(container, "limits", &limit["default"]);
             fill(container, "requests", &given);

@@ -1,4 +1,4 @@
-//! The size of objects: one that etcd would not take is not stored.
+//! The size of objects: an object that etcd would refuse is not stored.
 //!
 //! The limit of a request's body bounds only the texts that clients send: webhooks, conversions and
 //! managed fields make larger objects of them.
@@ -16,11 +16,11 @@ const LARGEST: usize = 3 << 19;
 const LARGEST_MESSAGE: usize = 2 << 20;
 /// Bytes of a request to etcd besides key and object, about.
 const ENVELOPE: usize = 64;
-/// Factor by which the JSON of a value is at most larger than its memory: control characters are
-/// escaped.
+/// Factor by which the JSON of a value is at most larger than the value's memory: control
+/// characters are escaped.
 const ESCAPED: usize = 6;
 
-/// Checks that an object may be stored under a key. Too large an object loses its managed fields
+/// Checks that an object may be stored under a key. Too large an object loses the managed fields
 /// first, as upstream, unless it was `applied`.
 pub(crate) fn fit(
     kind: &Kind,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::objects;
 
-/// Label and annotation of a Pod with its index.
+/// Label and annotation of a Pod with the index.
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// Returns the index of a Pod.
