@@ -204,7 +204,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| std::fs::rename(&part, path));
     if written.is_err() {
-        // Best effort: the error of the write has to be reported.
+        // Best effort: the error of the write is reported instead.
         drop(std::fs::remove_file(&part));
     }
     written

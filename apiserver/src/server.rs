@@ -142,8 +142,8 @@ impl Builder {
         self
     }
 
-    /// Sets the wall time at the start, in seconds since 1970 which advances with tokio's clock.
-    /// Default: the system's time.
+    /// Sets the wall time at the start, in seconds since 1970; the wall time advances with tokio's
+    /// clock. Default: the system's time.
     #[must_use]
     pub fn epoch(mut self, seconds: i64) -> Self {
         self.epoch = Some(seconds);
@@ -346,7 +346,7 @@ impl ApiServer {
         self.connect_user(User::new(user, groups))
     }
 
-    /// Opens an in-memory connection without a user whose requests bring bearer tokens, or are
+    /// Opens an in-memory connection without a user: the requests bring bearer tokens, or are
     /// anonymous.
     ///
     /// # Errors

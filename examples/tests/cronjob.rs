@@ -1,4 +1,4 @@
-//! The program `cronjob`, run like a new user would, and asked in both versions.
+//! The program `cronjob`, run as by a new user, and asked in both versions.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]

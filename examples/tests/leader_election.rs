@@ -1,5 +1,5 @@
-//! The program `leader_election`, run like a new user would: a leader with an API server, and a
-//! rival beside it.
+//! The program `leader_election`, run as by a new user: a leader with an API server, and a rival
+//! beside it.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]

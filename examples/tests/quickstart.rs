@@ -1,4 +1,4 @@
-//! The program `website`, run like a new user would.
+//! The program `website`, run as by a new user.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! The programs that play a scenario to the end, run like a new user would: with no cluster.
+//! The programs that play a scenario to the end, run as by a new user: with no cluster.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]

@@ -99,7 +99,7 @@ async fn bind(path: &Path) -> io::Result<UnixListener> {
         std::fs::rename(&inner, path)?;
         Ok(listener)
     });
-    // Best effort: the error of the socket has to be reported.
+    // Best effort: the error of the socket is reported instead.
     drop(std::fs::remove_dir_all(&folder));
     made
 }

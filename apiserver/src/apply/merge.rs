@@ -224,7 +224,7 @@ enum Pick<'s> {
 }
 
 /// Returns the order of a merged list: shared items come in the applied order, the others keep
-/// their place relative to the shared ones around these others.
+/// their place relative to the shared items around.
 fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'s>> {
     let mut out = Vec::new();
     let mut shared: VecDeque<&PathElement> =

@@ -30,7 +30,7 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     check_types(request, &updater, &typed_live)?;
     let mut merged = run(request, &updater, &typed_live, &mut managed)?;
     // The objects are compared without managed fields, whose times would always differ, and before
-    // the types drop an empty map because that is a change for its manager.
+    // the types drop an empty map, which is a change for its manager.
     let changed = request.live.is_none() || !path::equal(&typed_live, &merged);
     schema.canonicalize(&mut merged);
     let owner = owner_of(request);

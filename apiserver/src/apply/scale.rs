@@ -2,8 +2,8 @@
 //!
 //! The real server tracks a separate Scale object and carries the Scale's owners over to the
 //! object. That has visible effects: no manager comes to own replicas through an update of `/scale`
-//! without owners, an apply then finds `before-first-apply`, versions read `autoscaling/v1`, and
-//! entries have no time.
+//! while the replicas have no owner, an apply then finds `before-first-apply`, versions read
+//! `autoscaling/v1`, and entries have no time.
 
 // DESIGN.md, 183: Owners of replicas are carried through a Scale
 
@@ -18,7 +18,7 @@ use super::{ApplyRequest, fields};
 
 /// Name of the subresource.
 pub(crate) const NAME: &str = "scale";
-/// Version of the Scale kindin messages.
+/// Version of the Scale kind in messages.
 const VERSION: &str = "autoscaling/v1";
 
 /// The state of an apply of `/scale`: the owners that the apply does not see.

@@ -37,7 +37,7 @@ use workloads::Workloads;
 /// Pieces of work in a row before other tasks of the runtime get their turn.
 const ROUND: usize = 256;
 
-/// Longest wait for work that is due by time, in seconds: a timer has a largest time.
+/// Longest wait for timed work, in seconds: a timer has a largest time.
 const LONGEST: u64 = 24 * 3600;
 
 /// State of all controllers of a server.
@@ -105,7 +105,7 @@ impl Controllers {
         }
     }
 
-    /// Returns the time until work is due by time.
+    /// Returns the time until the next timed work is due.
     fn pause(&self) -> Duration {
         let due = self.workloads.due().unwrap_or(i64::MAX);
         let seconds = due.saturating_sub(self.core.clock.seconds());

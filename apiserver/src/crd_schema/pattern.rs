@@ -35,8 +35,8 @@ pub(crate) struct Pattern {
     source: String,
     /// Budget of all patterns of the definition together.
     budget: Budget,
-    /// `None` for a pattern beyond the limits of the engine or of the definition, which matches no
-    /// text.
+    /// `None` for a pattern beyond the limits of the engine or of the definition; such a pattern
+    /// matches no text.
     regex: Arc<OnceLock<Option<Regex>>>,
 }
 

@@ -36,7 +36,7 @@ fn store(file: DataFile) -> (Store, Writer) {
     (store, Writer::start(file, journal, || {}).unwrap())
 }
 
-/// Opens a file with credentials, in the form of a server.
+/// Opens a file with credentials, as in a server.
 fn opened(folder: &Folder) -> DataFile {
     let mut file = DataFile::open(&folder.file()).unwrap();
     file.keep(Credentials::from([("token".to_owned(), b"t".to_vec())])).unwrap();

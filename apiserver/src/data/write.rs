@@ -104,7 +104,7 @@ pub(super) fn credentials(
     {
         let mut numbers = transaction.open_table(NUMBERS)?;
         numbers.insert(FORMAT, LAYOUT)?;
-        // Made now: a file without objects is read like an empty table.
+        // Made now: a file without objects also has the table.
         drop(transaction.open_table(OBJECTS)?);
         let mut table = transaction.open_table(CREDENTIALS)?;
         for (name, bytes) in credentials {

@@ -130,7 +130,7 @@ impl Faults {
     }
 
     /// Delays each later event of a resource by `lag` after the change; zero ends the delay. The
-    /// state at the begin of a watch, and lists, are not delayed.
+    /// state at the beginning of a watch, and lists, are not delayed.
     pub fn lag_watches(&self, resource: &str, lag: Duration) {
         let mut lags = self.shared.lags.lock();
         if lag.is_zero() {

@@ -28,7 +28,7 @@ pub enum Action {
     ExecuteThenDelay(Duration),
     /// Sets the `Retry-After` header of the answer to this value.
     RetryAfter(String),
-    /// Ends the watch as soon as open.
+    /// Ends the watch as soon as the watch is open.
     CloseWatch,
     /// Starts the watch with an ERROR event of this code and ends the watch.
     FailWatch(u16),

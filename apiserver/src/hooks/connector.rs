@@ -85,7 +85,7 @@ pub trait Connector: Send + Sync + 'static {
 }
 
 /// Connects by TCP, for TLS: the default of a server without a connector. For connectors that
-/// delegate some destinations.
+/// delegate some destinations to this connector.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpConnector;
 
@@ -118,8 +118,8 @@ pub(super) async fn connect(destination: &Destination) -> std::io::Result<Webhoo
     Ok(WebhookStream::tls(stream))
 }
 
-/// Whether connections for others may be made to an address: to addresses of another single host,
-/// as upstream decides for proxies.
+/// Whether connections for others may be made to an address: to an address of a single host other
+/// than this machine, as upstream decides for proxies.
 pub(crate) fn is_allowed(ip: IpAddr) -> bool {
     // `::ffff:127.0.0.1` reaches the same host as `127.0.0.1`.
     let ip = ip.to_canonical();

@@ -34,7 +34,7 @@ pub(crate) enum Payload {
 impl std::fmt::Debug for Payload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            // The length only because a body may be a Secret, or a token.
+            // The length only, because a body may be a Secret, or a token.
             Self::Whole(bytes) => {
                 f.debug_tuple("Whole").field(&bytes.as_ref().map_or(0, Bytes::len)).finish()
             }
@@ -69,7 +69,7 @@ pub(crate) struct Feed {
     pub(crate) watcher: Watcher,
     /// Kind of the objects.
     pub(crate) kind: Arc<Kind>,
-    /// The server for the clock: tables show ages.
+    /// The server, for the clock: tables show ages.
     pub(crate) core: Arc<Core>,
     /// Shape of the objects.
     pub(crate) accepted: Accepted,
@@ -81,7 +81,7 @@ pub(crate) struct Feed {
     pub(crate) framing: Framing,
     /// Whether an event has been written; only the first table carries the column headings.
     pub(crate) begun: bool,
-    /// Counts the watch while running.
+    /// Counts the watch while the watch runs.
     pub(crate) _watching: Watching,
 }
 

@@ -317,7 +317,7 @@ pub(crate) fn decode_options(
     }
 }
 
-/// Parses an object in protobuf whose kind is that of the path unless the object names another.
+/// Parses an object in protobuf; the kind is that of the path, unless the object names another.
 fn parse_protobuf(kind: &Kind, subresource: &str, bytes: &[u8]) -> Result<Body, ApiError> {
     let served = &kind.served;
     let (version, name) = match kind.subresource(subresource) {

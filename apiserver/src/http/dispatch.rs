@@ -62,7 +62,7 @@ pub(crate) async fn run(
             answer
         }
         Err(error) => {
-            // The reply is made here, and not by the caller so that a failure keeps the warnings.
+            // The reply is made here, and not by the caller, so that a failure keeps the warnings.
             warnings.extend(error.warnings().iter().cloned());
             let failure = Reply::failure(&error, codec::preferred(headers));
             return Ok(Reply { warnings, ..failure });

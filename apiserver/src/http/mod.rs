@@ -48,8 +48,8 @@ use socket::Upgrading;
 pub(crate) use authenticate::Authentication;
 pub(crate) use connection::{Connections, OpenConnection};
 
-/// Longest time from the begin of a connection, or of the last answer over HTTP/1.1, to the end of
-/// the next request's headers; as upstream closes idle connections.
+/// Longest time from the beginning of a connection, or of the last answer over HTTP/1.1, to the end
+/// of the next request's headers; as upstream closes idle connections.
 const HEADERS: Duration = Duration::from_secs(90);
 /// Most bytes of the headers of a request over HTTP/1.1.
 const MOST_HEADERS: usize = 128 * 1024;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Verb of a request, in the names of authorization, faults and the log of requests.
+/// Verb of a request, in the spelling of authorization, faults and the log of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     /// Reads an object.

@@ -412,7 +412,7 @@ fn unqualified_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
 
 /// Restores the fields that a writer may not change.
 pub(crate) fn restore(old: &Value, new: &mut Value) {
-    // A uid that the client names is kept because a wrong uid must be reported.
+    // A uid that the client names is kept, because a wrong uid must be reported.
     if text(new, "uid").is_empty() {
         copy(old, new, "uid");
     }

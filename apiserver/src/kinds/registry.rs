@@ -106,7 +106,7 @@ impl Table {
 impl Registry {
     /// Returns a registry of the built-in kinds.
     pub(crate) fn new() -> Self {
-        // Shared by all servers of a process because its construction costs more than a short run
+        // Shared by all servers of a process, because its construction costs more than a short run
         // of a test.
         static BUILTIN: OnceLock<Arc<Table>> = OnceLock::new();
         let builtin = || Arc::new(Table::of(builtin::kinds().into_iter().map(Arc::new).collect()));

@@ -71,8 +71,8 @@ pub(super) fn storage(kind: &str, object: &mut Value) {
     }
 }
 
-/// Fills in the defaults of a `LimitRange`: the default of a container is the maximum, and the
-/// default request is the default, or its minimum.
+/// Fills in the defaults of a `LimitRange`: the default of a container is its maximum, and the
+/// default request is that default, or the minimum.
 pub(super) fn limits(object: &mut Value) {
     for limit in items(child(object, "spec"), "limits") {
         if limit["type"] != "Container" {

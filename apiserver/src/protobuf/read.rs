@@ -38,7 +38,7 @@ impl<'a> Envelope<'a> {
             match number {
                 1 => envelope.read_type(piece.bytes("TypeMeta")?)?,
                 2 => envelope.raw = piece.bytes("Raw")?,
-                // The object is read as protobufwhatever these fields say, as upstream does.
+                // The object is read as protobuf, whatever these fields say, as upstream does.
                 3 => drop(piece.bytes("ContentEncoding")?),
                 4 => drop(piece.bytes("ContentType")?),
                 _ => piece.skip()?,

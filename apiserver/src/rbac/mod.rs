@@ -2,7 +2,7 @@
 //!
 //! Every decision reads the store, so a binding counts from the moment when the write was answered.
 //! Members of `system:masters` may do everything. `verbs::admit::grants` keeps users from granting
-//! more rights than held.
+//! more rights than they have.
 
 pub(crate) mod defaults;
 mod rules;

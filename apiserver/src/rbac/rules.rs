@@ -61,7 +61,7 @@ pub(super) fn is_about(subject: &Value, user: &User, namespace: &str) -> bool {
         Some("User") => user.name == name,
         Some("Group") => user.groups.iter().any(|group| group == name),
         Some("ServiceAccount") => {
-            // A service account without a namespace is in the binding's.
+            // A service account without a namespace is in the binding's namespace.
             let own = subject["namespace"].as_str().filter(|own| !own.is_empty());
             let namespace = own.unwrap_or(namespace);
             let account = user.name.strip_prefix("system:serviceaccount:");

@@ -30,7 +30,7 @@ pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;
 
 /// A stored object; immutable.
 pub(crate) struct Object {
-    /// The whole objectin the storage version, with the resourceVersion.
+    /// The whole object in the storage version, with the resourceVersion.
     pub(crate) value: Value,
     /// Revision of the write that made this state.
     pub(crate) revision: u64,

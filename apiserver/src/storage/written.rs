@@ -1,8 +1,8 @@
 //! Collection of the writes that a piece of work makes, for the audit log; and the user behind
 //! them, for an observer.
 //!
-//! Verbs run on a single thread from begin to end, so the collection belongs to the thread: no verb
-//! has to pass writes on.
+//! Verbs run on a single thread from beginning to end, so the collection belongs to the thread: no
+//! verb has to pass writes on.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -100,7 +100,7 @@ fn names(addr: IpAddr) -> Result<Vec<SanType>, rcgen::Error> {
     Ok(names)
 }
 
-/// Returns the parameters of an authority. They do not change because the issuer is made from them
+/// Returns the parameters of an authority. They do not change, because the issuer is made from them
 /// again.
 fn own_params() -> CertificateParams {
     let mut own = params("windlass-apiserver-ca", None);

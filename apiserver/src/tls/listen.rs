@@ -61,7 +61,7 @@ pub(crate) async fn listen(
     let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(clients.clone())?));
     let reached = reached(local);
     let kubeconfig = kubeconfig::write(&format!("https://{reached}"), authority, token, more);
-    // Before the first client because that client may look for the address at once.
+    // Before the first client, because that client may look for the address at once.
     bootstrap::advertise(&core, reached);
     tokio::spawn(accept(core, listener, acceptor, clients));
     Ok(Listening { addr: local, kubeconfig })
@@ -115,7 +115,7 @@ async fn accept(
     let socket = Socket { core, acceptor, clients, connections: Arc::default(), slots };
     let mut pause = Duration::from_millis(5);
     loop {
-        // The connection first: an idle connection is cut only for a present one.
+        // The connection first: an idle connection is cut only for a connection that is present.
         let next = async {
             let accepted = listener.accept().await;
             let slot = if accepted.is_ok() { socket.slot().await } else { None };
@@ -175,7 +175,7 @@ async fn serve(socket: Socket, stream: TcpStream, _slot: OwnedSemaphorePermit) {
         },
     };
     let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
-    // By the clock of the server which also dates the certificates that a signer issues.
+    // By the clock of the server, which also dates the certificates that a signer issues.
     let now = Duration::from_secs(u64::try_from(core.clock.seconds()).unwrap_or(0));
     let identity = clients.identity(certificates, UnixTime::since_unix_epoch(now));
     serve_socket(core, stream, identity, cut, &connection).await;

@@ -32,7 +32,7 @@ pub(crate) fn run(core: &Core) {
 /// Writes the address of the server: Endpoints and `EndpointSlice` of the Service `kubernetes`, and
 /// the Service's target port.
 ///
-/// A loopback address is written as well because clients on this machine reach that address;
+/// A loopback address is written as well, because clients on this machine reach that address;
 /// kube-apiserver, whose clients are on other machines, refuses to advertise a loopback address.
 pub(crate) fn advertise(core: &Core, addr: SocketAddr) {
     let (ip, port) = (addr.ip().to_string(), addr.port());

@@ -205,7 +205,7 @@ fn store(
 ) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
     let name = meta::text(&object, "name").to_owned();
-    // Kept until the Service is stored because another Service could choose the same free address.
+    // Kept until the Service is stored, because another Service could choose the same free address.
     let reservation = addresses::assign(core, call, None, &mut object)?;
     let mut causes = check(call, &object);
     if causes.is_empty() {

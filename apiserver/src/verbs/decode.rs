@@ -206,7 +206,7 @@ fn embedded_fault(call: &Call, object: &mut Value) -> Option<String> {
     fault
 }
 
-/// Returns the complaints about a custom resource of another version whose schema is not known, so
+/// Returns the complaints about a custom resource of another version, whose schema is not known, so
 /// that all fields are unknown.
 fn foreign_fields(call: &Call, object: &Value) -> Vec<String> {
     let fields = object.as_object().filter(|_| foreign_version(call, object));

@@ -86,7 +86,7 @@ fn check_field(kind: &Kind, field: &str) -> Result<(), ApiError> {
     }))
 }
 
-/// Returns the value of a field for selectors which for some fields lies elsewhere than the name
+/// Returns the value of a field for selectors, which for some fields lies elsewhere than the name
 /// says.
 fn selectable(stored: &Value, field: &str) -> String {
     match field {
@@ -223,7 +223,7 @@ pub(crate) fn list(
 pub(crate) struct Page {
     /// The objects, in the order of the list.
     pub(crate) held: Vec<Arc<Object>>,
-    /// Metadata of the list: the version, and the begin of the next page.
+    /// Metadata of the list: the version, and the beginning of the next page.
     pub(crate) metadata: Value,
 }
 

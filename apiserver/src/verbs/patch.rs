@@ -153,8 +153,8 @@ fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value,
         Form::Json => patch::json(held, body).map_err(refused),
         Form::Strategic => {
             let patched = patch::strategic(fields::types(call), held, body).map_err(refused);
-            // The result is read into the kind's own type so that a patch of the kind has no
-            // effect.
+            // The result is read into the kind's own type, so that a change of the kind by a patch
+            // has no effect.
             patched.map(|mut patched| {
                 for field in ["kind", "apiVersion"] {
                     patched[field] = held[field].clone();

@@ -110,7 +110,7 @@ impl SentVersion {
         self.0.is_some()
     }
 
-    /// Checks that the version is present; without a version the kind must allow unconditional
+    /// Checks that the version is current; without a version the kind must allow unconditional
     /// updates.
     pub(crate) fn check(&self, call: &Call, held: &Value) -> Result<(), ApiError> {
         match self.0 {
@@ -190,7 +190,7 @@ fn attempt(
     let applied = matches!(next, NextState::Apply(_));
     let mut object = prepared(core, call, shown, next)?;
     admit::grants::check(core, call, Some(shown), &object)?;
-    // Kept until the Service is stored because another Service could choose the same free address.
+    // Kept until the Service is stored, because another Service could choose the same free address.
     let reservation = addresses::assign(core, call, Some(shown), &mut object)?;
     let (mut causes, mut warnings) = check(call, shown, &object);
     decode::forget_empty_data(kind, &mut object);
@@ -249,8 +249,7 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
         NextState::Update(object) => (object, false),
         NextState::Apply(object) => (object, true),
     };
-    // Upstream lets managers own all that clients send to these endpoints, although little is
-    // written.
+    // Upstream lets managers own all that they send to these endpoints, although little is written.
     let owns_all = matches!(call.subresource.as_str(), "ephemeralcontainers" | "resize")
         || call.subresource.is_empty() && call.kind.is("", "namespaces");
     // As sent by the client: the endpoint may drop the parts that do not have the type.

@@ -271,7 +271,7 @@ impl Watcher {
     /// Waits for the next event, before conversion. Cancel safe.
     async fn next_change(&mut self) -> Option<Event> {
         loop {
-            // A paused watch still ends while only events are held back.
+            // A paused watch still ends: only events are held back.
             if !self.tap.paused() || self.over {
                 if let Some(event) = self.take() {
                     return Some(event);

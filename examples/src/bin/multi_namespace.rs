@@ -58,7 +58,7 @@ fn operator(client: Client, teams: &[&str], sender: mpsc::Sender<String>) -> Man
 async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("multi-namespace").await?;
     let client = cluster.client();
-    // Team c comes first, and gets no greeting because its namespace is not watched.
+    // Team c comes first, and gets no greeting, because its namespace is not watched.
     for team in ["team-c", "team-a", "team-b"] {
         let namespace = object!(Namespace { metadata: { name: team } });
         client.all().create(&namespace).await?;

@@ -5,8 +5,8 @@
 //! cargo run --bin mysql_schema
 //! ```
 //!
-//! The program serves a cluster and a database server , crashes the operator between the creation
-//! of a schema and the record of that creation, prints the rest of the story, and ends without a
+//! The program serves a cluster and a database server, crashes the operator between the creation of
+//! a schema and the record of that creation, prints the rest of the story, and ends without a
 //! signal.
 
 use std::collections::BTreeMap;

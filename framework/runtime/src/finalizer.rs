@@ -70,8 +70,8 @@ pub(crate) async fn add_to<K: Resource>(
 
 /// Removes `finalizer` from `object`, or from the newest version if another writer changed it.
 ///
-/// An objectthat is gone is no error, and neither is a finalizer that is gone. Returns the object
-/// in its final state, if the object still exists.
+/// An object that is gone is no error, and neither is a missing finalizer. Returns the object as
+/// left by the call, if the object still exists.
 ///
 /// At most 4 attempts, each based on the newest version. Finalizers of others are never touched.
 ///

@@ -46,7 +46,7 @@ impl OwnerMark {
         Self { uid: uid.to_owned(), text }
     }
 
-    /// Whether an object carries this mark with both parts.
+    /// Whether an object carries this mark, with both parts.
     pub(crate) fn is_on(&self, metadata: &ObjectMeta) -> bool {
         let label = metadata.labels.as_ref().and_then(|labels| labels.get(OWNER_UID));
         let annotations = metadata.annotations.as_ref();
@@ -83,7 +83,7 @@ impl<'a> MarkedOwner<'a> {
         is_whole.then_some(owner)
     }
 
-    /// Whether the owner has that kind and keywhatever the uid.
+    /// Whether the owner has that kind and key, whatever the uid.
     pub(crate) fn is_named(&self, info: &ResourceInfo, key: &ObjectKey) -> bool {
         self.kind == kind_of(info) && self.path == path_of(key)
     }

@@ -198,7 +198,7 @@ fn private() -> TokenStream {
     quote!(::windlass::__private)
 }
 
-/// Returns the typein the form in which a request carries it.
+/// Returns the type in the form in which a request carries it.
 fn type_(vis: &Visibility, apply: &Ident, doc: &str) -> TokenStream {
     let p = private();
     quote! {

@@ -36,7 +36,7 @@ fn rollouts(model: &Model<'_>, errors: &mut Errors) {
     }
 }
 
-/// An external resource is no object and has neither a kind that may be missing nor an owner.
+/// An external resource is no object, and has neither a kind that may be missing nor an owner.
 fn externals(model: &Model<'_>, errors: &mut Errors) {
     for node in model.nodes.iter().filter(|node| node.is_external()) {
         if node.is_bulk {

@@ -287,7 +287,7 @@ fn node(node: &Node, by: &syn::Type) -> TokenStream {
     }
 }
 
-/// Generates the grants of the controller which owns every kind of the main graph.
+/// Generates the grants of the controller, which owns every kind of the main graph.
 ///
 /// Without the bound two graphs with one kind would implement a trait twice. The bound is about an
 /// associated type, so that within each impl the other bound is known not to hold, and has a

@@ -76,7 +76,7 @@ impl<'a> Model<'a> {
 }
 
 impl Node {
-    /// Whether the field is an external resource whose type is a provider, and no kind.
+    /// Whether the field is an external resource: the type is a provider, and no kind.
     pub(super) fn is_external(&self) -> bool {
         self.attrs.external.is_some()
     }

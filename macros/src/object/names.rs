@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Names in the sources of k8s-openapi whose readers match `"hostIP" => Field::Key_host_ip`.
+    /// Names in the sources of k8s-openapi, whose readers match `"hostIP" => Field::Key_host_ip`.
     fn names_of(folder: &Path, found: &mut BTreeMap<String, String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

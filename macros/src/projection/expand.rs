@@ -391,7 +391,7 @@ fn writer(
     }
 }
 
-/// Generates the impls of the struct itselfthrough the root node, which comes last.
+/// Generates the impls of the struct itself, through the root node, which comes last.
 fn serde_impls(model: &Model, root: usize) -> TokenStream {
     let p = private();
     let ident = &model.ident;

@@ -184,7 +184,7 @@ impl OfField {
     }
 }
 
-/// Calls `read` for each word in `#[serde(…)]`, which returns whether the word is known.
+/// Calls `read` for each word in `#[serde(…)]`; `read` returns whether the word is known.
 fn each(attributes: &[Attribute], mut read: impl FnMut(&ParseNestedMeta<'_>) -> syn::Result<bool>) {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         // Faults of the syntax are reported by serde.

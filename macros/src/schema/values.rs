@@ -278,7 +278,7 @@ fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> 
     Err(syn::Error::new(text.span, format!("the API server refuses this pattern: {error}")))
 }
 
-/// Formats that the API server checks while it ignores others.
+/// Formats that the API server checks; it ignores others.
 const FORMATS: &[&str] = &[
     "bsonobjectid",
     "byte",

@@ -71,7 +71,7 @@ pub(super) struct Workloads {
     times: BTreeSet<(i64, Key)>,
     /// Failures in a row of keys whose work failed.
     failures: BTreeMap<Key, u32>,
-    /// Keys whose creations wait for webhooks; at most a task of `calls` each.
+    /// Keys whose creations wait for webhooks; at most one task of `calls` each.
     asked: BTreeSet<Key>,
     /// Answers for the next look at a key.
     answered: BTreeMap<Key, Answered>,

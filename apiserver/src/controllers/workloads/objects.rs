@@ -46,7 +46,8 @@ pub(super) fn call(
     super::super::call(core, &kind, namespace, name).ok_or_else(ApiError::no_resource)
 }
 
-/// Returns the objects of a namespace, or of all if empty, in order of names.
+/// Returns the objects of a namespace, or of all namespaces if the name is empty, in order of
+/// names.
 pub(super) fn list(core: &Core, resource: Resource, namespace: &str) -> Vec<Arc<Object>> {
     let Some(kind) = core.kind(resource.0, resource.1) else { return Vec::new() };
     let (snapshot, _) = core.store.snapshot(&kind.storage);
@@ -207,7 +208,7 @@ pub(super) fn note_again(core: &Core, about: &Value, note: Note<'_>, message: &s
     }
 }
 
-/// Returns the beginning of a message, as long as upstream's because a webhook may explain a
+/// Returns the beginning of a message, as long as upstream's, because a webhook may explain a
 /// refusal at any length.
 fn shortened(message: &str) -> String {
     message.chars().take(LONGEST_MESSAGE).collect()

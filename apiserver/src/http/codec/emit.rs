@@ -369,7 +369,7 @@ fn order(a: &str, b: &str) -> Ordering {
         (true, false) => return Ordering::Greater,
         (false, false) => {}
     }
-    // A zero counts inside of a number, and not at the begin.
+    // A zero counts inside of a number, and not at the beginning.
     let before = a[..at].iter().rev().take_while(|c| c.is_ascii_digit());
     let starts = (x == '0' || y == '0') && before.clone().any(|c| *c != '0');
     let number = |chars: &[char]| {

@@ -27,7 +27,7 @@ impl Upgrading {
     }
 }
 
-/// Returns no token because a token could stand among the subprotocols of a WebSocket only.
+/// Returns no token, because a token could stand among the subprotocols of a WebSocket only.
 pub(super) fn token(_request: &Parts) -> Result<Option<(String, String)>, ApiError> {
     Ok(None)
 }

@@ -22,7 +22,7 @@ fn is_request(call: &Call) -> bool {
     call.kind.is(GROUP, "certificatesigningrequests")
 }
 
-/// Writes the user of a new request in place of the client's values.
+/// Writes the user of a new request into the request, in place of the client's values.
 pub(crate) fn enter(call: &Call, object: &mut Value) {
     if !is_request(call) {
         return;

@@ -229,7 +229,7 @@ fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
 
 /// Checks the options of a request for a log.
 fn check_log(call: &Call, query: &Query) -> Result<(), ApiError> {
-    // Read before anything is judged because a request with a text in place of a number is invalid.
+    // Read before anything is judged: a request with a text in place of a number is invalid.
     for key in ["limitBytes", "sinceSeconds", "tailLines"] {
         query.integer(key)?;
     }

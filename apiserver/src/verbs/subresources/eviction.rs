@@ -223,7 +223,7 @@ fn check(budget: &Value) -> Result<(), ApiError> {
         let about = About { group: "policy", kind: "poddisruptionbudget", name };
         Err(ApiError::forbidden(about, why))
     };
-    // The budget's status describes an earlier spec whose numbers cannot be trusted yet.
+    // The budget's status describes an earlier spec: the status's numbers cannot be trusted yet.
     if count("observedGeneration") < meta::generation(budget) {
         return Err(ApiError::too_many(REFUSED, 10).because(processing(name)));
     }

@@ -2,9 +2,9 @@
 //!
 //! The reconciled kind of a controller lives in the operator's own cluster. Other watched kinds may
 //! live in other clusters: [`ControllerBuilder::watches_in`](super::ControllerBuilder::watches_in).
-//! A [`Cluster`] is made once and given to the manager, which fills the caches; a cluster is kept
-//! by the controllers that use the cluster. Writes to the cluster require the operator's lease, as
-//! all writes do.
+//! A [`Cluster`] is made once and given to the manager, which fills the caches; the controllers
+//! that use the cluster keep it. Writes to the cluster require the operator's lease, as all writes
+//! do.
 //!
 //! Not included: clusters that come and go, and controllers whose reconciled kind is in another
 //! cluster.

@@ -19,8 +19,8 @@
 //! attempt with finalizer, steps and task; `run` starts and stops all these parts; `builder`
 //! collects the settings.
 //!
-//! Invariants: one object is reconciled by at most a single worker at a time; a key that is added
-//! during the key's reconcile is reconciled once more; a lost in-memory state costs requests or a
+//! Invariants: one object is reconciled by at most one worker at a time; a key that is added during
+//! the key's reconcile is reconciled once more; a lost in-memory state costs requests or a
 //! superfluous reconcile, never correctness.
 
 // DESIGN.md, 111: The controller is layers of folders

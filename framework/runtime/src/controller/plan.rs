@@ -2,7 +2,7 @@
 //! options of each reconcile. The builder writes the plan; a run and the run's reconciles read it.
 //!
 //! Nothing here changes after [`build`](super::ControllerBuilder::build): all runs of a controller,
-//! in all terms of leadership, share a plan without a lock.
+//! in all terms of leadership, share one plan without a lock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -40,7 +40,7 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) drives: Vec<DrivesFn<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
-    /// The permissions among them that were asked for by `can(…)` a verb each, with the texts.
+    /// The permissions among them that were asked for by `can(…)`, a verb each, with the texts.
     pub(super) asked: Vec<(String, Rule)>,
     /// Watches, in the order of the builder's calls; attached once, before the caches start.
     pub(super) sources: Vec<Source>,

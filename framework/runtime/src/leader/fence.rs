@@ -1,4 +1,4 @@
-//! A fence in the API serverthat refuses writes of a process that does not hold the lease.
+//! A fence in the API server that refuses writes of a process that does not hold the lease.
 //!
 //! The gate is asked before a write is sent. The gate cannot notice that a process is suspended
 //! between the gate's answer and the socket for longer than the margin allows, nor a program that

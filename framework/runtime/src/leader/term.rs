@@ -32,7 +32,7 @@ pub struct Term {
     finish: CancellationToken,
     /// Cancelled when another process asks for the lease.
     asked: CancellationToken,
-    /// Closes the gatehowever the term ends.
+    /// Closes the gate, however the term ends.
     guard: TermGuard,
     /// Dropped last: only then may the next campaign begin.
     _permit: OwnedSemaphorePermit,
@@ -142,7 +142,7 @@ impl Term {
     }
 
     /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
-    /// back, so that another replica leads within seconds otherwise the Lease is left to expire.
+    /// back, so that another replica leads within seconds; otherwise the Lease is left to expire.
     ///
     /// The Lease is left to expire, too, when the server may still execute a write of this process
     /// in 2 s: a write that was sent and then given up by the caller, lost with the connection, or

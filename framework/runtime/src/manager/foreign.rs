@@ -93,7 +93,7 @@ pub(super) fn missing(
         match loss {
             MissingPart::Pruned(text) => missing.pruned.push(text),
             MissingPart::Part { text, is_feature: true } => missing.absent.push(text),
-            // Names and versions are compared before because this program cannot work with others.
+            // Names and versions are compared before, because this program cannot work with others.
             MissingPart::Part { .. } => {}
             MissingPart::Retyped { path, from, to, version } => {
                 missing.absent.push(format!("{path} as {from} (there it is {to}) of {version}"));

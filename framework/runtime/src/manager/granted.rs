@@ -18,7 +18,7 @@ impl Manager {
         manifests::roles(self, options)
     }
 
-    /// Returns the grants of all controllersin the form of `can(…)`, each with a rule of a single
+    /// Returns the grants of all controllers in the form of `can(…)`, each with a rule of a single
     /// verb.
     #[doc(hidden)]
     pub fn grants(&self) -> Vec<(String, Rule)> {

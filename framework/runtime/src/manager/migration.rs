@@ -126,7 +126,7 @@ impl StorageMigration {
         Ok(migration)
     }
 
-    /// Migrates the kindsin sequence.
+    /// Migrates the kinds in sequence.
     ///
     /// # Errors
     /// Errors of the API server; [`ErrorKind::Conflict`] when a definition changes its storage

@@ -336,8 +336,7 @@ impl Manager {
     /// Sets the cache options of the kind `K`: the form, the selection of objects, and whether the
     /// operator can work without the cache. Set for a kind twice, the options must be equal.
     ///
-    /// The [printed roles](Self::manifests) grant reading the kind, even if no controller uses the
-    /// kind.
+    /// The [printed roles](Self::manifests) grant reading the kind, also if no controller uses it.
     ///
     /// ```no_run
     /// # extern crate windlass_runtime as windlass;
@@ -562,8 +561,8 @@ impl Manager {
     }
 
     /// Returns the rights to fill the caches that have options, and to report objects of theirs
-    /// that cannot be decoded. No controller need use such a kind: informers of such a kind are
-    /// requested by name.
+    /// that cannot be decoded. No controller need use such a kind; its informers are requested by
+    /// name.
     fn cache_rules(&self) -> impl Iterator<Item = Rule> {
         let read = self.caches.iter().flat_map(|(info, _)| rbac::watched_rules(info));
         let events = if self.caches.is_empty() { Vec::new() } else { rbac::event_rules() };

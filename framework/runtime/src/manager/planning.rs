@@ -89,7 +89,7 @@ impl Manager {
     ///
     /// The manager must be built with
     /// [`Client::dry_run`](windlass_client::client::Client::dry_run), so that reconcilers that keep
-    /// a client write nothing either. Another cluster needs such a client, too because writes to
+    /// a client write nothing either. Another cluster needs such a client, too, because writes to
     /// that cluster are refused otherwise, and are not in the plan in either case. Leader election,
     /// runnables, triggers, tasks of objects, Events and servers play no part. Calls of systems
     /// outside of Kubernetes are made, unless the reconciler asks

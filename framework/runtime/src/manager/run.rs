@@ -147,7 +147,7 @@ pub(super) fn start(mut manager: Manager) -> Running {
         }
         tokio::select! {
             biased;
-            // The second signal drops the stagesat any point.
+            // The second signal drops the stages at any point.
             () = now.cancelled() => Ok(Exit::Cut),
             outcome = operator.run() => outcome,
         }
@@ -265,7 +265,7 @@ impl Operator {
         }
     }
 
-    /// Binds the addresses of probes and metricsand serves them; by a single server if the
+    /// Binds the addresses of probes and metrics, and serves them: by a single server if the
     /// addresses are equal.
     async fn open_servers(&self, servers: &mut JoinSet<()>) -> Result<(), Error> {
         let registry = self.client.environment().metrics.clone();

@@ -42,7 +42,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Time that later stages wait for the start of awaited runnables.
 const STARTED_WITHIN: Duration = Duration::from_secs(10);
-/// Time after which a runnable has recovered and the next failure counts as the first.
+/// Time after which a runnable has recovered: the next failure counts as the first.
 const RECOVERED: Duration = Duration::from_secs(300);
 
 /// Result of a call of the work.
@@ -261,7 +261,7 @@ impl Runnable {
     /// # Cancel safety
     /// The future is dropped if unfinished by the end of the drain.
     /// # Errors
-    /// The work's failure, which may be any error by `?` is logged and followed by a restart.
+    /// The work's failure, which may be any error by `?`, is logged and followed by a restart.
     pub fn new<F, R>(name: impl Into<String>, work: F) -> Self
     where
         F: Fn(RunContext) -> R + Send + Sync + 'static,
@@ -315,7 +315,7 @@ impl Runnable {
         self
     }
 
-    /// Adds checks to the readiness of the operator. `checks` is called for each probe and reads
+    /// Adds checks to the readiness of the operator. `checks` is called for each probe: it reads
     /// state, and does not wait.
     ///
     /// controller-runtime's `mgr.AddReadyzCheck`.

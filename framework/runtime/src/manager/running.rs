@@ -22,7 +22,8 @@ use windlass_core::error::{Error, ErrorKind};
 /// Time between two readings of the checks by `wait_ready`.
 const READY_PERIOD: Duration = Duration::from_millis(100);
 
-/// An operator that runs in the background whose drop stops everything at once, as a crash would.
+/// An operator that runs in the background; dropping this value stops everything at once, as a
+/// crash would.
 ///
 /// ```no_run
 /// # extern crate windlass_runtime as windlass;

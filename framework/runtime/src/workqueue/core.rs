@@ -151,7 +151,7 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Adds `key` with the hash; merges the add with earlier ones of the same key. The key or
-    /// another one may stay in the argument; which is to be dropped outside of locks.
+    /// another one may stay in the argument; that key is to be dropped outside of locks.
     pub(super) fn add_hashed(
         &mut self,
         (hash, key): &mut (u64, Option<T>),
@@ -377,9 +377,9 @@ impl<T: Eq + Clone> Core<T> {
         Some(key)
     }
 
-    /// Ends the work on a key in the common case: success, did not fail before and was not added
-    /// again meanwhile. Returns the time that it was in work; `None`, without a change, in all
-    /// other cases.
+    /// Ends the work on a key in the common case: the work succeeded, and the key did not fail
+    /// before and was not added again meanwhile. Returns the time that it was in work; `None`,
+    /// without a change, in all other cases.
     #[inline(always)]
     pub(super) fn finish_plain(&mut self, ticket: Ticket, now: Nanos) -> Option<Nanos> {
         let slot = self.slots.get(ticket);

@@ -59,8 +59,8 @@ impl QueueSettings {
     }
 
     /// Sets the time after which a key is no longer passed over because of low
-    /// [priority](super::Priority): from then on a turn of four goes to the key that has waited the
-    /// longest. Default: 10 s.
+    /// [priority](super::Priority): from then on one of four turns goes to the key that has waited
+    /// the longest. Default: 10 s.
     pub fn ageing(mut self, ageing: Duration) -> Self {
         self.ageing = ageing;
         self

@@ -35,7 +35,7 @@ impl fmt::Debug for DelayTimer {
     }
 }
 
-/// A waker that is no longer needed, to be dropped outside of locks because a waker may hold the
+/// A waker that is no longer needed, to be dropped outside of locks, because a waker may hold the
 /// last reference to a task.
 pub(super) type StaleWaker = Option<Waker>;
 
@@ -118,8 +118,8 @@ impl Waiters {
                 *stale = Some(std::mem::replace(known, waker.clone()));
                 return waiter;
             }
-            // The worker has checked the queue and found no key and the worker's wake-up is no
-            // longer in flight.
+            // The worker has checked the queue and found no key: the worker's wake-up is no longer
+            // in flight.
             WaiterState::Notified => self.notified -= 1,
             WaiterState::Free => {}
         }

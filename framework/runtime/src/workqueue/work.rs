@@ -166,8 +166,7 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self
     }
 
-    /// Ends the work with a failure: the key is requeued after `delay`and the backoff does not
-    /// grow.
+    /// Ends the work with a failure: the key is requeued after `delay`; the backoff does not grow.
     pub fn retry_after(self, delay: Duration) {
         self.finish(Completion::RetryAfter(delay));
     }

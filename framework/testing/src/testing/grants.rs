@@ -43,7 +43,7 @@ const KEPT_AT_ALL: usize = 2 * KEPT;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrantReport {
-    /// Grants that no request used in the form of `can(…)`: `get Secret["tls"]`. A verb each.
+    /// Grants that no request used, in the form of `can(…)`: `get Secret["tls"]`. A verb each.
     pub unused: Vec<String>,
     /// Grants that a request needed and the operator does not have, as `can(…)` would have them.
     pub missing: Vec<String>,

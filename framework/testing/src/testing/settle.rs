@@ -72,7 +72,7 @@ pub(super) struct OperatorAccess {
     pub(super) rules: Vec<AllowedRule>,
 }
 
-/// Fails the test whose operator reconciles without end on drop.
+/// Fails, on drop, the test whose operator reconciles without end.
 #[derive(Debug)]
 struct Watched {
     /// Controllers of the operator; empty once a report was made or is not wanted.
@@ -119,7 +119,7 @@ impl Deref for RunningOperator {
 }
 
 impl RunningOperator {
-    /// Wraps an operator that was started whose controllers are watched from now on.
+    /// Wraps an operator that was started; the controllers are watched from now on.
     pub(super) fn new(running: Running, access: OperatorAccess) -> Self {
         let watched = Watched { controllers: running.controllers() };
         Self { running, watched, access }
@@ -379,8 +379,7 @@ pub(super) async fn differences(client: &Client, view: &CacheView) -> Vec<String
             Ok(list) => list.items,
             // A kind that is not served has no objects.
             Err(error) if error.is_not_found() => Vec::new(),
-            // An unreachable server settles no operator and its error is the reason that is
-            // reported.
+            // An unreachable server settles no operator: the error is the reason that is reported.
             Err(error) => return vec![format!("cache {}: {error}", view.info)],
         };
         for object in &items {

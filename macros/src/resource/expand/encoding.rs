@@ -123,8 +123,8 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
 }
 
 /// Returns the values for absent fields of a status of that type. The presence of a `Default` is
-/// found by method resolution: the method of `Of<T>` comes first, if present, that is before that
-/// of `&Of<T>`.
+/// found by method resolution: the method of `Of<T>`, if there is one, comes before that of
+/// `&Of<T>`.
 pub(super) fn missing(status: &Type) -> TokenStream {
     let p = private();
     quote!({

@@ -7,7 +7,7 @@ use super::super::objects;
 use crate::core::Core;
 use crate::kinds::meta;
 
-/// Most events in the store with which further ones of Pods are written, since events are never
+/// Most events in the store with which further events of Pods are written, since events are never
 /// deleted.
 const MOST: usize = 5000;
 

@@ -121,7 +121,7 @@ async fn a_webhook_sees_no_state_that_is_not_in_the_data_file_yet() {
     assert_eq!(deletion.await.unwrap(), 200);
 }
 
-/// Lets other tasks run until no task continues alone.
+/// Lets other tasks run until every task is idle.
 async fn idle() {
     for _ in 0..200 {
         tokio::task::yield_now().await;

@@ -328,7 +328,7 @@ fn number_of_indexes(text: &str, completions: i64) -> Result<i64, String> {
 
 /// Appends the faults of a `CronJob`.
 pub(super) fn cron_job(object: &Value, causes: &mut Vec<Cause>) {
-    /// Longest name because the names of Jobs end with a number.
+    /// Longest name: the names of the Jobs end with a number.
     const LONGEST: usize = 52;
     let spec = &object["spec"];
     let name = meta::text(object, "name");

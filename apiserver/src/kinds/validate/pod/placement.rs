@@ -212,7 +212,7 @@ pub(super) fn spread(list: &Value, at: &str, causes: &mut Vec<Cause>) {
             let why = "must not be specified when labelSelector is not set";
             causes.push(forbidden_field(&format!("{at}.matchLabelKeys"), why));
         }
-        // The fault stands at the first, upstream too.
+        // The fault stands at the first occurrence, as upstream.
         if !seen.insert((key, action)) {
             let at = at.replace(&format!("[{index}]"), &format!("[{}]", index.saturating_sub(1)));
             let at = format!("{at}.{{topologyKey, whenUnsatisfiable}}");

@@ -204,7 +204,7 @@ pub(super) fn names_of_hosts(config: &Value, at: &str, causes: &mut Vec<Cause>) 
     }
 }
 
-/// Whether a domain can be searched, whose parts may have underscores.
+/// Whether a domain can be searched: the parts may have underscores.
 fn is_search(domain: &str) -> bool {
     domain.split('.').all(|part| is_part(part.strip_prefix('_').unwrap_or(part)))
         && names::subdomain(&domain.replace('_', "a")).is_empty()

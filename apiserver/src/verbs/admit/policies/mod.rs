@@ -161,7 +161,7 @@ fn objects<'a>(
     (object.and_then(shown), old.and_then(shown))
 }
 
-/// A request during the policies.
+/// A request during its judgement by the policies.
 struct Judge<'a> {
     core: &'a Core,
     call: &'a Call,

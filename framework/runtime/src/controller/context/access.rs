@@ -100,7 +100,7 @@ impl<C: Reconciler> Context<C> {
     /// resourceVersion of the state that it was derived from. The status is not written where it is
     /// a subresource.
     ///
-    /// A replace of the reconciled object does not cause another reconcile because the version
+    /// A replace of the reconciled object does not cause another reconcile, because the version
     /// before the write is known.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Whether `object` is the reconciled objectof any type.
+    /// Whether `object` is the reconciled object, of any type.
     pub(super) fn is_own<K: Resource>(&self, object: &K) -> bool {
         let kind = K::static_info().map(|info| info.group_resource());
         kind.is_some_and(|kind| kind == self.shared.info.group_resource())

@@ -1,8 +1,8 @@
 //! Apply of a child: creates a missing child or updates an owned child, and never overwrites a
 //! foreign object.
 //!
-//! The API server decides whether a child exists and is owned, when executing the apply, and not
-//! the cache: each apply carries a resourceVersion, and a uid for an existing child. A child that
+//! The API server, and not the cache, decides whether a child exists and is owned, when it executes
+//! the apply: each apply carries a resourceVersion, and a uid for an existing child. A child that
 //! the cache shows as owned is applied upon the cached version. A child that is not cached is
 //! applied upon a version that no object ever has: API servers ignore that version when there is no
 //! such object, and answer 409 when the object exists.
@@ -345,8 +345,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             };
         }
         match path {
-            // Not certain: the state may be the answer to an earlier dry run, of which nothing is
-            // stored.
+            // Unchanged in appearance only: the state may be the answer to an earlier dry run, of
+            // which nothing is stored.
             None if cx.is_dry_run() => {}
             // Remembers the version: the next check of this version needs no comparison.
             None => applied.note(&cx.key, &self.child, (self.hashes, hashes), found),

@@ -216,7 +216,7 @@ impl<C: Reconciler> CheckedApi<'_, C, Pod> {
 impl<C: Reconciler> CheckedApi<'_, C, ServiceAccount> {
     /// Requests a token of a service account. Needs `can(create ServiceAccount/token)`.
     ///
-    /// The answer is a credentialfor the process that asks, and not for logs or statuses.
+    /// The answer is a credential for the process that asks, and not for logs or statuses.
     pub fn token_request(&self, account: &str) -> TokenRequest
     where
         C: CanRequestToken,

@@ -375,7 +375,7 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Returns the key and the complete value to apply for `child` and the ownership: with
+    /// Returns the key and the complete value to apply for `child`, and the ownership: with
     /// `is_marked` by a mark, which reaches beyond owner references.
     pub(super) fn intent<K: Resource>(
         &self,

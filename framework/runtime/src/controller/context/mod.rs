@@ -85,7 +85,7 @@ pub(super) struct ControllerShared {
     pub(super) conditions: Option<StatusConditions>,
     /// Log of the writes, for a controller that logs them.
     pub(super) changes: Arc<Changelog>,
-    /// Record of the dry runs of one reconcileif its writes are dry runs.
+    /// Record of the dry runs of one reconcile, if its writes are dry runs.
     pub(super) dry_runs: Option<Arc<DryRunRecord>>,
     /// Reads of other objects whose changes reconcile their readers.
     pub(super) reads: Arc<Reads>,

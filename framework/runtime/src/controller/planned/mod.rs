@@ -100,7 +100,7 @@ pub struct PlannedChange {
     pub action: PlannedAction,
     /// Plural name and group, with the subresource behind a slash: `deployments.apps`.
     pub resource: String,
-    /// The object whose name ends with `*` where the API server would generate the rest.
+    /// The object; the name ends with `*` where the API server would generate the rest.
     pub key: ObjectKey,
     /// Differences by path; of a created object all fields that the operator sets, of a deleted
     /// object none. Values of Secrets are masked.

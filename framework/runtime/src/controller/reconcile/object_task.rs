@@ -229,7 +229,7 @@ impl<C: Reconciler> Tasks<C> {
         all_ended
     }
 
-    /// Waits for the end of a task and aborts the task after `limit` and returns false.
+    /// Waits for the end of a task; after `limit` aborts the task and returns false.
     async fn wait_for_end(
         &self,
         key: &ObjectKey,

@@ -407,8 +407,8 @@ impl<C: Reconciler> ObjectStep<C> {
             for cleanup in &finalizer.cleanups {
                 cleanup(&self.controller, &object, cx).await?;
             }
-            // A finalizer of a graph's field may have had the finalizer that the controller names
-            // as well.
+            // A resource left by a graph's field may have had the finalizer that the controller
+            // names as well.
             self.hold_left(cx)?;
             let Some(left) = self.release(cx, &object, &finalizer.name).await? else {
                 return Ok(());

@@ -26,7 +26,7 @@ pub struct ControllerRun {
     /// [`ControllerBuilder`](crate::controller::ControllerBuilder) may still be empty; such a
     /// controller waits for its own caches. All others are synced.
     pub informers: InformerRegistry,
-    /// No new reconcile starts after its cancellation; running ones are notified.
+    /// No new reconcile starts after the token's cancellation; running ones are notified.
     pub stop: CancellationToken,
     /// Time for running reconciles to end after `stop`.
     pub drain: Duration,
@@ -74,8 +74,8 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// lost and won.
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
 
-    /// Makes the controller the shadow of a running operator's; called before the start, with a
-    /// client for dry runs. Ignored by default.
+    /// Makes the controller the shadow of a running one; called before the start, with a client for
+    /// dry runs. Ignored by default.
     #[doc(hidden)]
     fn follow(&self, _settle_time: Duration) {}
 

@@ -1,4 +1,4 @@
-//! Queue of a controllerwhose keys remember their slots.
+//! Queue of a controller whose keys remember their slots.
 
 use crate::workqueue::{QueueSettings, SlotHint, WorkQueue};
 use windlass_core::environment::Environment;

@@ -96,7 +96,7 @@ pub(crate) struct ChildVersion<'a> {
 /// The last apply to each child, by parent.
 #[derive(Debug, Default)]
 pub(crate) struct ApplyCache {
-    /// Hashed, since a key stores its hash at hand. Never walked through.
+    /// Hashed, since a key stores its hash. Never walked through.
     parents: Mutex<HashMap<ObjectKey, BTreeMap<Child, LastApply>, KeyHash>>,
     pub(crate) expectations: ExpectationTracker,
     unchecked: Mutex<UncheckedParents>,
@@ -200,8 +200,8 @@ impl ApplyCache {
         children.insert(child, last);
     }
 
-    /// Notes that an intent was applied in part: the next apply compares the child anewwhatever the
-    /// intent.
+    /// Notes that an intent was applied in part: the next apply compares the child anew, whatever
+    /// the intent.
     pub(crate) fn note_partial(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
         let mut parents = self.parents.lock();
         let last = parents.get_mut(parent).and_then(|children| children.get_mut(&id(child)));

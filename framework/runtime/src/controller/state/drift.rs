@@ -184,7 +184,7 @@ impl<'a> Place<'a> {
 
 /// A comparison of a child.
 struct Comparison {
-    /// Whether the kind is built into Kubernetes, whose values the API server rewrites to a
+    /// Whether the kind is built into Kubernetes: the API server rewrites values of such kinds to a
     /// canonical spelling.
     is_builtin: bool,
 }

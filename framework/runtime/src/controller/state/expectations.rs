@@ -77,8 +77,8 @@ struct Sent {
     uid: String,
     at: Instant,
     /// Time of the first check that found the write confirmed. A creation is remembered for a while
-    /// after that because the event may still be on the way, and must not be taken for the event of
-    /// a child of unknown name.
+    /// after that, because the event may still be on the way, and must not be taken for the event
+    /// of a child of unknown name.
     confirmed: Option<Instant>,
     /// Time of the first check that found the creation confirmed, if the object was changed since.
     creation_confirmed: Option<Instant>,

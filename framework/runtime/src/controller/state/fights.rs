@@ -15,7 +15,7 @@ use windlass_core::resource::ObjectKey;
 /// Longest time between two corrections of a fight, and from the last correction until the fight is
 /// over.
 const QUIET: Duration = Duration::from_secs(600);
-/// Corrections from which on corrections count as a fight: one or two are an error of a person.
+/// Number of corrections that count as a fight: one or two are an error of a person.
 const FIGHT: u32 = 3;
 /// Most children that are remembered, per controller. Those beyond are in the log and the metrics
 /// alone.

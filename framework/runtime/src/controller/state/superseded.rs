@@ -23,7 +23,7 @@ use windlass_core::resource::ObjectKey;
 /// because an object that keeps changing would never be reconciled otherwise.
 const MAX_DROPS: u32 = 5;
 
-/// A registered reconcile: the spec at its begin, and the token to cancel.
+/// A registered reconcile: the spec at its beginning, and the token to cancel.
 #[derive(Debug)]
 struct RegisteredReconcile {
     spec_version: SpecVersion,

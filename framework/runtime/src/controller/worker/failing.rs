@@ -72,7 +72,7 @@ impl Worker {
             let is_for_good = matches!(next, NextAttempt::Never);
             self.last_errors.gave_up(work.key(), self.step.spec_version(work.key()), is_for_good);
         }
-        // A lost race is part of ordinary workand is not reported.
+        // A lost race is part of ordinary work, and is not reported.
         if !matches!(next, NextAttempt::LostRace) {
             let is_new = record.is_new || gave_up_now;
             let reported =

@@ -344,8 +344,8 @@ mod tests {
         state.admit(key, now, (&mut reasons, false), || Some(SpecVersion::test(spec_version)))
     }
 
-    /// Requests reconciles without a pause until `end`; returns the number of admitted onesand of
-    /// reconciles with a warning.
+    /// Requests reconciles without a pause until `end`; returns the number of admitted reconciles,
+    /// and of reconciles with a warning.
     fn admit_until(
         state: &LoopGuardState,
         key: &ObjectKey,

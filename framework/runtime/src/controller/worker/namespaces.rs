@@ -115,7 +115,7 @@ impl Namespaces {
         let watched = waiting.len();
         remove(&mut waiting, key);
         self.is_waited_for.store(!waiting.is_empty(), Ordering::SeqCst);
-        // A namespace without waiting keys and the watch can end.
+        // A namespace without waiting keys: the watch can end.
         if waiting.len() < watched {
             self.changed.notify_one();
         }

@@ -80,7 +80,7 @@ impl Handover {
         now: &ClockReading,
         wall: Timestamp,
     ) -> Option<LockRequest> {
-        // A leader that finds another holder has lost the leaseand asks for the lease in a later
+        // A leader that finds another holder has lost the lease, and asks for the lease in a later
         // attempt.
         let was_held = self.machine.held().is_some();
         let is_seen = matches!(answer, LockResponse::Lease(_));
@@ -147,7 +147,7 @@ impl Handover {
     }
 
     /// Returns the request that gives the Lease back, as [`Machine::release`]. A request for the
-    /// lease stays in the released record and says which process comes next.
+    /// lease stays in the released record, and says which process comes next.
     pub fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
         let request = self.machine.release(wall)?;
         let LockRequest::Replace { version, record } = request else { return Some(request) };

@@ -3,8 +3,8 @@
 //!
 //! An attempt is a short exchange: [`Machine::attempt`] gives the first request, and
 //! [`Machine::answered`] the next request, until none is left; then the caller waits for a retry
-//! period. Every decision that safety rests on is here, so that a simulation can run them a million
-//! times.
+//! period. Every decision that safety rests on is here, so that a simulation can run the election a
+//! million times.
 
 // DESIGN.md, 67: A candidate whose answers are lost yields the lease
 // DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes
@@ -152,7 +152,7 @@ impl Machine {
         self.observation.as_ref().map(|observation| &observation.lease)
     }
 
-    /// Last observed record, if this process knows of no later one.
+    /// Last observed record, if that record, as far as this process knows, is still stored.
     pub(super) fn current(&self) -> Option<&ObservedRecord> {
         self.observation
             .as_ref()
@@ -170,8 +170,8 @@ impl Machine {
         self.observation.as_ref()?.lease.record.holder.as_deref()
     }
 
-    /// Returns the time for which this process must not write yet to the lock, which this process
-    /// holds because it created the lock; `None` when this process holds no such lock.
+    /// Returns the time for which this process must not write yet although it holds the lock,
+    /// because this process created the lock; `None` when this process holds no such lock.
     pub(in crate::leader) fn wait_left(&self, now: &ClockReading) -> Option<Duration> {
         let observation = self.observation.as_ref().filter(|_| self.held.is_none())?;
         if !self.is_ours(&observation.lease.record) || self.missing.is_some() {
@@ -299,8 +299,8 @@ impl Machine {
         self.observation.as_ref().map(|observation| self.write(observation, wall))
     }
 
-    /// Returns the request that gives the Lease back, if this process holds the Lease; the record
-    /// must be current (else the request is a read).
+    /// Returns the request that gives the Lease back, if the Lease is ours; the record must be
+    /// current (else the request is a read).
     pub(in crate::leader) fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
         self.held = None;
         self.failing = None;
@@ -513,7 +513,7 @@ impl Machine {
         let mut lasts = self.timing.lease_duration;
         if let Some(Observation { lease: ObservedRecord { record, .. }, .. }) = &self.observation {
             let is_of_another = record.holder.is_some() && !self.is_ours(record);
-            // The last holder that still runs recreates its lock within a retry period.
+            // A last holder that still runs recreates its lock within a retry period.
             if is_of_another && since.steady_until(now) < self.timing.retry_period {
                 return None;
             }

@@ -2,7 +2,7 @@
 //!
 //! A candidate whose lock is refused, cannot be read, or is in a namespace that does not exist,
 //! waits for ever. The candidate must not be called ready: a roll-out would end the replica that
-//! works. An API server that is away is another matterand takes no replica out of service.
+//! works. An API server that is away is another matter, and takes no replica out of service.
 
 use parking_lot::Mutex;
 

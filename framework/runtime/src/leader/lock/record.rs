@@ -1,10 +1,10 @@
-//! The election record: the leader and the begin of the leadership, as stored in the lock.
+//! The election record: the leader and the beginning of the leadership, as stored in the lock.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The leader and the begin of the leadership: client-go's `LeaderElectionRecord`.
+/// The leader and the beginning of the leadership: client-go's `LeaderElectionRecord`.
 ///
 /// A [`LeaseLock`](super::LeaseLock) keeps the record in the fields of a Lease, the legacy locks as
 /// JSON in an annotation.

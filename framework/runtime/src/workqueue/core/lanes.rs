@@ -1,7 +1,7 @@
 //! Two lanes per priority, and the choice of the next key.
 //!
 //! The lanes of the highest priority go first. A flood of urgent keys must not starve other keys,
-//! so a key that has waited for the ageing time competes again: of [`SHARE`] turns in a row a turn
+//! so a key that has waited for the ageing time competes again: of [`SHARE`] turns in a row one
 //! goes to the key that has waited the longest, whatever the priority (G-Q7: no ready key starves
 //! behind others of higher priority).
 
@@ -155,7 +155,7 @@ impl PriorityLanes {
             }
         }
         let at = match aged {
-            // Only turns for which an aged key was passed over count ; without an aged key, keys of
+            // Only turns for which an aged key was passed over count: without an aged key, keys of
             // higher priority lose no turn.
             Some((_, aged)) if self.passed_over + 1 >= SHARE => {
                 self.passed_over = 0;

@@ -143,13 +143,13 @@ impl<T> Slots<T> {
         &self.entries[ticket.index()].slot
     }
 
-    /// Returns a slotfor a change.
+    /// Returns a slot for a change.
     pub(super) fn get_mut(&mut self, ticket: Ticket) -> &mut Slot {
         &mut self.entries[ticket.index()].slot
     }
 
     /// Returns the key of a slot for the worker that takes the key, `None` if the slot is free, and
-    /// the slotfor changes.
+    /// the slot for changes.
     #[inline]
     pub(super) fn entry_mut(&mut self, ticket: Ticket) -> (Option<T>, &mut Slot)
     where
@@ -371,8 +371,7 @@ impl<T: Eq> Slots<T> {
         Ticket { at, ..sought }
     }
 
-    /// Returns the slot of an idle key when there are very many slots and the key is moved into
-    /// `old`.
+    /// Returns the slot of an idle key when there are very many slots; the key is moved into `old`.
     fn reuse_idle(&mut self, old: &mut Option<T>) -> Option<u32> {
         if self.entries.len() < self.retained {
             return None;
@@ -513,7 +512,7 @@ mod tests {
 
     #[test]
     fn slots_are_as_many_as_were_in_use_at_once_or_as_are_retained() {
-        // Another key is never idle, like a key with a delay.
+        // A single key is never idle, like a key with a delay.
         let (mut slots, tickets) = slots_of(MANY + MANY / 2);
         tickets.iter().skip(1).for_each(|ticket| drop(slots.make_idle(*ticket)));
         for key in 0..20 * MANY {

@@ -138,7 +138,7 @@ impl Oracle {
         writes.horizon = writes.horizon.max(horizon);
     }
 
-    /// Notes that all work of the node has ended and no write of the node can be executing.
+    /// Notes that all work of the node has ended: no write of the node can be executing.
     ///
     /// Ends the horizon early: a lease that is released in order lets the next leader write at
     /// once.

@@ -299,7 +299,7 @@ impl World {
     /// Draws the delay of a message: mostly some milliseconds, sometimes up to twice the lease
     /// duration; `None` when the message is lost.
     ///
-    /// A message of 40 is lost, and two are late enough to arrive after the lease has ended.
+    /// One message of 40 is lost, and two are late enough to arrive after the lease has ended.
     fn delay(&mut self) -> Option<u64> {
         let longest = 2 * self.settings.timing.lease_duration.as_micros() as u64;
         match self.random(40) {

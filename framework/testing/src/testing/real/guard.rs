@@ -39,7 +39,7 @@ rm -rf "$folder""#;
 /// A program that runs until ended by a word, or until the guard is dropped.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// The shell whose end the drop of the guard awaits.
+    /// The shell; the drop of the guard waits for its end.
     shell: Child,
     /// Input of the shell; `None` while this is dropped.
     words: Option<ChildStdin>,
@@ -63,10 +63,10 @@ pub(super) enum Word {
 }
 
 impl Guard {
-    /// Starts `command` whose output goes to the file `log` in `folder`.
+    /// Starts `command`; the output goes to the file `log` in `folder`.
     ///
     /// Returns when the shell was started, which is before the program is ready, and also when the
-    /// program does not exist and the log has the reason then.
+    /// program does not exist: the log has the reason then.
     pub(super) fn start(folder: &Path, program: &Path, arguments: &[String]) -> io::Result<Self> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "guard"])
