@@ -74,7 +74,8 @@ impl Reconciler for Tenants {
     type Object = Tenant;
 
     async fn reconcile(&self, tenant: &Tenant, cx: &Context<Self>) -> Result {
-        // Not `apply`: an error there would end the reconcile before the condition shows it.
+        // Not `apply`: an error there would end the reconcile before the condition shows that
+        // error.
         let children = TenantChildren::apply_each(self, tenant, cx).await;
         let condition = if children.all_ready() { met } else { unmet };
         cx.set_condition(condition("Ready", "Children", children.summary())).await?;
